@@ -257,8 +257,8 @@ def test_a_field_is_put_back_as_unsaved_work(form: Page, site: Studio) -> None:
     panel = open_history(form, site, "note/tides")
     version(panel, "Bo").click()
     for label in ("Body", "Tags", "Cover", "Parts"):
-        change(panel, label).get_by_role("button", name="Put the older one back").click()
-        told(form, f"{label} is put back, and not saved yet")
+        change(panel, label).get_by_role("button", name="Use the older value").click()
+        told(form, f"The older value of {label} is in the form, not saved yet")
     assert path.read_text() == SECOND
     form.keyboard.press("Control+s")
     told(form, "Saved")
@@ -278,7 +278,7 @@ def test_what_is_typed_is_never_replaced_without_a_word(form: Page, site: Studio
     panel = open_history(form, site, "note/tides")
     form.get_by_role("textbox", name="Body").fill("Mine")
     version(panel, "Bo").click()
-    put = change(panel, "Body").get_by_role("button", name="Put the older one back")
+    put = change(panel, "Body").get_by_role("button", name="Use the older value")
     put.click()
     question = form.get_by_role("dialog", name="Replace what is not saved?")
     form.keyboard.press("Escape")
@@ -368,7 +368,7 @@ def test_who_may_not_restore_puts_fields_back_alone(site: Studio, new_page: Call
     page = come_in(new_page(), site, "writer")
     panel = open_history(page, site, "note/tides")
     version(panel, "Ada").click()
-    change(panel, "Body").get_by_role("button", name="Put the older one back").wait_for()
+    change(panel, "Body").get_by_role("button", name="Use the older value").wait_for()
     expect(panel.get_by_role("button", name="Restore this version")).to_have_count(0)
     expect(change(panel, "Tags")).to_have_count(0)  # It may not find what they lead to.
 
@@ -413,7 +413,7 @@ def test_a_past_state_says_so_and_offers_nothing_that_writes(
         panel = page.get_by_role("complementary", name="History")
         version(panel, "Ada").click()
         change(panel, "Body").wait_for()
-        expect(panel.get_by_role("button", name=re.compile("Restore|Put the"))).to_have_count(0)
+        expect(panel.get_by_role("button", name=re.compile("Restore|Use the"))).to_have_count(0)
     finally:
         stop(server)
 

@@ -102,7 +102,7 @@ def test_what_is_chosen_is_committed_and_what_is_staged_stays(
     owner.locator(".diff .is-added", has_text="name: Mist").wait_for()
     check_access(owner)
     owner.get_by_role("checkbox", name="Commit Haar").uncheck()
-    owner.get_by_label("What was done").fill("Call it mist")
+    owner.get_by_label("Commit message").fill("Call it mist")
     owner.get_by_role("button", name="Commit 1 file").click()
     owner.get_by_text("Committed as").wait_for()
     owner.get_by_role("checkbox", name="Commit Mist").wait_for(state="detached")
@@ -121,12 +121,12 @@ def test_a_hook_that_refuses_says_why(own: Studio, owner: Page) -> None:
     hook.chmod(0o755)
     try:
         owner.goto(f"{own.url}/site/-/changes")
-        owner.get_by_label("What was done").fill("Add haar")
+        owner.get_by_label("Commit message").fill("Add haar")
         owner.get_by_role("button", name="Commit 1 file").click()
         owner.get_by_role("alert").get_by_text("Not on Sundays").wait_for()
     finally:
         hook.unlink()
-    expect(owner.get_by_label("What was done")).to_have_value("Add haar")
+    expect(owner.get_by_label("Commit message")).to_have_value("Add haar")
 
 
 def test_a_role_without_rights_sees_neither_page(own: Studio, new_page: Callable[..., Page]) -> None:

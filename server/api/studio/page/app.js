@@ -8,17 +8,20 @@ import { signOut, useKey } from "./session.js";
 import { Shell } from "./shell.js";
 import { SignIn } from "./sign-in.js";
 import { Failure, Loading } from "./states.js";
+import { SIGN_IN, showNotice } from "./store/messages.js";
 import { html, useCallback, useEffect, useMemo, useState } from "./vendor/preact.js";
 
 /**
- * @typedef {{model?: Model, error?: any, notice?: string}} State
+ * @typedef {{model?: Model, error?: any}} State
  */
 
 export function App() {
   const [state, set] = useState(/** @type {State} */ ({}));
   const load = useCallback(async (/** @type {string} */ notice = "") => {
     try {
-      set({ model: await Model.load(), notice });
+      const model = await Model.load();
+      showNotice(SIGN_IN, notice);
+      set({ model });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) set({ error });
     }
@@ -34,18 +37,18 @@ export function App() {
 
   const leave = useCallback(() =>
     signOut().then(() => load(), (error) => error.status !== 0 && set({ error })), []); // The page says so, and stays.
-  const { model, error, notice } = state;
+  const { model, error } = state;
   if (error) return html`<main class="alone"><${Failure} error=${error} again=${() => load()} /></main>`;
   if (!model) return html`<${Loading} />`;
   if (model.caller.kind === "public")
-    return html`<${SignIn} model=${model} notice=${notice} done=${() => load()} />`;
+    return html`<${SignIn} model=${model} done=${() => load()} />`;
   return html`<${Inside} model=${model} signOut=${leave} />`;
 }
 
 /** @param {{model: Model, signOut: () => void}} props */
 function Inside({ model, signOut }) {
-  const [overview, refresh] = useOverview(model);
-  const studio = useMemo(() => ({ model, signOut, overview, refresh }), [model, signOut, overview, refresh]);
+  const overview = useOverview(model);
+  const studio = useMemo(() => ({ model, signOut, overview }), [model, signOut, overview]);
   return html`<${StudioContext.Provider} value=${studio}><${Shell} /></${StudioContext.Provider}>`;
 }
 

@@ -3,7 +3,8 @@
 import { ask } from "./api.js";
 import { pathOf } from "./form/reading.js";
 import { counted, titleOf } from "./text.js";
-import { UNDOABLE, offerUndo } from "./undo/undo.js";
+import { UNDOABLE } from "./undo/undo.js";
+import { BULK, clearMessage, offerUndo, showError, useMessage } from "./store/messages.js";
 import { html, useEffect, useState } from "./vendor/preact.js";
 
 /**
@@ -29,19 +30,20 @@ const NO_VALUE = ["relation", "media", "component", "dynamiczone"];
  */
 export function BulkBar({ type, rows, rights, locale, done, clear }) {
   const [busy, setBusy] = useState(false);
-  const [error, setError] = useState("");
-  useEffect(() => setError(""), [rows.length]);
+  const message = useMessage(BULK);
+  useEffect(() => clearMessage(BULK), [rows.length]);
   /** @param {Action} action */
   const act = async (action) => {
     const documents = rows.filter(ACTIONS[action].concerns);
     setBusy(true);
-    setError("");
+    clearMessage(BULK);
     try {
       const ids = await send(type, documents, action, locale);
-      offerUndo({ text: `${countOf(documents)} ${ACTIONS[action].done}`, ids });
+      offerUndo(`${countOf(documents)} ${ACTIONS[action].done}`, ids);
       done(action);
     } catch (/** @type {any} */ refused) {
-      setError(`${refused.about ? `${titleOf(type, refused.about)}: ` : ""}${refused.message}. Nothing was changed.`);
+      const subject = refused.about ? `${titleOf(type, refused.about)}: ` : "";
+      showError(BULK, `${subject}${refused.message}. Nothing was changed.`);
     } finally {
       setBusy(false);
     }
@@ -58,7 +60,7 @@ export function BulkBar({ type, rows, rights, locale, done, clear }) {
       </button>`)}
       <button class="button" type="button" onClick=${clear}>Select none</button>
     </span>`}
-    ${error && html`<p class="field-error bulk-error" role="alert">${error}</p>`}
+    ${message.text && html`<p class="field-error bulk-error" role="alert">${message.text}</p>`}
   </div>`;
 }
 

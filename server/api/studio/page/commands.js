@@ -2,13 +2,13 @@
 
 import { addressTo } from "./addresses.js";
 import { ask } from "./api.js";
-import { useReturns } from "./connection/connection.js";
-import { chooseToLook, looksFirst } from "./file/looks-first.js";
+import { useReachable } from "./connection/connection.js";
+import { reviewsSaves, setReviewsSaves } from "./file/review-choice.js";
 import { rightsOf } from "./form/rights.js";
 import { navigate } from "./router.js";
 import { sitePages } from "./site/links.js";
 import { THEMES, chooseTheme, chosenTheme } from "./theme.js";
-import { useEffect, useState } from "./vendor/preact.js";
+import { keyOf, useRequest } from "./store/requests.js";
 
 const TYPING_MS = 150;
 const FOUND = 8;
@@ -50,9 +50,9 @@ export function commandsFor({ model, signOut }) {
   }));
   const review = {
     id: "review",
-    label: looksFirst() ? "Save without looking at the change" : "Look at the change before saving",
+    label: reviewsSaves() ? "Save without looking at the change" : "Look at the change before saving",
     note: "Saving",
-    run: () => chooseToLook(!looksFirst()),
+    run: () => setReviewsSaves(!reviewsSaves()),
   };
   const saving = model.allows("source", "read") ? [review] : [];
   const home = { id: "home", label: "Recently changed", note: "Page", run: () => navigate(addressTo("home")) };
@@ -64,35 +64,15 @@ export function commandsFor({ model, signOut }) {
  * The documents that a text finds, as commands that lead to them. Those of the text before stay meanwhile.
  * @param {import("./model.js").Model} model
  * @param {string} text
- * @returns {{found: Command[], error: string, searching: boolean}}
+ * @returns {{matches: Command[], error: string, searching: boolean}}
  */
-export function useFound(model, text) {
-  const returns = useReturns();
-  const [answer, set] = useState({ text: "", found: /** @type {Command[]} */ ([]), error: "" });
-  useEffect(() => {
-    if (!text) {
-      set({ text, found: [], error: "" });
-      return undefined;
-    }
-    const controller = new AbortController();
-    const timer = setTimeout(() => {
-      find(model, text, controller.signal).then(
-        (found) => set({ text, found, error: "" }),
-        (error) => error.name !== "AbortError" && set(({ found }) => {
-          return { text, found: error.status === 0 ? found : [], error: wordsOf(error) };
-        }),
-      );
-    }, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [model, text, returns]);
-  return { found: answer.found, error: answer.error, searching: answer.text !== text };
+export function useMatches(model, text) {
+  const isReachable = useReachable();
+  const key = text && keyOf("search", model, text);
+  const { value, error, loading } = useRequest(key, (signal) => find(model, text, signal), { delayMs: TYPING_MS });
+  const isLost = Boolean(key) && !isReachable;
+  return { matches: value ?? [], error: isLost ? UNREACHED : error?.message ?? "", searching: loading };
 }
-
-/** @param {any} error */
-const wordsOf = (error) => (error.status === 0 ? UNREACHED : error.message);
 
 /**
  * @param {import("./model.js").Model} model

@@ -6,7 +6,6 @@ import { createContext, useContext } from "./vendor/preact.js";
  * @typedef {object} Studio
  * @property {import("./model.js").Model} model
  * @property {Record<string, import("./overview.js").Overview>} overview  By the names of types, what is known.
- * @property {() => void} refresh  Ask for the overview again, since something was written.
  * @property {() => void} signOut
  */
 

@@ -1,19 +1,21 @@
 /** The documents that a list shows, as its address wants them. */
 
 import { ApiError, ask } from "./api.js";
-import { useBack } from "./connection/connection.js";
 import { filterables, filtersOf } from "./operators.js";
 import { readStatus } from "./overview.js";
-import { useEffect, useMemo, useRef, useState } from "./vendor/preact.js";
+import { keyOf, useRequest } from "./store/requests.js";
+import { useMemo } from "./vendor/preact.js";
 
 /**
  * @typedef {"published" | "modified" | "draft"} Status  `modified`: published, with a draft beside it.
  * @typedef {{document: any, status: Status}} Row
- * @typedef {{rows?: Row[], total: number, pages: number, error?: any}} Part
+ * @typedef {{rows?: Row[], total: number, pages: number}} Part
  * @typedef {import("./model.js").Type} Type
  * @typedef {import("./columns.js").Column} Column
  */
 
+/** @type {Part} */
+const NOTHING = { total: 0, pages: 1 };
 const MOST = 100; // ids in one filter
 /** @type {Record<Status, string>} */
 const FOUND_BY = { published: "unmodified", modified: "modified", draft: "never-published" };
@@ -24,35 +26,14 @@ const FOUND_BY = { published: "unmodified", modified: "modified", draft: "never-
  * @param {Type} type
  * @param {import("./list-state.js").ListState} state
  * @param {Column[]} columns  What is to be shown.
- * @returns {Part & {loading: boolean, again: () => void}}
+ * @returns {Part & {error?: any, loading: boolean, retry: () => void}}
  */
 export function useDocuments(model, type, state, columns) {
-  const [part, set] = useState(/** @type {Part} */ ({ total: 0, pages: 1 }));
-  const [loading, setLoading] = useState(true);
-  const [tries, setTries] = useState(0);
-  const waits = useRef(false); // for the server to be back, with the rows before on the page
-  const shown = useRef(part);
-  shown.current = part;
   const query = useMemo(() => queryOf(model, type, state, columns), [model, type, state, columns]);
-  const asked = JSON.stringify(query);
-  useEffect(() => {
-    const controller = new AbortController();
-    const done = (/** @type {Part} */ answer) => {
-      set(answer);
-      setLoading(false);
-    };
-    setLoading(true);
-    waits.current = false;
-    load(type, query, columns, controller.signal).then(done, (error) => {
-      if (error.name === "AbortError") return;
-      waits.current = error.status === 0 && Boolean(shown.current.rows);
-      if (!waits.current) done({ total: 0, pages: 1, error });
-    });
-    return () => controller.abort();
-  }, [model, type, asked, tries]);
-  const again = () => setTries((before) => before + 1);
-  useBack(() => waits.current && again());
-  return { ...part, loading, again };
+  const key = keyOf("list", model, type, JSON.stringify(query), columns.map(({ name }) => name).join());
+  const load = (/** @type {AbortSignal} */ signal) => loadPart(type, query, columns, signal);
+  const { value, ...rest } = useRequest(key, load, { isContent: true, isKept: true });
+  return { ...(value ?? NOTHING), ...rest };
 }
 
 /**
@@ -86,7 +67,7 @@ function queryOf(model, type, state, columns) {
  * @param {AbortSignal} signal
  * @returns {Promise<Part>}
  */
-async function load(type, query, columns, signal) {
+async function loadPart(type, query, columns, signal) {
   const answer = type.single ? await single(type, query, signal) : await ask(type.path, { query, signal });
   const documents = [answer.data].flat().filter(Boolean);
   const { total = documents.length, pageCount = 1 } = answer.meta.pagination ?? {};

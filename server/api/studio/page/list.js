@@ -15,8 +15,8 @@ import { useSelection } from "./selection.js";
 import { Empty, Failure, NoContent } from "./states.js";
 import { Table } from "./table.js";
 import { counted } from "./text.js";
-import { whenUndone } from "./undo/undo.js";
-import { html, useEffect, useMemo } from "./vendor/preact.js";
+import { reloadContent } from "./store/requests.js";
+import { html, useMemo } from "./vendor/preact.js";
 
 /** @param {{type: string, params: URLSearchParams}} props */
 export function List({ type: name, params }) {
@@ -28,13 +28,13 @@ export function List({ type: name, params }) {
 
 /** @param {{type: import("./model.js").Type, params: URLSearchParams}} props */
 function Documents({ type, params }) {
-  const { model, refresh } = useStudio();
+  const { model } = useStudio();
   const asked = params.toString();
   const state = useMemo(() => readState(new URLSearchParams(asked)), [asked]);
   const columns = useMemo(() => columnsOf(model, type), [model, type]);
   const [chosen, choose] = useChosen(type, columns);
   const shown = useMemo(() => columns.filter((column) => chosen.includes(column.name)), [columns, chosen]);
-  const { rows, total, pages, loading, error, again } = useDocuments(model, type, state, shown);
+  const { rows, total, pages, loading, error, retry } = useDocuments(model, type, state, shown);
   const inLocale = /** @type {Record<string, string>} */ (state.locale ? { locale: state.locale } : {});
   const make = rightsOf(model, type, true).create && addressTo("create", { type: type.name }, inLocale);
   const rights = rightsOf(model, type, false);
@@ -55,10 +55,9 @@ function Documents({ type, params }) {
   const written = (action) => {
     const emptied = action === "delete" && selected.length === rows?.length && state.page > 1;
     selection.toggleAll(false);
-    refresh();
-    emptied ? change({ page: state.page - 1 }, { replace: true }) : again();
+    reloadContent();
+    if (emptied) change({ page: state.page - 1 }, { replace: true });
   };
-  useEffect(() => whenUndone(again), [again]);
   const selects = !type.single && (rights.publish || rights.remove);
   return html`<div class="page">
     <header class="page-head">
@@ -67,7 +66,7 @@ function Documents({ type, params }) {
     </header>
     ${!type.single && html`<${ListTools} ...${{ type, state, change, columns, chosen, choose }} />`}
     ${error
-      ? html`<${Failure} error=${error} again=${again} />`
+      ? html`<${Failure} error=${error} again=${retry} />`
       : rows?.length === 0
         ? html`<${Empty} title=${type.single ? "Not written yet" : narrowed ? "Nothing is found" : "No documents yet"}>
             ${narrowed && html`<button class="button" type="button"

@@ -1,6 +1,6 @@
 /** The palette, on Ctrl-K: finds documents, content types and commands, by the keyboard alone. */
 
-import { commandsFor, useFound } from "./commands.js";
+import { commandsFor, useMatches } from "./commands.js";
 import { useStudio } from "./context.js";
 import { Dialog } from "./dialog.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
@@ -34,9 +34,9 @@ export function Palette({ close }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const wanted = text.trim();
   const commands = useMemo(() => commandsFor(studio), [studio]);
-  const { found, error, searching } = useFound(studio.model, wanted);
+  const { matches, error, searching } = useMatches(studio.model, wanted);
   const named = commands.filter((command) => command.label.toLowerCase().includes(wanted.toLowerCase()));
-  const offered = [...named, ...found];
+  const offered = [...named, ...matches];
   const current = Math.min(at, offered.length - 1);
   const status = offered.length ? "" : searching ? "Searching…" : "Nothing is found";
 

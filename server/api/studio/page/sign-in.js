@@ -1,18 +1,20 @@
-/** The page of whoever has not come in yet. */
+/** The page of signing in. */
 
 import { signIn } from "./session.js";
+import { SIGN_IN, clearMessage, showError, useMessage } from "./store/messages.js";
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 
 /**
- * @param {{model: import("./model.js").Model, notice?: string, done: () => void}} props
+ * @param {{model: import("./model.js").Model, done: () => void}} props
  */
-export function SignIn({ model, notice = "", done }) {
+export function SignIn({ model, done }) {
+  const message = useMessage(SIGN_IN);
   useEffect(() => {
     document.title = `Sign in · ${model.siteName}`;
   }, [model]);
   return html`<main class="alone">
     <h1 class="alone-title">${model.siteName}</h1>
-    ${notice && html`<p class="notice" role="status">${notice}</p>`}
+    ${message.text && !message.isError && html`<p class="notice" role="status">${message.text}</p>`}
     ${model.allows("auth", "callback") ? html`<${PasswordForm} done=${done} />` : ""}
     <p class="hint">
       On the machine that serves this site, open the address that <code>quire serve</code> prints: it has a key
@@ -23,7 +25,7 @@ export function SignIn({ model, notice = "", done }) {
 
 /** @param {{done: () => void}} props */
 function PasswordForm({ done }) {
-  const [error, setError] = useState("");
+  const message = useMessage(SIGN_IN);
   const [busy, setBusy] = useState(false);
   const first = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => first.current?.focus(), []);
@@ -33,12 +35,12 @@ function PasswordForm({ done }) {
     event.preventDefault();
     const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
     setBusy(true);
-    setError("");
+    clearMessage(SIGN_IN);
     try {
       await signIn(String(form.get("identifier")), String(form.get("password")));
       done();
     } catch (refused) {
-      setError(/** @type {Error} */ (refused).message);
+      showError(SIGN_IN, /** @type {Error} */ (refused).message);
       setBusy(false);
     }
   };
@@ -51,7 +53,7 @@ function PasswordForm({ done }) {
       <span class="field-label">Password</span>
       <input class="input" name="password" type="password" autocomplete="current-password" required />
     </label>
-    <p class="field-error" role="alert">${error}</p>
+    <p class="field-error" role="alert">${message.isError ? message.text : ""}</p>
     <button class="button primary" disabled=${busy}>Sign in</button>
   </form>`;
 }

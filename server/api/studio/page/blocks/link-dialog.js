@@ -1,9 +1,11 @@
 /** The dialog of a link: where it leads. */
 
 import { Dialog } from "../dialog.js";
+import { showError, useMessage } from "../store/messages.js";
 import { html, useState } from "../vendor/preact.js";
 import { isLink } from "./schema.js";
 
+const PLACE = "link-dialog"; // of messages
 const WRONG = "Must begin with https://, mailto:, tel: or, on this site, with /";
 
 /**
@@ -13,13 +15,13 @@ const WRONG = "Must begin with https://, mailto:, tel: or, on this site, with /"
 export function LinkDialog({ id, link, close, take }) {
   const [url, setUrl] = useState(link?.url ?? "");
   const [text, setText] = useState("");
-  const [wrong, tell] = useState("");
+  const message = useMessage(PLACE);
   const bare = !link?.url && link?.from === link?.to;
   const typed = (/** @type {(text: string) => void} */ set) => (/** @type {any} */ e) => set(e.target.value);
   const save = () => {
     const trimmed = url.trim();
     const whole = /^[\w-]+(\.[\w-]+)+(\/|$)/.test(trimmed) ? `https://${trimmed}` : trimmed;
-    if (!isLink(whole)) return tell(WRONG);
+    if (!isLink(whole)) return showError(PLACE, WRONG);
     take(whole, text);
     close();
   };
@@ -32,8 +34,8 @@ export function LinkDialog({ id, link, close, take }) {
     <div class="field">
       <label class="field-label" for=${`${id}-url`}>Address</label>
       <input class="input" id=${`${id}-url`} value=${url} inputmode="url" autocomplete="off" autofocus
-        onInput=${typed(setUrl)} aria-invalid=${wrong ? "true" : undefined} aria-describedby=${`${id}-url-error`} />
-      <p class="field-error" id=${`${id}-url-error`} role="alert">${wrong}</p>
+        onInput=${typed(setUrl)} aria-invalid=${message.text ? "true" : undefined} aria-describedby=${`${id}-url-error`} />
+      <p class="field-error" id=${`${id}-url-error`} role="alert">${message.text}</p>
     </div>
     ${bare && html`<div class="field">
       <label class="field-label" for=${`${id}-words`}>Text</label>

@@ -3,8 +3,10 @@
 import { Dialog } from "../dialog.js";
 import { readFile } from "../form/files.js";
 import { Library } from "../form/library.js";
-import { html, useState } from "../vendor/preact.js";
+import { showError, useMessage } from "../store/messages.js";
+import { html } from "../vendor/preact.js";
 
+const PLACE = "picture-dialog"; // of messages
 /** What an image of `blocks` has of its file. */
 const MEMBERS = [
   "name", "alternativeText", "url", "caption", "width", "height", "formats", "hash", "ext", "mime", "size",
@@ -13,19 +15,19 @@ const MEMBERS = [
 
 /** @param {{id: string, close: () => void, take: (image: object) => void}} props */
 export function PictureDialog({ id, close, take }) {
-  const [told, tell] = useState("");
+  const message = useMessage(PLACE);
   const choose = async (/** @type {import("../form/library.js").Media} */ { __id: file }) => {
     try {
       const found = await readFile(file);
       take(Object.fromEntries(MEMBERS.filter((name) => name in found).map((name) => [name, found[name]])));
       close();
     } catch (error) {
-      tell(/** @type {Error} */ (error).message);
+      showError(PLACE, /** @type {Error} */ (error).message);
     }
   };
   return html`<${Dialog} label="Choose a picture" close=${close} class="blocks-dialog is-wide"><div class="stack">
     <${Library} id=${`${id}-picture`} take=${choose} pictures />
-    <p class="field-error" role="alert">${told}</p>
+    <p class="field-error" role="alert">${message.text}</p>
     <p class="dialog-actions"><button class="button quiet" type="button" onClick=${close}>Cancel</button></p>
   </div><//>`;
 }

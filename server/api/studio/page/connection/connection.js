@@ -57,13 +57,6 @@ export function useBack(again) {
   useEffect(() => whenBack(() => latest.current()), []);
 }
 
-/** How often the server has come back, for effects that are to ask it again then. */
-export function useReturns() {
-  const [returns, set] = useState(0);
-  useBack(() => set((before) => before + 1));
-  return returns;
-}
-
 /** Whether the server answers, as far as it is known. */
 export function useReachable() {
   const [now, set] = useState(reachable);

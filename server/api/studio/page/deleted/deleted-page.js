@@ -6,7 +6,9 @@ import { useStudio } from "../context.js";
 import { Link } from "../router.js";
 import { Empty, Failure, Loading, NoContent } from "../states.js";
 import { ago, timestamp } from "../text.js";
-import { html, useCallback, useEffect, useState } from "../vendor/preact.js";
+import { clearMessage, showError, useMessage } from "../store/messages.js";
+import { reloadContent, usePages } from "../store/requests.js";
+import { html, useState } from "../vendor/preact.js";
 import { mayRestore, restoreDeleted } from "./restoring.js";
 
 /**
@@ -36,26 +38,15 @@ export function DeletedPage({ type: name }) {
 /** @param {{type: Type}} props */
 function Documents({ type }) {
   const { model } = useStudio();
-  const [{ list, page, pages, error }, set] = useState(
-    /** @type {{list?: Deleted[], page: number, pages: number, error?: any}} */ ({ page: 0, pages: 1 }),
-  );
-  const load = useCallback(
-    (/** @type {number} */ wanted) => {
-      const query = { deleted: "true", page: wanted, pageSize: PAGE };
-      ask(type.path.replace("/api/", "history/"), { query }).then(
-        ({ data, meta }) => set((before) => {
-          const known = wanted > 1 ? (before.list ?? []) : [];
-          return { list: [...known, ...data], page: wanted, pages: meta.pagination.pageCount };
-        }),
-        (failure) => set((before) => ({ ...before, error: failure })),
-      );
-    },
-    [type],
-  );
-  useEffect(() => load(1), [load]);
-  if (error && !(list && error.status === 0)) return html`<${Off} error=${error} again=${() => load(1)} />`;
-  if (!list) return html`<${Loading} />`;
-  if (!list.length) {
+  const load = async (/** @type {number} */ page, /** @type {AbortSignal} */ signal) => {
+    const query = { deleted: "true", page, pageSize: PAGE };
+    const { data, meta } = await ask(type.path.replace("/api/", "history/"), { query, signal });
+    return { items: /** @type {Deleted[]} */ (data), pages: meta.pagination.pageCount };
+  };
+  const { items, hasMore, error, more, retry } = usePages(`deleted ${type.name}`, load);
+  if (error) return html`<${Off} error=${error} again=${retry} />`;
+  if (!items) return html`<${Loading} />`;
+  if (!items.length) {
     return html`<${Empty} title="Nothing was deleted">What is deleted after it was committed is found here.<//>`;
   }
   return html`
@@ -63,25 +54,29 @@ function Documents({ type }) {
       ? "They come back as drafts, as they were last."
       : "They come back as they were last, and everybody sees them at once who may read them."}</p>
     <ul class="deleted-list">
-      ${list.map((one) => html`<${Row} key=${one.documentId} type=${type} document=${one} />`)}
+      ${items.map((one) => html`<${Row} key=${one.documentId} type=${type} document=${one} />`)}
     </ul>
-    ${page < pages && html`<button class="button" type="button" onClick=${() => load(page + 1)}>Show more</button>`}`;
+    ${hasMore && html`<button class="button" type="button" onClick=${more}>Show more</button>`}`;
 }
 
 /** @param {{type: Type, document: Deleted}} props */
 function Row({ type, document }) {
-  const { model, refresh } = useStudio();
-  const [{ phase, told }, set] = useState({ phase: "", told: "" });
+  const { model } = useStudio();
+  const [phase, setPhase] = useState(/** @type {"" | "busy" | "done"} */ (""));
+  const place = `deleted ${document.documentId}`;
+  const message = useMessage(place);
   const title = document.title || document.documentId;
   const restore = async () => {
-    set({ phase: "busy", told: "" });
+    setPhase("busy");
+    clearMessage(place);
     try {
       await restoreDeleted(model, type, document);
-      refresh();
-      set({ phase: "done", told: "" });
+      reloadContent();
+      setPhase("done");
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      set({ phase: "", told: error.message });
+      setPhase("");
+      showError(place, error.message);
     }
   };
   const when = document.date && html`<time datetime=${document.date} title=${timestamp(document.date)}>
@@ -96,7 +91,7 @@ function Row({ type, document }) {
     <span class="deleted-told" role="status">${phase === "done" && "It is back"}</span>
     ${phase !== "done" && html`<button class="button" type="button" disabled=${phase === "busy"} onClick=${restore}>
       Restore<span class="unseen"> ${title}</span></button>`}
-    ${told && html`<p class="field-error deleted-error" role="alert">${told}</p>`}
+    ${message.text && html`<p class="field-error deleted-error" role="alert">${message.text}</p>`}
   </li>`;
 }
 

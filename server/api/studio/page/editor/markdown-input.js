@@ -2,6 +2,7 @@
 
 import { useStudio } from "../context.js";
 import { readFile, uploadFiles } from "../form/files.js";
+import { clearMessage, messageAt, showError, showNotice, useMessage } from "../store/messages.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { TOOLS, fileText, insertion } from "./formatting.js";
 import { PictureDialog } from "./picture-dialog.js";
@@ -21,7 +22,7 @@ export function MarkdownInput({ id, label, value, change, aria }) {
   const [previewed, setPreviewed] = useState(false);
   const [choosing, choose] = useState(false);
   const [chosen, take] = useState(/** @type {import("./picture-dialog.js").File | null} */ (null));
-  const [told, tell] = useState("");
+  const message = useMessage(id);
   const uploads = useRef(0); // that are under way
   const edit = (/** @type {import("./source-input.js").Edit} */ one) => view.current?.edit(one);
   const wrong = aria["aria-invalid"];
@@ -38,15 +39,15 @@ export function MarkdownInput({ id, label, value, change, aria }) {
     /** @type {import("./places.js").Place} */ place,
   ) => {
     uploads.current += 1;
-    tell(UPLOADING);
+    showNotice(id, UPLOADING);
     try {
       const made = await uploadFiles(files);
       const read = await Promise.all(made.map((/** @type {any} */ one) => readFile(one.__id)));
       place.fill(read.map(fileText).join(""));
-      tell((now) => (now === UPLOADING && uploads.current === 1 ? "" : now));
+      if (messageAt(id).text === UPLOADING && uploads.current === 1) clearMessage(id);
     } catch (error) {
       place.leave();
-      tell(/** @type {Error} */ (error).message);
+      showError(id, /** @type {Error} */ (error).message);
     } finally {
       uploads.current -= 1;
     }
@@ -55,7 +56,7 @@ export function MarkdownInput({ id, label, value, change, aria }) {
     <div class="markdown-bar">
       <${Toolbar} id=${id} edit=${ready ? edit : null}
         picture=${model.allows("upload", "find") ? () => choose(true) : undefined} />
-      <span class="markdown-told" role="status">${told}</span>
+      <span class="markdown-told" role="status">${message.text}</span>
       <${Toggle} ...${{ id, label }} pressed=${previewed} press=${() => setPreviewed(!previewed)} />
     </div>
     <div class="markdown-panes">

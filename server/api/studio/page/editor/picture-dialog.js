@@ -3,19 +3,22 @@
 import { Dialog } from "../dialog.js";
 import { readFile } from "../form/files.js";
 import { Library } from "../form/library.js";
-import { html, useState } from "../vendor/preact.js";
+import { showError, useMessage } from "../store/messages.js";
+import { html } from "../vendor/preact.js";
+
+const PLACE = "picture-dialog"; // of messages
 
 /** @typedef {{url: string, name: string, alternativeText: string | null, mime: string}} File  As the API has it. */
 
 /** @param {{id: string, close: () => void, take: (file: File) => void}} props */
 export function PictureDialog({ id, close, take }) {
-  const [told, tell] = useState("");
+  const message = useMessage(PLACE);
   const choose = (/** @type {import("../form/library.js").Media} */ { __id: file }) => {
-    return readFile(file).then(take, (error) => tell(error.message));
+    return readFile(file).then(take, (error) => showError(PLACE, error.message));
   };
   return html`<${Dialog} label="Choose a picture" close=${close} class="picture-dialog"><div class="stack">
     <${Library} id=${`${id}-picture`} take=${choose} pictures />
-    <p class="field-error" role="alert">${told}</p>
+    <p class="field-error" role="alert">${message.text}</p>
     <p class="dialog-actions"><button class="button quiet" type="button" onClick=${close}>Cancel</button></p>
   </div><//>`;
 }

@@ -1,11 +1,10 @@
 /** What a save would change in files: the save is tried, and nothing is written. */
 
 import { ApiError, ask } from "../api.js";
-import { useReturns } from "../connection/connection.js";
 import { localeParam } from "../form/beginning.js";
 import { changesOf } from "../form/saving.js";
 import { createRequest, publishOperations, writeRequest } from "../form/writing.js";
-import { useEffect, useState } from "../vendor/preact.js";
+import { keyOf, useRequest } from "../store/requests.js";
 
 const TYPING_MS = 300;
 
@@ -16,7 +15,10 @@ const TYPING_MS = 300;
  * @property {string[]} lines  Of a unified diff.
  */
 
-/** @typedef {{files: FileChange[] | null, error: string}} Tried  `files` is null until it is known. */
+/**
+ * What a save would do: the changes of files, null until they are known, and why it would be refused, "" if it is not.
+ * @typedef {{files: FileChange[] | null, error: string}} DryRun
+ */
 
 /**
  * What saving the form would change. Throws ApiError for what the save would be refused for.
@@ -26,7 +28,7 @@ const TYPING_MS = 300;
  * @param {AbortSignal} [signal]
  * @returns {Promise<FileChange[]>}
  */
-export async function tryToSave(subject, state, publishes, signal) {
+async function tryToSave(subject, state, publishes, signal) {
   const { path, query = {}, ...options } = saveRequest(subject, state, publishes);
   const { data } = await ask(path, { ...options, query: { ...query, dryRun: true }, signal });
   return data.files;
@@ -49,37 +51,22 @@ function saveRequest(subject, state, publishes) {
 }
 
 /**
- * What saving the form would change, tried again whenever the typing rests.
+ * What saving the form would change, tried again whenever the typing pauses.
  * @param {import("../form/editing.js").Subject} subject
  * @param {import("../form/editing.js").State} state
- * @param {boolean} asked  Whether there is anything to save.
- * @returns {Tried}
+ * @param {{hasChanges: boolean, publishes?: boolean, delayMs?: number}} options
+ * @returns {DryRun}
  */
-export function useTried(subject, state, asked) {
-  const [tried, set] = useState(/** @type {Tried} */ ({ files: null, error: "" }));
-  const returns = useReturns();
-  useEffect(() => {
-    if (!asked) {
-      set({ files: [], error: "" });
-      return undefined;
-    }
-    const controller = new AbortController();
-    const timer = setTimeout(() => {
-      tryToSave(subject, state, false, controller.signal).then(
-        (files) => set({ files, error: "" }),
-        (error) => error.name !== "AbortError" && set({ files: [], error: wordsOf(error) }),
-      );
-    }, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [subject, state.values, state.base, state.version, asked, returns]);
-  return tried;
+export function useDryRun(subject, state, { hasChanges, publishes = false, delayMs = TYPING_MS }) {
+  const key = keyOf("dry run", subject, state.values, state.base, state.version, publishes);
+  const load = (/** @type {AbortSignal} */ signal) => tryToSave(subject, state, publishes, signal);
+  const { value, error } = useRequest(hasChanges ? key : "", load, { delayMs });
+  if (!hasChanges) return { files: [], error: "" };
+  return error ? { files: [], error: wordsOf(error) } : { files: value ?? null, error: "" };
 }
 
 /** @param {any} error */
-export function wordsOf(error) {
+function wordsOf(error) {
   if (!(error instanceof ApiError)) throw error;
   const said = (error.details?.errors ?? []).map((/** @type {any} */ one) => one.message);
   return said.length ? `It can't be saved yet: ${said.join("; ")}` : error.message;

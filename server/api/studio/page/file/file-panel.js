@@ -2,27 +2,30 @@
 
 import { changedNames } from "../form/values.js";
 import { Failure, Loading } from "../states.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
-import { useTried } from "./changes.js";
+import { clearMessage, showNotice, useMessage } from "../store/messages.js";
+import { html, useEffect } from "../vendor/preact.js";
+import { useDryRun } from "./changes.js";
 import { Differences, Numbered } from "./diff.js";
-import { LooksFirst } from "./review.js";
+import { ReviewChoice } from "./review.js";
 import { useSource } from "./source.js";
 
 /** @typedef {import("./source.js").Source} Source */
+
+const COPY = "copy-path"; // the place of messages
 
 /** @param {import("../form/panels.js").PanelProps} props */
 export function FilePanel({ subject, editing }) {
   const { state } = editing;
   const isThere = Boolean(state.version);
   const changed = !isThere || changedNames(state.base, state.values).length > 0;
-  const tried = useTried(subject, state, changed);
+  const dryRun = useDryRun(subject, state, { hasChanges: changed });
   const { source, failure } = useSource(subject, state.version);
   return html`<div class="file">
     ${source && html`<${Paths} source=${source} />`}
     <section>
       <h3>What saving would change</h3>
-      <${Preview} changed=${changed} tried=${tried} />
-      <${LooksFirst} />
+      <${Preview} changed=${changed} dryRun=${dryRun} />
+      <${ReviewChoice} />
     </section>
     ${isThere && html`<section>
       <h3>The file as it is</h3>
@@ -32,8 +35,8 @@ export function FilePanel({ subject, editing }) {
   </div>`;
 }
 
-/** @param {{changed: boolean, tried: import("./changes.js").Tried}} props */
-function Preview({ changed, tried: { files, error } }) {
+/** @param {{changed: boolean, dryRun: import("./changes.js").DryRun}} props */
+function Preview({ changed, dryRun: { files, error } }) {
   if (!changed) return html`<p class="file-note">Nothing. All that you see is saved.</p>`;
   if (error) return html`<p class="file-note is-wrong" role="status">${error}</p>`;
   if (!files) return html`<${Loading} label="Trying it" />`;
@@ -57,11 +60,12 @@ function Paths({ source }) {
 
 /** @param {{text: string}} props */
 function Copy({ text }) {
-  const [told, tell] = useState("");
-  const copy = () => navigator.clipboard.writeText(text).then(() => tell("Copied"), () => tell("Not allowed here"));
-  useEffect(() => tell(""), [text]);
+  const message = useMessage(COPY);
+  const show = (/** @type {string} */ words) => showNotice(COPY, words);
+  const copy = () => navigator.clipboard.writeText(text).then(() => show("Copied"), () => show("Not allowed here"));
+  useEffect(() => clearMessage(COPY), [text]);
   return html`<button class="button quiet" type="button" aria-label="Copy the path" onClick=${copy}>Copy</button>
-    <span class="file-note" role="status">${told}</span>`;
+    <span class="file-note" role="status">${message.text}</span>`;
 }
 
 /** @param {{source: Source}} props */

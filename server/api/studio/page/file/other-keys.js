@@ -3,6 +3,7 @@
 import { ApiError, ask } from "../api.js";
 import { rowsOf, typedInto } from "../editor/source-input.js";
 import { localeParam } from "../form/beginning.js";
+import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { Numbered } from "./diff.js";
 import { readSource, sourcePath, useSource } from "./source.js";
@@ -13,6 +14,7 @@ import { readSource, sourcePath, useSource } from "./source.js";
  */
 
 const CHANGED = "The file was changed meanwhile. What it says now is above; Save writes yours in its place.";
+const OTHER_KEYS = "other-keys"; // the place of messages
 
 /** @param {{subject: Subject, editing: any}} props */
 export function OtherKeys({ subject, editing }) {
@@ -48,19 +50,24 @@ function mayWrite({ model, type }, { status }) {
 function Edit({ subject, source, close, saved }) {
   const [text, type] = useState(source.otherKeys);
   const [base, setBase] = useState(source);
-  const [state, tell] = useState({ busy: false, error: "", changed: false });
+  const [busy, setBusy] = useState(false);
+  const [hasChanged, setChanged] = useState(false);
+  const message = useMessage(OTHER_KEYS);
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useLayoutEffect(() => area.current?.focus(), []);
   const save = async () => {
-    if (state.busy) return;
-    tell({ ...state, busy: true, error: "" });
+    if (busy) return;
+    setBusy(true);
+    clearMessage(OTHER_KEYS);
     try {
       await writeKeys(subject, base, text);
       saved();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 412) setBase(await readSource(subject));
-      tell({ busy: false, error: error.status === 412 ? CHANGED : error.message, changed: error.status === 412 });
+      setBusy(false);
+      setChanged(error.status === 412);
+      showError(OTHER_KEYS, error.status === 412 ? CHANGED : error.message);
       area.current?.focus();
     }
   };
@@ -71,13 +78,13 @@ function Edit({ subject, source, close, saved }) {
     save();
   };
   return html`
-    ${state.changed && html`<${Numbered} text=${base.otherKeys} label="What the file says now" />`}
+    ${hasChanged && html`<${Numbered} text=${base.otherKeys} label="What the file says now" />`}
     <textarea class="input lines is-code" ref=${area} aria-labelledby="other-keys" spellcheck=${false} value=${text}
-      rows=${rowsOf(text)} aria-describedby="other-keys-error" aria-invalid=${state.error ? "true" : undefined}
+      rows=${rowsOf(text)} aria-describedby="other-keys-error" aria-invalid=${message.text ? "true" : undefined}
       onInput=${(/** @type {Event} */ event) => type(typedInto(text, event))} onKeyDown=${press} />
-    <p class="field-error" id="other-keys-error" role="alert">${state.error}</p>
+    <p class="field-error" id="other-keys-error" role="alert">${message.text}</p>
     <p class="theirs-choice">
-      <button class="button primary" type="button" disabled=${state.busy || text === base.otherKeys}
+      <button class="button primary" type="button" disabled=${busy || text === base.otherKeys}
         onClick=${save}>Save keys</button>
       <button class="button" type="button" onClick=${close}>Back</button>
     </p>`;

@@ -2,17 +2,17 @@
 
 import { Dialog } from "../dialog.js";
 import { Loading } from "../states.js";
-import { html, useCallback, useEffect, useState } from "../vendor/preact.js";
-import { tryToSave, wordsOf } from "./changes.js";
+import { html, useCallback, useState } from "../vendor/preact.js";
+import { useDryRun } from "./changes.js";
 import { Differences } from "./diff.js";
-import { chooseToLook, looksFirst } from "./looks-first.js";
+import { reviewsSaves, setReviewsSaves } from "./review-choice.js";
 
 /** The box by which that is chosen. */
-export function LooksFirst() {
-  const [wanted, set] = useState(looksFirst());
+export function ReviewChoice() {
+  const [wanted, set] = useState(reviewsSaves());
   const choose = (/** @type {Event} */ event) => {
     const { checked } = /** @type {HTMLInputElement} */ (event.target);
-    chooseToLook(checked);
+    setReviewsSaves(checked);
     set(checked);
   };
   return html`<label class="file-choice">
@@ -25,31 +25,23 @@ export function LooksFirst() {
  * @param {import("../form/editing.js").Subject} subject
  * @param {any} editing
  * @param {boolean} mayRead  Whether files may be read.
- * @returns {{send: (publishes: boolean) => void, asked: boolean | null, close: () => void}}
- *   `asked`: what is looked at, whether it publishes; null for nothing.
+ * @returns {{send: (publishes: boolean) => void, reviewed: boolean | null, close: () => void}}
+ *   `reviewed`: whether the save that is looked at publishes; null for none.
  */
 export function useReview(subject, editing, mayRead) {
-  const [asked, ask] = useState(/** @type {boolean | null} */ (null));
+  const [reviewed, review] = useState(/** @type {boolean | null} */ (null));
   const send = useCallback(
-    (/** @type {boolean} */ publishes) => (mayRead && looksFirst() ? ask(publishes) : editing.send(publishes)),
+    (/** @type {boolean} */ publishes) => (mayRead && reviewsSaves() ? review(publishes) : editing.send(publishes)),
     [editing.send, mayRead],
   );
-  return { send, asked, close: () => ask(null) };
+  return { send, reviewed, close: () => review(null) };
 }
 
 /**
  * @param {{subject: import("../form/editing.js").Subject, editing: any, publishes: boolean, close: () => void}} props
  */
 export function Review({ subject, editing, publishes, close }) {
-  const [tried, set] = useState(/** @type {import("./changes.js").Tried} */ ({ files: null, error: "" }));
-  useEffect(() => {
-    const controller = new AbortController();
-    tryToSave(subject, editing.state, publishes, controller.signal).then(
-      (files) => set({ files, error: "" }),
-      (error) => error.name !== "AbortError" && set({ files: [], error: wordsOf(error) }),
-    );
-    return () => controller.abort();
-  }, []);
+  const { files, error } = useDryRun(subject, editing.state, { hasChanges: true, publishes, delayMs: 0 });
   const save = () => {
     close();
     editing.send(publishes);
@@ -58,9 +50,9 @@ export function Review({ subject, editing, publishes, close }) {
   return html`<${Dialog} label=${label} close=${close} class="is-wide">
     <h2 class="dialog-title">${label}</h2>
     <div class="review">
-      ${tried.files ? html`<${Differences} files=${tried.files} />` : html`<${Loading} label="Trying it" />`}
-      ${tried.error && html`<p class="file-note is-wrong" role="alert">${tried.error}</p>`}
-      ${tried.files?.length === 0 && !tried.error && html`<p class="file-note">It changes no file.</p>`}
+      ${files ? html`<${Differences} files=${files} />` : html`<${Loading} label="Trying it" />`}
+      ${error && html`<p class="file-note is-wrong" role="alert">${error}</p>`}
+      ${files?.length === 0 && !error && html`<p class="file-note">It changes no file.</p>`}
     </div>
     <div class="dialog-actions">
       <button class="button" type="button" onClick=${close}>Back</button>

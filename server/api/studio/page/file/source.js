@@ -1,9 +1,8 @@
 /** The file of a document, as the API shows it. */
 
 import { ask } from "../api.js";
-import { useReturns } from "../connection/connection.js";
 import { localeParam } from "../form/beginning.js";
-import { useEffect, useState } from "../vendor/preact.js";
+import { keyOf, useRequest } from "../store/requests.js";
 
 /**
  * @typedef {object} Source  As the API shows it.
@@ -28,11 +27,12 @@ export function sourcePath({ type, id }) {
 /**
  * The file that holds what a form edits.
  * @param {import("../form/editing.js").Subject} subject
+ * @param {AbortSignal} [signal]
  * @returns {Promise<Source>}
  */
-export async function readSource(subject) {
+export async function readSource(subject, signal) {
   const query = { ...localeParam(subject), ...(subject.drafts ? { status: "draft" } : {}) };
-  const { data, meta, etag } = await ask(sourcePath(subject), { query });
+  const { data, meta, etag } = await ask(sourcePath(subject), { query, signal });
   return { ...data, files: meta.files, etag };
 }
 
@@ -43,18 +43,7 @@ export async function readSource(subject) {
  * @returns {{source?: Source, failure?: any}}
  */
 export function useSource(subject, version) {
-  const [known, set] = useState(/** @type {{source?: Source, failure?: any}} */ ({}));
-  const returns = useReturns();
-  useEffect(() => {
-    if (!version) return undefined;
-    let wanted = true;
-    readSource(subject).then(
-      (source) => wanted && set({ source }),
-      (failure) => wanted && set({ failure }),
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [subject, version, returns]);
-  return known;
+  const key = version ? keyOf("source", subject, version) : "";
+  const { value: source, error: failure } = useRequest(key, (signal) => readSource(subject, signal));
+  return { source, failure };
 }

@@ -1,6 +1,7 @@
 /** The bar of a form: what state it is in, and the buttons. What a role may not do is not shown. */
 
 import { StatusMark } from "../status.js";
+import { FORM, useMessage } from "../store/messages.js";
 import { ago, timestamp } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { More } from "./more.js";
@@ -14,6 +15,7 @@ import { openPanel } from "./panel-address.js";
 export function Actions({ subject, editing, status, rights, changed, send }) {
   const { id, drafts } = subject;
   const { state } = editing;
+  const message = useMessage(FORM);
   const nothing = Boolean(state.busy) || (id !== "" && !changed.length);
   const unpublished = drafts && status !== "published" && !state.busy;
   return html`<div class="actions">
@@ -22,8 +24,8 @@ export function Actions({ subject, editing, status, rights, changed, send }) {
       ${state.version && html`<${Changed} subject=${subject} at=${state.version.document.updatedAt} />`}
       ${!rights.write && !subject.model.servedAt && html`<span class="actions-time">
         Your role may not change this</span>`}
-      <span class=${`actions-told ${state.told.wrong ? "is-wrong" : ""}`} role="status">
-        ${state.told.text || (changed.length ? countOf(changed.length) : "")}
+      <span class=${`actions-told ${message.isError ? "is-wrong" : ""}`} role="status">
+        ${message.text || (changed.length ? countOf(changed.length) : "")}
       </span>
     </div>
     <div class="actions-buttons">

@@ -9,6 +9,7 @@ import { FieldsOfOthers, People, useFieldsOfOthers } from "../presence/people.js
 import { usePresence } from "../presence/presence.js";
 import { guardLeaving, navigate } from "../router.js";
 import { Failure, Loading, NoContent } from "../states.js";
+import { reloadContent } from "../store/requests.js";
 import { titleOf } from "../text.js";
 import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "../vendor/preact.js";
 import { Actions } from "./actions.js";
@@ -43,18 +44,17 @@ export function DocumentPage({ type: name, id = "", params }) {
  *   from: string, panel: string, wanted: string}} props
  */
 function Document({ model, type, id, locale, from, panel, wanted }) {
-  const { refresh } = useStudio();
   const drafts = model.seesDrafts(type);
   const subject = useMemo(() => ({ model, type, id, locale, drafts, from }), [model, type, id, locale, from]);
   const done = useCallback(
     (/** @type {string} */ made) => {
-      refresh();
+      reloadContent();
       /** @type {Record<string, string>} */
       const params = locale === model.defaultLocale ? {} : { locale };
       const address = addressTo("document", { type: type.name, id: made }, params);
       if (made !== id) navigate(address, { replace: true, unguarded: true, stays: true });
     },
-    [refresh, type, id],
+    [type, id],
   );
   const editing = useEditing(subject, done);
   const { state } = editing;
@@ -106,7 +106,7 @@ function Document({ model, type, id, locale, from, panel, wanted }) {
   </div>`;
   return html`<div class=${open ? `beside ${open.wide ? "is-wide" : ""}` : ""}>
     ${page}
-    ${review.asked !== null && html`<${Review} ...${{ subject, editing }} publishes=${review.asked}
+    ${review.reviewed !== null && html`<${Review} ...${{ subject, editing }} publishes=${review.reviewed}
       close=${review.close} />`}
     ${open && html`<${PanelAside} panel=${open} subject=${subject} editing=${editing} />`}
     ${leave && html`<${Question} title="Leave the page?" text=${LEAVE} label="Leave" confirm=${leave} close=${stay} />`}

@@ -2,6 +2,7 @@
 
 import { ApiError } from "../api.js";
 import { useBack } from "../connection/connection.js";
+import { FORM, clearMessage, messageAt } from "../store/messages.js";
 import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
 import { localesOf, startOf, startOfLocale, valuesOf } from "./beginning.js";
 import { listen, readLatest, show } from "./latest.js";
@@ -31,7 +32,6 @@ import { UNREACHED, save } from "./saving.js";
  * @property {Record<string, string>} errors  By the paths of attributes, joined with dots.
  * @property {number} refused  How often something was found to be wrong: then the first such field is shown.
  * @property {"" | "saving" | "publishing"} busy
- * @property {{text: string, wrong?: boolean}} told
  */
 
 /** @type {State} */
@@ -44,7 +44,6 @@ const LOADING = {
   errors: {},
   refused: 0,
   busy: "",
-  told: { text: "" },
 };
 
 /**
@@ -83,18 +82,20 @@ export function useEditing(subject, done) {
   }, [subject]);
   useEffect(() => void load(), [load]);
 
-  useBack(() => now.current.told.text === UNREACHED && update({ told: { text: "" } }));
+  useBack(() => messageAt(FORM).text === UNREACHED && clearMessage(FORM));
 
   const change = useCallback((/** @type {string} */ name, /** @type {any} */ value) => {
     const { values, errors } = now.current;
     const left = Object.entries(errors).filter(([path]) => path !== name && !path.startsWith(`${name}.`));
-    update({ values: { ...values, [name]: value }, errors: Object.fromEntries(left), told: { text: "" } });
+    update({ values: { ...values, [name]: value }, errors: Object.fromEntries(left) });
+    clearMessage(FORM);
   }, []);
 
   const choose = useCallback((/** @type {string} */ name, /** @type {boolean} */ mine) => {
     const { values, theirs } = now.current;
     const { [name]: other, ...rest } = theirs;
-    update({ theirs: rest, values: mine ? values : { ...values, [name]: other }, told: { text: "" } });
+    update({ theirs: rest, values: mine ? values : { ...values, [name]: other } });
+    clearMessage(FORM);
   }, []);
 
   const send = useCallback(

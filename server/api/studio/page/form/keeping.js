@@ -68,7 +68,7 @@ export function KeptNotice({ keeping: { offer, take, drop, base }, values }) {
       <${Sides} left=${["In the document", values[name]]} right=${["Not saved", offer.values[name]]} />
     </div>`)}
     <p class="theirs-choice">
-      <button class="button" type="button" onClick=${take}>Put it back</button>
+      <button class="button" type="button" onClick=${take}>Restore it</button>
       <button class="button" type="button" onClick=${drop}>Discard it</button>
     </p>
   </section>`;

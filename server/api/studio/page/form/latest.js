@@ -1,6 +1,7 @@
 /** The document as the server has it now, shown in its form: after a save, and whenever others have changed it. */
 
 import { ApiError } from "../api.js";
+import { FORM, clearMessage, messageAt } from "../store/messages.js";
 import { localeParam, localesOf, valuesOf } from "./beginning.js";
 import { readDocument } from "./reading.js";
 import { keepKeys } from "./shape.js";
@@ -28,19 +29,19 @@ import { rebase } from "./values.js";
  * @param {boolean} [unsure]  Whether nothing may have changed, and all stays as it is then.
  */
 export async function listen(work, unsure = false) {
-  const { now, update, reads } = work;
+  const { now, reads } = work;
   if (now.current.phase !== "ready" || !now.current.version) return;
   reads.current.missed = Boolean(now.current.busy);
   if (now.current.busy) return;
   try {
     const version = await readLatest(work);
-    const { version: before, told, busy, base } = now.current;
+    const { version: before, busy, base } = now.current;
     reads.current.missed ||= Boolean(busy);
     if (!version || busy) return;
     const same = version.etag === before?.etag && version.publishedEtag === before?.publishedEtag;
     if (same && unsure) return;
     show(work, version, base);
-    if (!same && !told.wrong) update({ told: { text: "" } }); // It was told of the version before.
+    if (!same && !messageAt(FORM).isError) clearMessage(FORM); // It was about the version before.
   } catch (error) {
     if (!(error instanceof ApiError)) throw error; // It is gone, or the network is: saving says so.
   }

@@ -1,9 +1,10 @@
 /** The files of the site, to choose from, and the pictures that they are shown by. */
 
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { keyOf, useRequest } from "../store/requests.js";
+import { html, useState } from "../vendor/preact.js";
 import { findFiles, sourceOf } from "./files.js";
 
-const REST_MS = 150; // files are asked for once typing rests for as long
+const TYPING_MS = 150; // the pause in typing after which files are searched
 
 /**
  * @typedef {{documentId: string, __id: number, __title: string, __alt: string, __preview: string}} Media
@@ -22,27 +23,17 @@ export function Picture({ file }) {
  */
 export function Library({ id, take, pictures = false }) {
   const [text, setText] = useState("");
-  const [{ found, error }, set] = useState({ found: /** @type {Media[]} */ ([]), error: "" });
-  useEffect(() => {
-    const controller = new AbortController();
-    const look = () =>
-      findFiles(text, pictures, controller.signal).then(
-        (files) => set({ found: files, error: "" }),
-        (failed) => failed.name !== "AbortError" && set({ found: [], error: failed.message }),
-      );
-    const timer = setTimeout(look, text ? REST_MS : 0);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [text]);
+  const load = (/** @type {AbortSignal} */ signal) => findFiles(text, pictures, signal);
+  const { value: files = [], error } = useRequest(keyOf("files", pictures, text), load, {
+    delayMs: text ? TYPING_MS : 0,
+  });
   return html`<div class="library" role="group" aria-label="Files to choose from">
     <label class="unseen" for=${`${id}-find`}>Find files</label>
     <input class="input" id=${`${id}-find`} type="search" placeholder="Find files" value=${text}
       onInput=${(/** @type {Event} */ e) => setText(/** @type {HTMLInputElement} */ (e.target).value)} />
-    <p class="field-error" role="alert">${error}</p>
+    <p class="field-error" role="alert">${error?.message}</p>
     <ul class="library-files">
-      ${found.map((file) => html`<li key=${file.documentId}>
+      ${files.map((/** @type {Media} */ file) => html`<li key=${file.documentId}>
         <button class="library-file" type="button" onClick=${() => take(file)}>
           <${Picture} file=${file} /><span class="media-name">${file.__title}</span>
         </button>

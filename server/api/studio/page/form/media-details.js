@@ -1,7 +1,9 @@
 /** The dialog of a file: what it is called and shows, and the point of a picture that stays in view when it is cut. */
 
 import { Dialog } from "../dialog.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { showError, useMessage } from "../store/messages.js";
+import { useRequest } from "../store/requests.js";
+import { html, useRef, useState } from "../vendor/preact.js";
 import { describeFile, readFile, sourceOf } from "./files.js";
 import { same } from "./values.js";
 
@@ -13,38 +15,35 @@ const MIDDLE = { x: 50, y: 50 };
 
 /**
  * @param {{id: string, file: import("./library.js").Media, close: () => void,
- *   described: (info: Record<string, any>) => void}} props
+ *   saved: (info: Record<string, any>) => void}} props
  */
-export function MediaDetails({ id, file, close, described }) {
-  const [found, setFound] = useState(/** @type {any} */ (null));
+export function MediaDetails({ id, file, close, saved }) {
+  const { value: described, error } = useRequest(`file ${file.__id}`, () => readFile(file.__id));
   const [changes, change] = useState(/** @type {Record<string, any>} */ ({}));
-  const [told, tell] = useState("");
-  useEffect(() => {
-    readFile(file.__id).then(setFound, (error) => tell(error.message));
-  }, []);
-  const info = { ...found, ...changes };
+  const message = useMessage(id);
+  const info = { ...described, ...changes };
   const set = (/** @type {string} */ name, /** @type {any} */ value) => change({ ...changes, [name]: value });
-  const save = async () => {
-    const changed = Object.entries(changes).filter(([name, value]) => !same(found[name], value));
+  const send = async () => {
+    const changed = Object.entries(changes).filter(([name, value]) => !same(described[name], value));
     try {
       if (changed.length) await describeFile(file.__id, Object.fromEntries(changed));
-      described(info);
+      saved(info);
       close();
-    } catch (error) {
-      tell(/** @type {Error} */ (error).message);
+    } catch (refused) {
+      showError(id, /** @type {Error} */ (refused).message);
     }
   };
   return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
-    ${found && file.__preview && html`<${Focal} url=${sourceOf(found.url)} point=${info.focalPoint}
+    ${described && file.__preview && html`<${Focal} url=${sourceOf(described.url)} point=${info.focalPoint}
       set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
-    ${found && TEXTS.map(([name, label]) => html`<div class="field" key=${name}>
+    ${described && TEXTS.map(([name, label]) => html`<div class="field" key=${name}>
       <label class="field-label" for=${`${id}-${name}`}>${label}</label>
       <input class="input" id=${`${id}-${name}`} value=${info[name] ?? ""}
         onInput=${(/** @type {any} */ e) => set(name, e.target.value || (name === "name" ? "" : null))} />
     </div>`)}
-    <p class="field-error" role="alert">${told}</p>
+    <p class="field-error" role="alert">${message.text || error?.message}</p>
     <p class="dialog-actions">
-      <button class="button primary" type="button" disabled=${!found || info.name === ""} onClick=${save}>Save</button>
+      <button class="button primary" type="button" disabled=${!described || info.name === ""} onClick=${send}>Save</button>
       <button class="button quiet" type="button" onClick=${close}>Cancel</button>
     </p>
   <//>`;

@@ -2,6 +2,7 @@
 
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
+import { showError, showNotice, useMessage } from "../store/messages.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 import { describeFile, uploadFiles } from "./files.js";
 import { Library, Picture } from "./library.js";
@@ -20,7 +21,7 @@ export function MediaInput({ id, attribute, value, change, aria }) {
   const many = isList(attribute);
   /** @type {Media[]} */
   const files = many ? (value ?? []) : value ? [value] : [];
-  const [told, tell] = useState("");
+  const message = useMessage(id);
   const [over, setOver] = useState(false);
   const [choosing, choose] = useState(false);
   const latest = useRef(files);
@@ -34,12 +35,12 @@ export function MediaInput({ id, attribute, value, change, aria }) {
   const upload = async (/** @type {FileList | undefined} */ list) => {
     const chosen = [...(list ?? [])].slice(0, many ? undefined : 1);
     if (!chosen.length || !mayUpload) return;
-    tell("Uploading…");
+    showNotice(id, "Uploading…");
     try {
       add(await uploadFiles(chosen));
-      tell("Uploaded");
+      showNotice(id, "Uploaded");
     } catch (error) {
-      tell(/** @type {Error} */ (error).message);
+      showError(id, /** @type {Error} */ (error).message);
     }
   };
   const drop = (/** @type {DragEvent} */ event) => {
@@ -58,8 +59,8 @@ export function MediaInput({ id, attribute, value, change, aria }) {
     event.preventDefault();
     upload(event.clipboardData.files);
   };
-  const described = (/** @type {Media} */ file, /** @type {Partial<Media>} */ told) => {
-    const made = { ...file, ...told };
+  const described = (/** @type {Media} */ file, /** @type {Partial<Media>} */ changes) => {
+    const made = { ...file, ...changes };
     change(many ? files.map((one) => (one.documentId === file.documentId ? made : one)) : made);
   };
   const set = (/** @type {Media[]} */ left) => change(many ? left : (left[0] ?? null));
@@ -82,7 +83,7 @@ export function MediaInput({ id, attribute, value, change, aria }) {
         }} accept=${(attribute.allowedTypes ?? []).map((kind) => ACCEPTED[kind]).join(",") || undefined} />
       </label>
       <span class="hint media-hint">or drop or paste it here</span>`}
-      <span class="hint" role="status">${told}</span>
+      <span class="hint" role="status">${message.text}</span>
     </div>
     ${choosing && html`<${Library} id=${id} take=${(/** @type {Media} */ file) => {
       add([file]);
@@ -94,25 +95,25 @@ export function MediaInput({ id, attribute, value, change, aria }) {
 /**
  * A file: its picture, its name, and what it shows.
  * @param {{id: string, file: Media, mayDescribe: boolean,
- *   described: (file: Media, told: Partial<Media>) => void}} props
+ *   described: (file: Media, changes: Partial<Media>) => void}} props
  */
 function Card({ id, file, mayDescribe, described }) {
   const [text, setText] = useState(file.__alt);
-  const [told, tell] = useState("");
+  const message = useMessage(id);
   const [open, setOpen] = useState(false);
   const detailed = (/** @type {Record<string, any>} */ { name, alternativeText }) => {
     setText(alternativeText ?? "");
     described(file, { __title: name, __alt: alternativeText ?? "" });
-    tell("Saved, for all places that show it");
+    showNotice(id, "Saved, for all places that show it");
   };
   const save = async () => {
     if (text === file.__alt) return;
     try {
       await describeFile(file.__id, { alternativeText: text });
       described(file, { __alt: text });
-      tell("Saved, for all places that show it");
+      showNotice(id, "Saved, for all places that show it");
     } catch (error) {
-      tell(/** @type {Error} */ (error).message);
+      showError(id, /** @type {Error} */ (error).message);
     }
   };
   return html`<div class="media-card">
@@ -126,9 +127,9 @@ function Card({ id, file, mayDescribe, described }) {
             <span class="media-more">
               <button class="button quiet" type="button" aria-label=${`Details of ${file.__title}`}
                 onClick=${() => setOpen(true)}>Details</button>
-              <span class="hint" role="status">${told}</span>
+              <span class="hint" role="status">${message.text}</span>
             </span>
-            ${open && html`<${MediaDetails} id=${`${id}-details`} file=${file} described=${detailed}
+            ${open && html`<${MediaDetails} id=${`${id}-details`} file=${file} saved=${detailed}
               close=${() => setOpen(false)} />`}`
         : html`<span class="hint">${file.__alt}</span>`}
     </div>

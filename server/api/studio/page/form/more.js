@@ -2,10 +2,10 @@
 
 import { ApiError } from "../api.js";
 import { addressTo } from "../addresses.js";
-import { useStudio } from "../context.js";
 import { Question } from "../dialog.js";
 import { navigate } from "../router.js";
-import { offerUndo } from "../undo/undo.js";
+import { FORM, offerUndo, showError } from "../store/messages.js";
+import { reloadContent } from "../store/requests.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { localeParam } from "./beginning.js";
 import { act, remove } from "./writing.js";
@@ -16,36 +16,35 @@ import { act, remove } from "./writing.js";
  */
 export function More({ subject, editing, status, changed, rights }) {
   const { type, id } = subject;
-  const { refresh } = useStudio();
   const [asking, setAsking] = useState(false);
   const address = { type, id, locale: localeParam(subject), draft: subject.drafts };
   const doing = async (/** @type {() => Promise<void>} */ what) => {
     try {
       await what();
-      refresh();
+      reloadContent();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      editing.update({ told: { text: error.message, wrong: true } });
+      showError(FORM, error.message);
     }
   };
   const drop = () =>
     doing(async () => {
       const undo = await remove(address);
-      offerUndo({ text: "Document deleted", ids: undo ? [undo] : [] });
+      offerUndo("Document deleted", undo ? [undo] : []);
       editing.update({ base: editing.state.values });
       navigate(addressTo("list", { type: type.name }), { replace: true, unguarded: true });
     });
   const unpublish = () =>
     doing(async () => {
       const undo = await act(address, "unpublish", "");
-      offerUndo({ text: "Unpublished", ids: undo ? [undo] : [] });
+      offerUndo("Unpublished", undo ? [undo] : []);
       await editing.hear();
     });
   const discard = () =>
     doing(async () => {
       setAsking(false);
       const undo = await act(address, "discard", editing.state.version?.etag ?? "");
-      offerUndo({ text: "Draft discarded", ids: undo ? [undo] : [] });
+      offerUndo("Draft discarded", undo ? [undo] : []);
       await editing.load();
     });
   const copy = () => navigate(addressTo("create", { type: type.name }, { from: id }));

@@ -6,12 +6,13 @@ import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
 import { readStatus } from "../overview.js";
 import { Link } from "../router.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { keyOf, useRequest } from "../store/requests.js";
+import { html, useRef, useState } from "../vendor/preact.js";
 import { isList } from "./shape.js";
 import { Sortable } from "./sortable.js";
 
 const MOST = 8; // documents that a search shows
-const REST_MS = 150; // it is asked for once typing rests for as long
+const TYPING_MS = 150; // the pause in typing after which documents are searched
 
 /** @typedef {{documentId: string, __title: string, __type?: string}} Target */
 
@@ -50,9 +51,9 @@ export function Search({ id, type, aria, add, chosen }) {
   const [text, setText] = useState("");
   const [open, setOpen] = useState(false);
   const [active, setActive] = useState(0);
-  const found = useFound(model, type, type.title, text, open);
+  const candidates = useCandidates(model, type, text, open);
   const wanted = text.trim().toLowerCase();
-  const options = found.filter(({ documentId, __title: title }) => {
+  const options = candidates.filter(({ documentId, __title: title }) => {
     // What was found for a text before, but is not for this one, must not be taken by Enter.
     return title.toLowerCase().includes(wanted) && !chosen.some((target) => target.documentId === documentId);
   });
@@ -103,34 +104,26 @@ function targetOf(document, name) {
  * The documents whose titles have a text in them.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
- * @param {string | null} title
  * @param {string} text
  * @param {boolean} open
  * @returns {Target[]}
  */
-function useFound(model, type, title, text, open) {
-  const [found, set] = useState(/** @type {Target[]} */ ([]));
-  useEffect(() => {
-    if (!open) return;
-    const controller = new AbortController();
-    const name = title ?? "documentId";
-    const query = {
-      ...readStatus(model, type),
-      fields: [name],
-      sort: title ?? undefined,
-      filters: text.trim() ? { [name]: { $containsi: text.trim() } } : undefined,
-      pagination: type.single ? undefined : { pageSize: MOST },
-    };
-    const look = () =>
-      ask(type.path, { query, signal: controller.signal }).then(
-        ({ data }) => set([data].flat().map((one) => targetOf(one, name))),
-        () => undefined, // What was found before stays.
-      );
-    const timer = setTimeout(look, text ? REST_MS : 0);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [model, type, title, text, open]);
-  return found;
+function useCandidates(model, type, text, open) {
+  const name = type.title ?? "documentId";
+  const query = {
+    ...readStatus(model, type),
+    fields: [name],
+    sort: type.title ?? undefined,
+    filters: text.trim() ? { [name]: { $containsi: text.trim() } } : undefined,
+    pagination: type.single ? undefined : { pageSize: MOST },
+  };
+  const load = async (/** @type {AbortSignal} */ signal) => {
+    const { data } = await ask(type.path, { query, signal });
+    return [data].flat().map((one) => targetOf(one, name));
+  };
+  const key = open ? keyOf("candidates", type, text) : "";
+  const { value } = useRequest(key, load, { delayMs: text ? TYPING_MS : 0 });
+  const latest = useRef(/** @type {Target[]} */ ([]));
+  latest.current = value ?? latest.current; // What was found stays while it is closed, and after a failure.
+  return latest.current;
 }

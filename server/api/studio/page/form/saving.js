@@ -1,6 +1,7 @@
 /** What the buttons of a form do: save what has changed, merged with what others have changed, and publish it. */
 
 import { ApiError } from "../api.js";
+import { FORM, clearMessage, showError, showNotice } from "../store/messages.js";
 import { localeParam } from "./beginning.js";
 import { listen, readAgain } from "./latest.js";
 import { faultsIn, faultsOf } from "./rules.js";
@@ -15,7 +16,7 @@ import { create, publish, write } from "./writing.js";
  * @typedef {import("./latest.js").Work} Work
  */
 
-const SEEN_FIRST = "Saved. Somebody else has changed it as well: look at it, then publish.";
+const CHANGED_BY_OTHERS = "Saved. Somebody else has changed it as well: look at it, then publish.";
 export const UNREACHED = "The server can't be reached. What you have typed is kept here.";
 const CHOOSE = "Somebody else has changed the same. Choose what is to stay, then save.";
 
@@ -31,7 +32,8 @@ export async function save(work, publishes) {
   if (Object.keys(state.theirs).length) return refuse(work, [], CHOOSE);
   const faults = faultsToTell(subject, state, publishes);
   if (faults.length) return refuse(work, faults, countOf(faults));
-  update({ busy: publishes ? "publishing" : "saving", errors: {}, told: { text: "" } });
+  update({ busy: publishes ? "publishing" : "saving", errors: {} });
+  clearMessage(FORM);
   try {
     const id = subject.id ? await saveThere(work, publishes) : await saveNew(work, publishes);
     if (id) done(id);
@@ -51,7 +53,8 @@ async function saveNew({ subject, now, update }, publishes) {
   const address = { ...subject, locale: localeParam(subject), draft: subject.drafts && !publishes };
   const id = await create(address, changesOf(subject, now.current));
   forget(placeOf(model, type, "", locale)); // What is typed from now on belongs to the document.
-  update({ base: values, told: { text: publishes || !subject.drafts ? "Saved" : "Saved as a draft" } });
+  update({ base: values });
+  showNotice(FORM, publishes || !subject.drafts ? "Saved" : "Saved as a draft");
   return id;
 }
 
@@ -66,23 +69,23 @@ async function saveThere(work, publishes) {
   const before = now.current.base;
   const mine = changedNames(before, now.current.values);
   if (!mine.length && (!publishes || !now.current.version)) {
-    update({ told: { text: "There is nothing to save" } });
+    showNotice(FORM, "There is nothing to save");
     return "";
   }
   if (mine.length && !(await writeMerged(work))) return "";
   const others = Object.keys(before).filter((name) => !mine.includes(name));
   const { version } = now.current;
   if (!publishes || !drafts) {
-    update({ told: { text: !drafts ? "Saved" : "Saved as a draft" } });
+    showNotice(FORM, drafts ? "Saved as a draft" : "Saved");
     return subject.id;
   }
   if (changedNames(pick(before, others), pick(now.current.base, others)).length) {
-    update({ told: { text: SEEN_FIRST } });
+    showNotice(FORM, CHANGED_BY_OTHERS);
     return subject.id;
   }
   await publish({ type, id: subject.id, locale: localeParam(subject), draft: true }, version?.etag ?? "");
   await readAgain(work, now.current.values);
-  update({ told: { text: "Published" } });
+  showNotice(FORM, "Published");
   return subject.id;
 }
 
@@ -104,7 +107,7 @@ async function writeMerged(work) {
     }
     await readAgain(work, now.current.base);
     if (Object.keys(now.current.theirs).length) {
-      update({ told: { text: CHOOSE, wrong: true } });
+      showError(FORM, CHOOSE);
       return false;
     }
   }
@@ -113,7 +116,8 @@ async function writeMerged(work) {
 /** @param {Work} work @param {import("./rules.js").Fault[]} faults @param {string} text */
 function refuse({ now, update }, faults, text) {
   const errors = Object.fromEntries(faults.map(({ path, message }) => [path.join("."), message]));
-  update({ errors, refused: now.current.refused + 1, told: { text, wrong: true } });
+  update({ errors, refused: now.current.refused + 1 });
+  showError(FORM, text);
 }
 
 /** @param {Subject} subject @param {State} state @param {boolean} publishes */

@@ -1,6 +1,7 @@
 /** A list whose items are moved by dragging their handles, or with the arrow keys on these; and removed. */
 
 import { Icon } from "../icons.js";
+import { showNotice, useMessage } from "../store/messages.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 /**
@@ -19,7 +20,8 @@ export function Sortable({ id, items, keyOf, nameOf, change, children, kind = ""
   const dragged = useRef(-1);
   const [over, setOver] = useState(-1);
   const focus = useRef("");
-  const [said, say] = useState("");
+  const place = `sortable ${id}`;
+  const message = useMessage(place);
   useEffect(() => {
     if (focus.current) document.getElementById(focus.current)?.focus();
     focus.current = "";
@@ -28,7 +30,7 @@ export function Sortable({ id, items, keyOf, nameOf, change, children, kind = ""
     if (from === to || to < 0 || to >= items.length) return;
     const moved = items.toSpliced(from, 1).toSpliced(to, 0, items[from]);
     focus.current = `${id}-move-${keyOf(items[from], from)}`;
-    say(`${nameOf(items[from], from)} is now ${to + 1} of ${items.length}`);
+    showNotice(place, `${nameOf(items[from], from)} is now ${to + 1} of ${items.length}`);
     change(moved);
   };
   const drop = (/** @type {DragEvent} */ event, /** @type {number} */ to) => {
@@ -65,5 +67,5 @@ export function Sortable({ id, items, keyOf, nameOf, change, children, kind = ""
         </li>`;
       })}
     </ol>
-    <p class="unseen" role="status">${said}</p>`;
+    <p class="unseen" role="status">${message.text}</p>`;
 }

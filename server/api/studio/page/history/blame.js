@@ -1,12 +1,12 @@
 /** Who has changed each field last, and when. It is asked for when somebody wants to see it. */
 
 import { ask } from "../api.js";
-import { useReturns } from "../connection/connection.js";
 import { localeParam } from "../form/beginning.js";
 import { labelOf } from "../form/field.js";
 import { Failure, Loading } from "../states.js";
 import { ago, timestamp } from "../text.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { keyOf, useRequest } from "../store/requests.js";
+import { html, useState } from "../vendor/preact.js";
 import { historyPath } from "./versions.js";
 
 /**
@@ -17,24 +17,19 @@ export function Blame({ subject, status, mark }) {
   const toggle = (/** @type {Event} */ e) => set(/** @type {HTMLDetailsElement} */ (e.currentTarget).open);
   return html`<details class="blame" onToggle=${toggle}>
     <summary>Who changed each field last</summary>
-    ${open && html`<${Fields} ...${{ subject, status }} key=${mark} />`}
+    ${open && html`<${Fields} ...${{ subject, status, mark }} key=${mark} />`}
   </details>`;
 }
 
-/** @param {{subject: import("../form/editing.js").Subject, status: "published" | "draft"}} props */
-function Fields({ subject, status }) {
-  const [{ data, error }, set] = useState(/** @type {{data?: any, error?: any}} */ ({}));
-  const returns = useReturns();
-  useEffect(() => {
-    const controller = new AbortController();
-    const query = { ...localeParam(subject), status };
-    ask(`${historyPath(subject)}/blame`, { query, signal: controller.signal }).then(set, (failure) => {
-      if (failure.name !== "AbortError") set({ error: failure });
-    });
-    return () => controller.abort();
-  }, [subject, status, returns]);
-  if (error) return html`<${Failure} error=${error} />`;
-  if (!data) return html`<${Loading} />`;
+/** @param {{subject: import("../form/editing.js").Subject, status: "published" | "draft", mark: string}} props */
+function Fields({ subject, status, mark }) {
+  const path = `${historyPath(subject)}/blame`;
+  const query = { ...localeParam(subject), status };
+  const key = keyOf(path, subject.locale, status, mark);
+  const { value, error, retry } = useRequest(key, (signal) => ask(path, { query, signal }));
+  if (error) return html`<${Failure} error=${error} again=${retry} />`;
+  if (!value) return html`<${Loading} />`;
+  const { data } = value;
   const names = Object.keys(subject.type.attributes).filter((name) => data[name]);
   return html`
     ${subject.drafts && status === "published" && html`<p class="hint">Of what is published</p>`}

@@ -1,4 +1,4 @@
-/** Two versions beside each other, attribute by attribute, and what can be put back of them. */
+/** Two versions beside each other, attribute by attribute; the form can take a value of either. */
 
 import { labelOf } from "../form/field.js";
 import { kindOf } from "../form/kinds.js";
@@ -7,16 +7,19 @@ import { rightsOf } from "../form/rights.js";
 import { changedNames, same } from "../form/values.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { timestamp } from "../text.js";
-import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
+import { FORM, showNotice } from "../store/messages.js";
+import { keyOf, useRequest } from "../store/requests.js";
+import { html, useMemo, useState } from "../vendor/preact.js";
 import { compare } from "./comparison.js";
 import { rowsOf } from "./changes.js";
 import { Gone, ReplaceUnsaved, RestoreWhole } from "./put-back.js";
 import { formValue } from "./readable.js";
 import { Sides } from "./sides.js";
-import { keyOf, lineOf, whoOf } from "./versions.js";
+import { keyOf as versionKey, lineOf, whoOf } from "./versions.js";
 
 /**
  * @typedef {import("./versions.js").Version} Version
+ * @typedef {{side: string, value: any}} Offered
  * @typedef {{left: string, right: string}} Chosen  Keys of versions; `left` is "" for the one before `right`.
  */
 
@@ -28,25 +31,19 @@ const BEFORE = "The version before";
  */
 export function CompareView({ subject, editing, versions, chosen, choose }) {
   const [left, right] = useMemo(() => pairOf(versions, chosen), [versions, chosen]);
-  const [tries, again] = useState(0);
-  const [{ found, error }, set] = useState(/** @type {{found?: any, error?: any}} */ ({}));
   const etag = editing.state.version?.etag ?? "";
-  useEffect(() => {
-    const controller = new AbortController();
-    const names = [left ? lineOf(left, subject.drafts) : BEFORE, lineOf(right, subject.drafts)];
-    compare(subject, left, right, controller.signal).then(
-      (comparison) => set({ found: { comparison, names } }), // What was compared before stays until then.
-      (failure) => failure.name !== "AbortError" && set({ error: failure }),
-    );
-    return () => controller.abort();
-  }, [subject, left, right, etag, tries]);
+  const names = [left ? lineOf(left, subject.drafts) : BEFORE, lineOf(right, subject.drafts)];
+  const key = keyOf("compare", subject, left && versionKey(left), versionKey(right), etag);
+  const { value, error, retry } = useRequest(key, async (signal) => {
+    return { comparison: await compare(subject, left, right, signal), names };
+  });
   return html`
     <${Choice} ...${{ subject, versions, chosen, choose }} />
     <${About} ...${{ subject, editing, version: right }} />
     ${error
-      ? html`<${Failure} error=${error} again=${() => again(tries + 1)} />`
-      : found
-        ? html`<${Differences} ...${{ subject, editing, ...found }} />`
+      ? html`<${Failure} error=${error} again=${retry} />`
+      : value
+        ? html`<${Differences} ...${{ subject, editing, ...value }} />`
         : html`<${Loading} label="Comparing" />`}`;
 }
 
@@ -57,7 +54,7 @@ export function CompareView({ subject, editing, versions, chosen, choose }) {
  * @returns {[Version | null, Version]}
  */
 function pairOf(versions, chosen) {
-  const find = (/** @type {string} */ key) => versions.findIndex((version) => keyOf(version) === key);
+  const find = (/** @type {string} */ key) => versions.findIndex((version) => versionKey(version) === key);
   const right = Math.max(find(chosen.right), 0);
   const left = find(chosen.left);
   if (left < 0) return [null, versions[right]];
@@ -69,7 +66,7 @@ function pairOf(versions, chosen) {
  *   choose: (chosen: Chosen) => void}} props
  */
 function Choice({ subject, versions, chosen, choose }) {
-  const options = versions.map((version) => html`<option key=${keyOf(version)} value=${keyOf(version)}>
+  const options = versions.map((version) => html`<option key=${versionKey(version)} value=${versionKey(version)}>
     ${lineOf(version, subject.drafts)}</option>`);
   const value = (/** @type {Event} */ event) => /** @type {HTMLSelectElement} */ (event.target).value;
   return html`<div class="compare-choice">
@@ -95,7 +92,7 @@ function About({ subject, editing, version }) {
   const may = rightsOf(model, type, !id).write && model.allows("history", "restore");
   const done = () => {
     ask(false);
-    Promise.resolve(editing.hear()).then(() => editing.update({ told: { text: "The version is restored" } }));
+    Promise.resolve(editing.hear()).then(() => showNotice(FORM, "The version is restored"));
   };
   return html`<div class="compare-about">
     <p><strong>${whoOf(version)}</strong>${version.date && html`${" "}<time class="hint" datetime=${version.date}>
@@ -133,26 +130,26 @@ function Differences({ subject, editing, comparison: { differences, unread, know
 function Field({ subject, editing, name, names, known, difference }) {
   const { model, type, id } = subject;
   const attribute = type.attributes[name];
-  const [replacing, replace] = useState(/** @type {{value: any} | null} */ (null));
+  const [replacing, replace] = useState(/** @type {Offered | null} */ (null));
   const rows = useMemo(() => rowsOf({ model, known }, attribute, difference.from, difference.to), [difference]);
   const { base, values } = editing.state;
   const may = rightsOf(model, type, !id).write && kindOf(attribute) && name in values;
-  const offered = may ? putBack() : [];
+  const offered = may ? usableValues() : [];
 
   /** The sides that the form does not hold, as it would. */
-  function putBack() {
+  function usableValues() {
     const sides = [["older", difference.from], ["newer", difference.to]];
     const made = sides.map(([side, value]) => ({ side, value: formValue(model, attribute, value, known, base[name]) }));
     return made.filter(({ value }) => !same(value, values[name]));
   }
-  /** @param {any} value */
-  const put = (value) => {
+  /** @param {Offered} chosen */
+  const use = ({ side, value }) => {
     editing.change(name, value);
-    editing.update({ told: { text: `${labelOf(name)} is put back, and not saved yet` } });
+    showNotice(FORM, `The ${side} value of ${labelOf(name)} is in the form, not saved yet`);
     replace(null);
   };
-  /** @param {any} value */
-  const ask = (value) => (same(base[name], values[name]) ? put(value) : replace({ value }));
+  /** @param {Offered} chosen */
+  const choose = (chosen) => (same(base[name], values[name]) ? use(chosen) : replace(chosen));
   const shared = isShared(type, attribute) && model.locales.length > 1;
   return html`<div class="compare-field" role="group" aria-label=${labelOf(name)}>
     <h3 class="compare-field-name">${labelOf(name)}
@@ -160,9 +157,9 @@ function Field({ subject, editing, name, names, known, difference }) {
     ${rows.map((row, index) => html`<${Sides} key=${index} row=${row} names=${names} />`)}
     ${offered.length > 0 && html`<p class="compare-actions">
       ${offered.map(({ side, value }) => html`<button class="button quiet" type="button" key=${side}
-        onClick=${() => ask(value)}>Put the ${side} one back<span class="unseen">: ${labelOf(name)}</span></button>`)}
+        onClick=${() => choose({ side, value })}>Use the ${side} value<span class="unseen">: ${labelOf(name)}</span></button>`)}
     </p>`}
     ${replacing && html`<${ReplaceUnsaved} label=${labelOf(name)} close=${() => replace(null)}
-      put=${() => put(replacing.value)} />`}
+      put=${() => use(replacing)} />`}
   </div>`;
 }

@@ -26,7 +26,7 @@ function Versions({ subject, editing }) {
   const [chosen, choose] = useState(/** @type {import("./compare-view.js").Chosen | null} */ (null));
   const { model, type, drafts } = subject;
   const status = useMemo(() => version && drafts && statusOf(model, type, version), [version]);
-  const { list, error, again } = versions;
+  const { list, error, retry } = versions;
   const all = useMemo(() => (list ? withNow(list, drafts, status === "draft") : []), [list, drafts, status]);
   const opener = useRef("");
   const place = useRef(/** @type {HTMLElement | null} */ (null));
@@ -34,7 +34,7 @@ function Versions({ subject, editing }) {
     const target = chosen ? ".compare-back" : opener.current && `[data-version="${opener.current}"]`;
     if (target) /** @type {HTMLElement | null} */ (place.current?.querySelector(target))?.focus();
   }, [Boolean(chosen)]);
-  if (error && !list) return html`<${Off} error=${error} again=${again} />`;
+  if (error && !list) return html`<${Off} error=${error} again=${retry} />`;
   if (!list) return html`<${Loading} />`;
   /** @param {import("./compare-view.js").Chosen} pair */
   const open = (pair) => {

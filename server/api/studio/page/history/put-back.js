@@ -1,17 +1,19 @@
-/** Putting earlier values back: into the form as unsaved work, or the whole version by the API. */
+/** Using earlier values: in the form as unsaved work, or a whole version by the API. */
 
 import { ask } from "../api.js";
 import { Dialog } from "../dialog.js";
 import { localeParam } from "../form/beginning.js";
 import { labelOf } from "../form/field.js";
 import { Loading } from "../states.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { clearMessage, showError, useMessage } from "../store/messages.js";
+import { keyOf, useRequest } from "../store/requests.js";
+import { html, useState } from "../vendor/preact.js";
 import { compare } from "./comparison.js";
 import { historyPath } from "./versions.js";
 
-/**
- * @typedef {import("./versions.js").Version} Version
- */
+/** @typedef {import("./versions.js").Version} Version */
+
+const DIALOG = "restore"; // the place of messages
 
 /**
  * Asks before a whole version is written over what there is now, and says what that changes.
@@ -19,29 +21,25 @@ import { historyPath } from "./versions.js";
  *   close: () => void, done: () => void}} props
  */
 export function RestoreWhole({ subject, editing, version, unsaved, close, done }) {
-  const [names, setNames] = useState(/** @type {string[] | null} */ (null));
-  const [gone, setGone] = useState(/** @type {string[]} */ ([]));
-  const [told, tell] = useState({ busy: false, error: "" });
+  const [busy, setBusy] = useState(false);
+  const message = useMessage(DIALOG);
   const { drafts } = subject;
-  useEffect(() => {
-    const controller = new AbortController();
-    const now = { ...version, commit: "", status: /** @type {Version["status"]} */ (drafts ? "draft" : "published") };
-    compare(subject, version, now, controller.signal).then(
-      ({ differences, unread }) => {
-        setNames(Object.keys(differences));
-        setGone(unread.from);
-      },
-      (error) => error.name !== "AbortError" && tell({ busy: false, error: error.message }),
-    );
-    return () => controller.abort();
-  }, [subject, version]);
+  const now = { ...version, commit: "", status: /** @type {Version["status"]} */ (drafts ? "draft" : "published") };
+  const { value, error } = useRequest(keyOf("restore", subject, version), (signal) => {
+    return compare(subject, version, now, signal);
+  });
+  const names = value ? Object.keys(value.differences) : null;
+  const gone = value?.unread.from ?? [];
+  const errorText = message.text || error?.message;
   const send = async () => {
-    tell({ busy: true, error: "" });
+    setBusy(true);
+    clearMessage(DIALOG);
     try {
       await restore(subject, version, editing.state.version?.etag ?? "");
       done();
-    } catch (error) {
-      tell({ busy: false, error: wordsOf(/** @type {any} */ (error)) });
+    } catch (refused) {
+      setBusy(false);
+      showError(DIALOG, wordsOf(/** @type {any} */ (refused)));
     }
   };
   const kept = unsaved.filter((name) => names?.includes(name));
@@ -49,11 +47,11 @@ export function RestoreWhole({ subject, editing, version, unsaved, close, done }
     <h2 class="dialog-title">Restore this version?</h2>
     ${names
       ? html`<${Consequences} ...${{ names, gone, kept, drafts }} />`
-      : !told.error && html`<${Loading} label="Comparing" />`}
-    <p class="field-error" role="alert">${told.error}</p>
+      : !errorText && html`<${Loading} label="Comparing" />`}
+    <p class="field-error" role="alert">${errorText}</p>
     <div class="dialog-actions">
       <button class="button" type="button" onClick=${close}>Cancel</button>
-      <button class="button primary" type="button" disabled=${told.busy || !names?.length}
+      <button class="button primary" type="button" disabled=${busy || !names?.length}
         onClick=${send}>Restore</button>
     </div>
   <//>`;
@@ -64,7 +62,7 @@ function Consequences({ names, gone, kept, drafts }) {
   if (!names.length) return html`<p>The document is the same now: there is nothing to restore.</p>`;
   return html`
     <p>${names.length === 1 ? "One field changes" : `${names.length} fields change`}${drafts
-      ? ", in the draft. What is published stays as it is until you publish." : ", at once."}</p>
+      ? ", in the draft. What is published stays as it is until you publish." : " immediately."}</p>
     <ul class="dialog-list restored-fields">${names.map((name) => html`<li key=${name}>${labelOf(name)}</li>`)}</ul>
     ${kept.length > 0 && html`<p>What you have not saved stays in the form, and is shown beside it:
       ${" "}${kept.map(labelOf).join(", ")}.</p>`}
@@ -74,7 +72,7 @@ function Consequences({ names, gone, kept, drafts }) {
 /** What a version had that has no place any more. @param {{names: string[]}} props */
 export function Gone({ names }) {
   return html`<p class="hint history-gone">${names.map((name) => `“${name}”`).join(", ")}
-    ${" "}${names.length === 1 ? "has" : "have"} no place in this type of content any more and can’t be put back.</p>`;
+    ${" "}${names.length === 1 ? "has" : "have"} no place in this type of content any more and can’t be restored.</p>`;
 }
 
 /**
@@ -84,7 +82,7 @@ export function Gone({ names }) {
 export function ReplaceUnsaved({ label, close, put }) {
   return html`<${Dialog} label="Replace what is not saved?" close=${close}>
     <h2 class="dialog-title">Replace what is not saved?</h2>
-    <p>${label} was edited here and is not saved yet. Putting the earlier value back replaces what you have typed.</p>
+    <p>${label} was edited here and is not saved yet. The earlier value replaces what you have typed.</p>
     <div class="dialog-actions">
       <button class="button" type="button" onClick=${close}>Cancel</button>
       <button class="button primary" type="button" onClick=${put}>Replace it</button>

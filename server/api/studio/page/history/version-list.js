@@ -7,10 +7,10 @@ import { html } from "../vendor/preact.js";
 import { deedOf, keyOf, whoOf } from "./versions.js";
 
 /**
- * @param {{subject: import("../form/editing.js").Subject, versions: import("./versions.js").Loaded,
+ * @param {{subject: import("../form/editing.js").Subject, versions: import("./versions.js").Versions,
  *   open: (key: string) => void}} props
  */
-export function VersionList({ subject, versions: { list = [], page, pages, more, error }, open }) {
+export function VersionList({ subject, versions: { list = [], hasMore, more, error }, open }) {
   if (!list.length) return html`<${Empty} title="No versions yet">A version is there once it is committed.<//>`;
   return html`
     <ol class="versions" aria-label="Versions">
@@ -19,7 +19,7 @@ export function VersionList({ subject, versions: { list = [], page, pages, more,
       </li>`)}
     </ol>
     ${error && html`<p class="field-error" role="alert">${error.message}</p>`}
-    ${page < pages && html`<button class="button" type="button" onClick=${more}>Show earlier versions</button>`}`;
+    ${hasMore && html`<button class="button" type="button" onClick=${more}>Show earlier versions</button>`}`;
 }
 
 /** @param {{version: import("./versions.js").Version, drafts: boolean, open: (key: string) => void}} props */

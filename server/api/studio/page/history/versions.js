@@ -4,7 +4,8 @@ import { ask } from "../api.js";
 import { localeParam } from "../form/beginning.js";
 import { labelOf } from "../form/field.js";
 import { timestamp } from "../text.js";
-import { useCallback, useEffect, useState } from "../vendor/preact.js";
+import { keyOf as requestKey, usePages } from "../store/requests.js";
+import { useMemo } from "../vendor/preact.js";
 
 /**
  * @typedef {object} Version
@@ -15,14 +16,6 @@ import { useCallback, useEffect, useState } from "../vendor/preact.js";
  * @property {string | null} date
  * @property {string} message
  * @property {string[] | null} attributes  Those that it changed, null where they are not known.
- */
-
-/**
- * @typedef {object} Versions
- * @property {Version[]} [list]  The newest first.
- * @property {number} pages  How many there are in all.
- * @property {number} page  How many of them are here.
- * @property {any} [error]
  */
 
 const PAGE = 20;
@@ -40,39 +33,24 @@ export function historyPath({ type, id }) {
 /** What stands for a version, in lists and addresses. @param {Version} version */
 export const keyOf = ({ commit, status }) => `${commit}/${status}`;
 
-/** @typedef {Versions & {more: () => void, again: () => void}} Loaded */
+/** @typedef {{list?: Version[], hasMore: boolean, error?: any, more: () => void, retry: () => void}} Versions */
 
 /**
- * The versions that were asked for so far, asked for again when `mark` is another one.
+ * The versions that were requested so far, the newest first; requested again when `mark` is another one.
  * @param {import("../form/editing.js").Subject} subject
  * @param {string} mark
- * @returns {Loaded}
+ * @returns {Versions}
  */
 export function useVersions(subject, mark) {
-  const [versions, set] = useState(/** @type {Versions} */ ({ page: 0, pages: 1 }));
-  const load = useCallback(
-    async (/** @type {number} */ page, /** @type {AbortSignal} */ signal) => {
-      const query = { ...localeParam(subject), page, pageSize: PAGE };
-      const { data, meta } = await ask(historyPath(subject), { query, signal });
-      const found = data.map(versionOf);
-      set(({ list = [] }) => {
-        return { list: grouped(page > 1 ? [...list, ...found] : found), page, pages: meta.pagination.pageCount };
-      });
-    },
-    [subject],
-  );
-  const begin = useCallback(
-    (/** @type {number} */ page) => {
-      const controller = new AbortController();
-      load(page, controller.signal).catch((error) => {
-        if (error.name !== "AbortError") set((before) => ({ ...before, error }));
-      });
-      return () => controller.abort();
-    },
-    [load],
-  );
-  useEffect(() => begin(1), [begin, mark]);
-  return { ...versions, more: () => begin(versions.page + 1), again: () => begin(1) };
+  const path = historyPath(subject);
+  const load = async (/** @type {number} */ page, /** @type {AbortSignal} */ signal) => {
+    const query = { ...localeParam(subject), page, pageSize: PAGE };
+    const { data, meta } = await ask(path, { query, signal });
+    return { items: /** @type {Version[]} */ (data.map(versionOf)), pages: meta.pagination.pageCount };
+  };
+  const { items, ...rest } = usePages(requestKey(path, subject.locale, mark), load);
+  const list = useMemo(() => items && grouped(items), [items]);
+  return { list, ...rest };
 }
 
 /** @param {any} entry @returns {Version} */

@@ -2,12 +2,14 @@
 
 import { isShared } from "../form/locales.js";
 import { labelOf } from "../form/field.js";
+import { showNotice, useMessage } from "../store/messages.js";
 import { createContext, html, useContext, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 
 /** @typedef {import("./presence.js").Person} Person */
 
 const MOST = 3; // people who are named; of more, how many they are
 const HUES = 6;
+const PLACE = "people"; // of messages
 
 /** By the paths of fields, the names of those who are in them. @type {Map<string, string[]>} */
 const NOBODY = new Map();
@@ -44,7 +46,7 @@ export function useFieldsOfOthers({ type, locale }, people) {
  */
 export function People({ people, subject, field }) {
   const others = useFieldsOfOthers(subject, people);
-  const [said, say] = useState("");
+  const message = useMessage(PLACE);
   const before = useRef(/** @type {string[]} */ ([]));
   const names = people.map(nameOf);
   const here = (field && others.get(field)) || [];
@@ -52,11 +54,11 @@ export function People({ people, subject, field }) {
     const came = names.filter((name) => !before.current.includes(name));
     const left = before.current.filter((name) => !names.includes(name));
     before.current = names;
-    if (came.length) say(`${listed(came)} ${came.length > 1 ? "are" : "is"} here as well`);
-    else if (left.length) say(`${listed(left)} ${left.length > 1 ? "have" : "has"} left`);
+    if (came.length) showNotice(PLACE, `${listed(came)} ${came.length > 1 ? "are" : "is"} here as well`);
+    else if (left.length) showNotice(PLACE, `${listed(left)} ${left.length > 1 ? "have" : "has"} left`);
   }, [names.join("\n")]);
   useEffect(() => {
-    if (here.length) say(`${listed(here)} ${here.length > 1 ? "are" : "is"} in this field as well`);
+    if (here.length) showNotice(PLACE, `${listed(here)} ${here.length > 1 ? "are" : "is"} in this field as well`);
   }, [here.join("\n")]);
   const named = people.slice(0, MOST);
   return html`<div class="people">
@@ -67,7 +69,7 @@ export function People({ people, subject, field }) {
       ${people.length > MOST && html`<li class="person" title=${names.slice(MOST).join(", ")}>
         ${people.length - MOST} more</li>`}
     </ul>`}
-    <p class="unseen" role="status">${said}</p>
+    <p class="unseen" role="status">${message.text}</p>
   </div>`;
 }
 

@@ -17,10 +17,10 @@ const SANDBOX = "allow-scripts allow-forms allow-modals allow-popups allow-popup
 
 /**
  * @param {{subject: import("../form/editing.js").Subject, editing: any, address: import("./address.js").Address,
- *   typing: boolean, statuses: any, open: (source: unknown) => void, told: string}} props  `typing` says whether the
+ *   typing: boolean, statuses: any, open: (source: unknown) => void, note: string}} props  `typing` says whether the
  *   page shows what is edited.
  */
-export function Framed({ subject, editing, address, typing, statuses, open, told }) {
+export function Framed({ subject, editing, address, typing, statuses, open, note }) {
   const frame = useRef(/** @type {HTMLIFrameElement | null} */ (null));
   const [device, setDevice] = useState(chosenDevice);
   const [answers, setAnswers] = useState(/** @type {"" | "yes" | "no"} */ (""));
@@ -90,7 +90,7 @@ export function Framed({ subject, editing, address, typing, statuses, open, told
         sandbox=${address.origin === "null" ? SANDBOX : `${SANDBOX} allow-same-origin`} allow="autoplay; fullscreen"
         referrerpolicy="no-referrer" onLoad=${loaded} />
     <//>
-    <p class="preview-note" role="status">${told || noteOf(answers)}</p>
+    <p class="preview-note" role="status">${note || noteOf(answers)}</p>
   </div>`;
 }
 

@@ -5,12 +5,15 @@ import { labelOf } from "../form/field.js";
 import { openPanel } from "../form/panel-address.js";
 import { navigate } from "../router.js";
 import { Empty } from "../states.js";
+import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { previewAddress } from "./address.js";
 import { addressOfSource, isOf } from "./elsewhere.js";
 import { Framed } from "./framed.js";
 import { fieldAt, readSource } from "./source.js";
 
+const PLACE = "preview"; // of messages
+const MESSAGE_MS = 6000;
 const NARROW = "(max-width: 70rem)"; // where a panel covers the form, as panels.css has it
 const NOT_HERE = "What you clicked is not in this form";
 const NOT_YOURS = "What you clicked comes from something that you can't open here";
@@ -20,26 +23,28 @@ export function Preview({ subject, editing }) {
   const { model, type, locale } = subject;
   const { version } = editing.state;
   const [status, setStatus] = useState(subject.drafts ? "draft" : "published");
-  const [told, tell] = useState("");
+  const message = useMessage(PLACE);
   useEffect(() => {
-    if (!told) return;
-    const timer = setTimeout(() => tell(""), 6000);
+    if (!message.text) return;
+    const timer = setTimeout(() => clearMessage(PLACE), MESSAGE_MS);
     return () => clearTimeout(timer);
-  }, [told]);
+  }, [message]);
   if (!type.preview) return html`<${HowTo} type=${type} />`;
 
   const open = async (/** @type {unknown} */ clicked) => {
     const source = readSource(clicked);
-    if (!source) return tell(NOT_HERE);
+    if (!source) return showError(PLACE, NOT_HERE);
     if (!isOf(source, subject)) {
       const panel = matchMedia(NARROW).matches ? "" : "preview";
       const place = await addressOfSource(model, source, panel);
-      tell(place ? "" : NOT_YOURS);
-      return place && navigate(place); // It asks about what is not saved, as any leaving does.
+      if (!place) return showError(PLACE, NOT_YOURS);
+      clearMessage(PLACE);
+      return navigate(place); // It asks about what is not saved, as any leaving does.
     }
     const field = fieldAt(model, type.attributes, editing.state.values, source.path);
-    tell(field ? "" : NOT_HERE);
-    if (field) showField(field);
+    if (!field) return showError(PLACE, NOT_HERE);
+    clearMessage(PLACE);
+    return showField(field);
   };
   const document = status === "draft" ? version?.document : version?.published;
   const address = document && previewAddress(type.preview, document, status, document.locale ?? locale);
@@ -49,7 +54,7 @@ export function Preview({ subject, editing }) {
     return html`<div class="preview"><div class="preview-tools">${statuses}</div>${reason}</div>`;
   }
   const typing = status === "draft" || !subject.drafts;
-  return html`<${Framed} key=${address.url} ...${{ subject, editing, address, typing, statuses, open, told }} />`;
+  return html`<${Framed} key=${address.url} ...${{ subject, editing, address, typing, statuses, open }} note=${message.text} />`;
 }
 
 /**

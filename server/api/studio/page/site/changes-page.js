@@ -4,14 +4,16 @@ import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { labelOf } from "../form/field.js";
 import { Empty, Failure, Loading } from "../states.js";
+import { PAGE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
+import { useRequest } from "../store/requests.js";
 import { ago, counted, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { Difference } from "./difference.js";
 import { useHeading } from "./heading.js";
-import { useWatched } from "./watching.js";
 
 const EVERY_MS = 6000;
 const SHOWN = 100;
+const COMMIT = "commit"; // the place of messages
 const ACTIONS = { create: "New", update: "Changed", delete: "Deleted", rename: "Renamed" };
 
 /**
@@ -29,31 +31,32 @@ const ACTIONS = { create: "New", update: "Changed", delete: "Deleted", rename: "
 export function ChangesPage() {
   const { model } = useStudio();
   useHeading(model, "Changes");
-  const [{ answer, error }, load] = useWatched("history/uncommitted", { pageSize: SHOWN }, EVERY_MS);
+  const load = (/** @type {AbortSignal} */ signal) => ask("history/uncommitted", { query: { pageSize: SHOWN }, signal });
+  const { value: answer, error, reload, retry } = useRequest("uncommitted", load, { everyMs: EVERY_MS });
   const [left, setLeft] = useState(/** @type {string[]} */ ([]));
-  const [told, setTold] = useState("");
+  const message = useMessage(PAGE);
   /** @type {Changed[]} */
   const files = answer?.data ?? [];
   const chosen = files.filter(({ path }) => !left.includes(path));
   const may = model.allows("history", "commit");
   const toggle = (/** @type {string} */ path) =>
     setLeft(left.includes(path) ? left.filter((one) => one !== path) : [...left, path]);
-  /** @param {string} message */
-  const commit = async (message) => {
+  /** @param {string} text */
+  const commit = async (text) => {
     const paths = chosen.map(({ path }) => path);
-    const { data } = await ask("history/commit", { method: "POST", body: { message, files: paths } });
-    setTold(`Committed as ${data.commit.slice(0, 8)}: ${filesOf(paths.length)}`);
-    await load();
+    const { data } = await ask("history/commit", { method: "POST", body: { message: text, files: paths } });
+    showNotice(PAGE, `Committed as ${data.commit.slice(0, 8)}: ${filesOf(paths.length)}`);
+    await reload();
   };
   return html`<div class="page site-page">
     <header class="page-head">
       <h1 tabindex="-1">Changes</h1>
       ${answer && html`<span class="site-note">${noteOf(answer.meta)}</span>`}
     </header>
-    <p class="site-told" role="status">${told}</p>
+    <p class="site-told" role="status">${message.text}</p>
     ${!answer && error && (error.status === 409
       ? html`<${Empty} title="Changes are not kept in git">${error.message}.<//>`
-      : html`<${Failure} error=${error} again=${load} />`)}
+      : html`<${Failure} error=${error} again=${retry} />`)}
     ${!answer && !error && html`<${Loading} />`}
     ${answer && files.length === 0 && html`<${Empty} title="Everything is committed">
       What is written next will be listed here${answer.meta.commit === "off" ? "" : " until it is committed"}.
@@ -114,7 +117,7 @@ function File({ file, chosen, toggle }) {
 /** @param {{count: number, commit: (message: string) => Promise<void>, underWay?: string | null}} props */
 function CommitForm({ count, commit, underWay }) {
   const [message, setMessage] = useState("");
-  const [error, setError] = useState("");
+  const error = useMessage(COMMIT);
   const [busy, setBusy] = useState(false);
   const off = busy || !count || !message.trim(); // The button keeps the focus, also while there is nothing to commit.
   /** @param {Event} event */
@@ -122,12 +125,12 @@ function CommitForm({ count, commit, underWay }) {
     event.preventDefault();
     if (off) return;
     setBusy(true);
-    setError("");
+    clearMessage(COMMIT);
     try {
       await commit(message);
       setMessage("");
     } catch (refused) {
-      setError(/** @type {Error} */ (refused).message);
+      showError(COMMIT, /** @type {Error} */ (refused).message);
     }
     setBusy(false);
   };
@@ -135,10 +138,10 @@ function CommitForm({ count, commit, underWay }) {
     return html`<p class="site-note">Git is at ${underWay}. Once that is ended with git, commits can be made.</p>`;
   }
   return html`<form class="commit-form" onSubmit=${send}>
-    <label class="field-label" for="commit-message">What was done</label>
+    <label class="field-label" for="commit-message">Commit message</label>
     <textarea id="commit-message" rows="3" value=${message} required maxlength="10000"
       onInput=${(/** @type {any} */ event) => setMessage(event.currentTarget.value)}></textarea>
-    <p class="field-error" role="alert">${error}</p>
+    <p class="field-error" role="alert">${error.text}</p>
     <button class="button primary" type="submit" aria-disabled=${off ? "true" : undefined}>
       Commit ${count ? filesOf(count) : ""}
     </button>

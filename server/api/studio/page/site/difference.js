@@ -1,25 +1,21 @@
 /** What differs in a file that is not committed: its lines, or the attributes where lines are not for the reader. */
 
 import { ask } from "../api.js";
-import { useReturns } from "../connection/connection.js";
 import { labelOf } from "../form/field.js";
 import { Failure, Loading } from "../states.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { useRequest } from "../store/requests.js";
+import { html } from "../vendor/preact.js";
 
 const KINDS = { "+": "is-added", "-": "is-removed", "@": "is-place" };
 
 /** @param {{path: string, date: string | null}} props */
 export function Difference({ path, date }) {
-  const [{ data, error }, set] = useState(/** @type {{data?: any, error?: any}} */ ({}));
-  const returns = useReturns();
-  useEffect(() => {
-    ask("history/uncommitted/diff", { query: { path } }).then(
-      ({ data: told }) => set({ data: told }),
-      (refused) => set({ error: refused }),
-    );
-  }, [path, date, returns]);
-  if (error) return html`<${Failure} error=${error} />`;
-  if (!data) return html`<${Loading} />`;
+  const { value, error, retry } = useRequest(`difference ${path} ${date}`, (signal) => {
+    return ask("history/uncommitted/diff", { query: { path }, signal });
+  });
+  if (error) return html`<${Failure} error=${error} again=${retry} />`;
+  if (!value) return html`<${Loading} />`;
+  const { data } = value;
   const lines = data.lines ?? linesOf(data.attributes ?? {});
   if (!lines.length) return html`<p class="site-note">Nothing that can be shown here differs.</p>`;
   return html`<pre class="diff" tabindex="0" aria-label=${`Difference of ${path}`}>${lines.map(

@@ -3,9 +3,12 @@
 import { ask } from "../api.js";
 import { Dialog } from "../dialog.js";
 import { counted } from "../text.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { clearMessage, showError, useMessage } from "../store/messages.js";
+import { useRequest } from "../store/requests.js";
+import { html, useState } from "../vendor/preact.js";
 
 const AT_ONCE = 100;
+const DIALOG = "fix-all"; // the place of messages
 
 /** @typedef {import("./problems-page.js").Fix} Fix */
 
@@ -20,23 +23,19 @@ export function FixAll({ count, fix }) {
 
 /** @param {{fix: (fixes: Fix[]) => Promise<void>, close: () => void}} props */
 function Question({ fix, close }) {
-  const [fixes, setFixes] = useState(/** @type {Fix[]} */ ([]));
-  const [total, setTotal] = useState(0);
-  const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
-  useEffect(() => {
-    ask("problems", { query: { fixable: true, pageSize: AT_ONCE } }).then(
-      ({ data, meta }) => {
-        setFixes(data.map((/** @type {any} */ problem) => problem.change));
-        setTotal(meta.pagination.total);
-      },
-      (refused) => setError(refused.message),
-    );
-  }, []);
+  const message = useMessage(DIALOG);
+  const { value, error } = useRequest("fixable", (signal) => {
+    return ask("problems", { query: { fixable: true, pageSize: AT_ONCE }, signal });
+  });
+  /** @type {Fix[]} */
+  const fixes = (value?.data ?? []).map((/** @type {any} */ problem) => problem.change);
+  const total = value?.meta.pagination.total ?? 0;
   const send = () => {
     setBusy(true);
+    clearMessage(DIALOG);
     fix(fixes).then(close, (refused) => {
-      setError(refused.message);
+      showError(DIALOG, refused.message);
       setBusy(false);
     });
   };
@@ -54,7 +53,7 @@ function Question({ fix, close }) {
     ${total > fixes.length && html`<p>
       These are the first ${AT_ONCE} of ${counted(total)}. Fix the others after them.
     </p>`}
-    <p class="field-error" role="alert">${error}</p>
+    <p class="field-error" role="alert">${message.text || error?.message}</p>
     <div class="dialog-actions">
       <button class="button" type="button" onClick=${close}>Cancel</button>
       <button class="button primary" type="button" disabled=${busy || !fixes.length} onClick=${send}>Fix</button>

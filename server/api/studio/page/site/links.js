@@ -3,12 +3,12 @@
 import { addressTo } from "../addresses.js";
 import { Link } from "../router.js";
 import { counted } from "../text.js";
+import { ask } from "../api.js";
+import { useRequest } from "../store/requests.js";
 import { html } from "../vendor/preact.js";
-import { useWatched } from "./watching.js";
 
 const EVERY_MS = 20_000;
 const SHOWN_MS = 3_000; // of the page that is shown, as often as that itself
-const ONE = { pageSize: 1 };
 
 /** The pages that whoever is here may see. @param {import("../model.js").Model} model */
 export function sitePages(model) {
@@ -22,24 +22,30 @@ export function sitePages(model) {
 export function SiteLinks({ model, current }) {
   const pages = sitePages(model);
   const shows = (/** @type {string} */ name) => pages.some((page) => page.name === name);
-  const every = (/** @type {string} */ name) => (name === current ? SHOWN_MS : EVERY_MS);
-  const [problems] = useWatched(shows("problems") ? "problems" : "", ONE, every("problems"));
-  const [changes] = useWatched(shows("changes") ? "history/uncommitted" : "", ONE, every("changes"));
+  const everyMs = (/** @type {string} */ name) => (name === current ? SHOWN_MS : EVERY_MS);
+  const problems = useCount(shows("problems") ? "problems" : "", everyMs("problems"));
+  const changes = useCount(shows("changes") ? "history/uncommitted" : "", everyMs("changes"));
   if (!pages.length) return null;
-  const counts = { problems: problems.answer, changes: changes.answer };
+  const counts = { problems, changes };
   return html`<h2 class="side-label">Site</h2>
     <ul class="side-list">
       ${pages.map(({ name, label }) => html`<li key=${name}>
         <${Link} class="side-link" to=${addressTo(name)} aria-current=${current === name ? "page" : undefined}>
           <span class="side-text">${label}</span>
-          <span class="side-count">${countOf(counts[/** @type {"problems" | "changes"} */ (name)])}</span>
+          <span class="side-count">${counts[/** @type {"problems" | "changes"} */ (name)]}</span>
         <//>
       </li>`)}
     </ul>`;
 }
 
-/** @param {import("../api.js").Answer | undefined} answer */
-function countOf(answer) {
-  const total = answer?.meta.pagination.total;
+/**
+ * The number of entries that the server has at a path, "" for none; requested again and again.
+ * @param {string} path  "" for nothing.
+ * @param {number} everyMs
+ */
+function useCount(path, everyMs) {
+  const load = (/** @type {AbortSignal} */ signal) => ask(path, { query: { pageSize: 1 }, signal });
+  const { value } = useRequest(path && `count ${path}`, load, { everyMs });
+  const total = value?.meta.pagination.total;
   return total ? counted(total) : "";
 }

@@ -6,11 +6,12 @@ import { useStudio } from "../context.js";
 import { labelOf } from "../form/field.js";
 import { Link, navigate } from "../router.js";
 import { Empty, Failure, Loading } from "../states.js";
+import { PAGE, showError, showNotice, useMessage } from "../store/messages.js";
+import { useRequest } from "../store/requests.js";
 import { counted } from "../text.js";
-import { html, useState } from "../vendor/preact.js";
+import { html } from "../vendor/preact.js";
 import { FixAll } from "./fix-all.js";
 import { useHeading } from "./heading.js";
-import { useWatched } from "./watching.js";
 
 const EVERY_MS = 3000;
 const SHOWN = 100;
@@ -44,14 +45,16 @@ export function ProblemsPage({ params }) {
   const { model } = useStudio();
   useHeading(model, "Problems");
   const severity = params.get("severity") ?? "";
-  const [{ answer, error }, load] = useWatched("problems", { severity, pageSize: SHOWN }, EVERY_MS);
-  const [told, setTold] = useState("");
+  const load = (/** @type {AbortSignal} */ signal) => ask("problems", { query: { severity, pageSize: SHOWN }, signal });
+  const { value: answer, error, reload, retry } = useRequest(`problems ${severity}`, load, { everyMs: EVERY_MS });
+  const message = useMessage(PAGE);
   /** @param {Fix[]} fixes */
   const fix = async (fixes) => {
     const { data } = await ask("problems/fix", { method: "POST", body: { fixes } });
     const left = data.refused[0];
-    setTold(left ? `${left.path}: ${left.reason}` : `Fixed: ${valuesOf(data.fixed.length)}`);
-    await load();
+    if (left) showError(PAGE, `${left.path}: ${left.reason}`);
+    else showNotice(PAGE, `Fixed: ${valuesOf(data.fixed.length)}`);
+    await reload();
   };
   const looking = error?.status === 503; // The first check of a large site takes a while; it is asked for again.
   const meta = answer?.meta;
@@ -68,13 +71,13 @@ export function ProblemsPage({ params }) {
       </span>`}
       ${meta?.fixable > 0 && model.allows("problems", "fix") && html`<${FixAll} count=${meta.fixable} fix=${fix} />`}
     </header>
-    <p class="site-told" role="status">${told}</p>
-    ${!answer && error && !looking && html`<${Failure} error=${error} again=${load} />`}
+    <p class="site-told" role="status">${message.text}</p>
+    ${!answer && error && !looking && html`<${Failure} error=${error} again=${retry} />`}
     ${!answer && (!error || looking) && html`<${Loading} label="Looking at all files" />`}
     ${answer && files.length === 0 && html`<${Empty} title="Nothing is wrong">
       All files can be read, and everything they refer to is there.
     <//>`}
-    ${files.map(([path, problems]) => html`<${File} key=${path} ...${{ path, problems, model, fix, setTold }} />`)}
+    ${files.map(([path, problems]) => html`<${File} key=${path} ...${{ path, problems, model, fix }} />`)}
     ${meta && meta.pagination.total > SHOWN && html`<p class="site-more">
       These are the first ${SHOWN} of ${counted(meta.pagination.total)}.
     </p>`}
@@ -98,12 +101,12 @@ const valuesOf = (count) => `${counted(count)} ${count === 1 ? "value" : "values
 
 /**
  * @param {{path: string, problems: Problem[], model: import("../model.js").Model,
- *   fix: (fixes: Fix[]) => Promise<void>, setTold: (text: string) => void}} props
+ *   fix: (fixes: Fix[]) => Promise<void>}} props
  */
-function File({ path, problems, model, fix, setTold }) {
+function File({ path, problems, model, fix }) {
   const [first] = problems;
   const type = first.type ? model.typeNamed(first.type) : undefined;
-  const attempt = (/** @type {Fix} */ change) => fix([change]).catch((refused) => setTold(refused.message));
+  const attempt = (/** @type {Fix} */ change) => fix([change]).catch((refused) => showError(PAGE, refused.message));
   return html`<section class="site-file" aria-label=${first.title ?? path}>
     <header class="site-file-head">
       ${first.title && html`<h2>${first.title}</h2>`}

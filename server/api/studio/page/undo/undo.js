@@ -1,91 +1,60 @@
-/** What was done last and can be taken back, and the bar that says so. */
+/** The bar that says what was done last, and undoes it. */
 
 import { ApiError, ask } from "../api.js";
-import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
+import { UNDO, clearMessage, offerUndo, showError, useMessage } from "../store/messages.js";
+import { reloadContent } from "../store/requests.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 /** Has the server keep what a write replaces, so that it can be undone. */
 export const UNDOABLE = { Prefer: "undo" };
 
-/**
- * @typedef {object} Offer
- * @property {string} text  What was done.
- * @property {string[]} ids  Of its parts, in the order in which they were done; none where it can't be undone.
- */
-
-/** @type {Offer | null} */
-let offered = null;
-/** @type {Set<() => void>} */
-const changes = new Set();
-/** @type {Set<() => void>} */
-const undone = new Set();
-
-/** @param {Offer | null} offer  null to offer nothing any more. */
-export function offerUndo(offer) {
-  offered = offer;
-  changes.forEach((listener) => listener());
-}
+const FAILURE = "undo-failure"; // the place of messages
 
 /**
- * Call a function when something was undone.
- * @param {() => void} listener
+ * Undo the parts of a write, the last one first. Throws ApiError: what was undone until then stays so.
+ * @param {string[]} ids  Those that are left are in it after that.
  */
-export const whenUndone = (listener) => listen(undone, listener);
-
-/** @param {Set<() => void>} listeners @param {() => void} listener */
-function listen(listeners, listener) {
-  listeners.add(listener);
-  return () => {
-    listeners.delete(listener);
-  };
-}
-
-/**
- * Take back what is offered, its last part first. Throws ApiError: what was taken back until then stays so.
- * @param {Offer} offer
- */
-async function takeBack(offer) {
-  for (let left = [...offer.ids]; left.length; left = left.slice(0, -1)) {
-    await ask(`batch/undo/${encodeURIComponent(left[left.length - 1])}`, { method: "POST" });
-    offer.ids = left.slice(0, -1);
+async function undoAll(ids) {
+  while (ids.length) {
+    await ask(`batch/undo/${encodeURIComponent(ids[ids.length - 1])}`, { method: "POST" });
+    ids.pop();
   }
-  undone.forEach((listener) => listener());
 }
 
 export function UndoBar() {
-  const { refresh } = useStudio();
-  const [offer, setOffer] = useState(offered);
+  const message = useMessage(UNDO);
+  const failure = useMessage(FAILURE);
   const [busy, setBusy] = useState(false);
-  const [wrong, setWrong] = useState("");
   const bar = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => listen(changes, () => setOffer(offered)), []);
+  const { text, undo: ids = [] } = message;
   useEffect(() => {
-    setWrong("");
+    clearMessage(FAILURE);
     // What had the focus is gone with what was selected, or with the page.
-    if (offer?.ids.length && document.activeElement === document.body) bar.current?.querySelector("button")?.focus();
-  }, [offer]);
+    if (ids.length && document.activeElement === document.body) bar.current?.querySelector("button")?.focus();
+  }, [message]);
   const undo = async () => {
-    if (!offer || busy) return;
+    if (busy) return;
     setBusy(true);
     try {
-      await takeBack(offer);
-      offerUndo({ text: "Undone", ids: [] });
-      refresh();
+      await undoAll(ids);
+      offerUndo("Undone", []);
+      reloadContent();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
+      const { status, message: reason } = error;
       // Without the server, the button stays: the page says why nothing happens.
-      if (error.status !== 0) setWrong(error.status === 409 ? "Not undone: it was changed since." : error.message);
+      if (status !== 0) showError(FAILURE, status === 409 ? "Not undone: it was changed since." : reason);
     } finally {
       setBusy(false);
     }
   };
-  return html`<div class=${`undo-bar ${offer ? "is-shown" : ""}`} role="region" aria-label="Undo" ref=${bar}>
-    <span role="status">${offer?.text}</span>
-    <span class="field-error" role="alert">${wrong}</span>
-    ${offer && offer.ids.length > 0 && !wrong && html`<button class="button" type="button" disabled=${busy}
+  return html`<div class=${`undo-bar ${text ? "is-shown" : ""}`} role="region" aria-label="Undo" ref=${bar}>
+    <span role="status">${text}</span>
+    <span class="field-error" role="alert">${failure.text}</span>
+    ${ids.length > 0 && !failure.text && html`<button class="button" type="button" disabled=${busy}
       onClick=${undo}>Undo</button>`}
-    ${offer && html`<button class="icon-button" type="button" aria-label="Close" onClick=${() => offerUndo(null)}>
+    ${text && html`<button class="icon-button" type="button" aria-label="Close" onClick=${() => clearMessage(UNDO)}>
       <${Icon} name="close" />
     </button>`}
   </div>`;

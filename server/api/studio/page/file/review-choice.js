@@ -3,7 +3,7 @@
 const KEY = "quire.review";
 
 /** Whether changes are looked at before they are saved. */
-export function looksFirst() {
+export function reviewsSaves() {
   try {
     return localStorage.getItem(KEY) === "yes";
   } catch {
@@ -12,7 +12,7 @@ export function looksFirst() {
 }
 
 /** @param {boolean} wanted */
-export function chooseToLook(wanted) {
+export function setReviewsSaves(wanted) {
   try {
     localStorage.setItem(KEY, wanted ? "yes" : "no");
   } catch {

@@ -1,0 +1,228 @@
+/**
+ * The store of requests for what pages show: what was asked, what is under way, and what was answered.
+ *
+ * - Components that ask for the same share one request. It is aborted when none of them is left.
+ * - While a component asks for something else, it shows what it has.
+ * - When the server comes back after an outage, everything that is shown is requested again.
+ * - Some answers are kept after their page is left, so that Back shows them at once, and until something is written.
+ */
+
+import { whenBack } from "../connection/connection.js";
+import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+
+const MAX_KEPT = 20; // answers that no component shows
+
+/**
+ * @typedef {object} Entry
+ * @property {(signal: AbortSignal) => Promise<any>} load
+ * @property {any} [value]  The last answer.
+ * @property {any} [error]  Of the last request, if it failed.
+ * @property {AbortController | null} underWay
+ * @property {Promise<void>} ended  Resolves when the last request has ended.
+ * @property {boolean} isContent  Whether a write of content may change the answer.
+ * @property {Set<() => void>} listeners  Of the components that show it.
+ */
+
+/** @type {Map<string, Entry>} */
+const entries = new Map();
+/** @type {WeakMap<object, number>} */
+const numbers = new WeakMap();
+let lastNumber = 0;
+
+/**
+ * @template T
+ * @typedef {object} Requested
+ * @property {T} [value]  The answer, or while another one is requested, the one before.
+ * @property {any} [error]
+ * @property {boolean} loading
+ * @property {() => Promise<void>} reload  Request it again, since the answer may have changed.
+ * @property {() => Promise<void>} retry  Request it again, unless that is under way.
+ * @property {(more: (value: T, signal: AbortSignal) => Promise<T>) => Promise<void>} extend  Replace the answer by
+ *   one that is made of it.
+ */
+
+/**
+ * @typedef {object} RequestOptions
+ * @property {number} [delayMs]  How long to wait before the request, such as until the typing rests.
+ * @property {number} [everyMs]  How often to request it again while the tab is shown.
+ * @property {boolean} [isContent]  Whether to request it again after a write of content.
+ * @property {boolean} [isKept]  Whether to keep the answer after the page is left.
+ */
+
+/**
+ * Request something while a component is shown, and return what is known of the answer.
+ * @template T
+ * @param {string} key  What is requested; "" for nothing. Equal keys are one request.
+ * @param {(signal: AbortSignal) => Promise<T>} load
+ * @param {RequestOptions} [options]
+ * @returns {Requested<T>}
+ */
+export function useRequest(key, load, { delayMs = 0, everyMs = 0, isContent = false, isKept = false } = {}) {
+  const [, render] = useState(0);
+  const shown = useRef(/** @type {{value?: T, error?: any}} */ ({}));
+  useEffect(() => {
+    if (!key) return undefined;
+    const entry = entries.get(key) ?? added(key, load);
+    const listener = () => render((count) => count + 1);
+    const isShown = entry.listeners.size > 0 && entry.value !== undefined;
+    entry.listeners.add(listener);
+    Object.assign(entry, { load, isContent });
+    const begin = () => void (isShown || retry(entry));
+    const timer = delayMs ? setTimeout(begin, delayMs) : begin();
+    listener();
+    return () => {
+      clearTimeout(timer);
+      entry.listeners.delete(listener);
+      if (!entry.listeners.size) leave(key, entry, isKept);
+    };
+  }, [key]);
+  useEffect(() => (key && everyMs ? repeat(key, everyMs) : undefined), [key, everyMs]);
+
+  const entry = entries.get(key);
+  const hasEnded = entry !== undefined && (entry.value !== undefined || Boolean(entry.error));
+  if (!key) shown.current = {};
+  else if (hasEnded) shown.current = answerOf(entry, shown.current.value);
+  return {
+    ...shown.current,
+    loading: Boolean(key) && (!hasEnded || Boolean(entry.underWay) || entry.error?.status === 0),
+    reload: useCallback(() => withEntry(key, (one) => send(one, one.load)), [key]),
+    retry: useCallback(() => withEntry(key, retry), [key]),
+    extend: useCallback(
+      (/** @type {(value: T, signal: AbortSignal) => Promise<T>} */ more) =>
+        withEntry(key, (one) => send(one, (signal) => more(one.value, signal))),
+      [key],
+    ),
+  };
+}
+
+/**
+ * A list that is requested page by page, each added to those before.
+ * @template T
+ * @param {string} key
+ * @param {(page: number, signal: AbortSignal) => Promise<{items: T[], pages: number}>} loadPage
+ * @returns {{items?: T[], hasMore: boolean, error?: any, more: () => void, retry: () => void}}
+ */
+export function usePages(key, loadPage) {
+  const load = async (/** @type {number} */ page, /** @type {AbortSignal} */ signal) => {
+    return { ...(await loadPage(page, signal)), page };
+  };
+  const { value, error, extend, retry } = useRequest(key, (signal) => load(1, signal));
+  const more = () => void extend(async ({ items, page }, signal) => {
+    const next = await load(page + 1, signal);
+    return { ...next, items: [...items, ...next.items] };
+  });
+  return { items: value?.items, hasMore: value ? value.page < value.pages : false, error, more, retry };
+}
+
+/**
+ * Return a key for values: equal texts are the same, objects only where they are one.
+ * @param {any[]} values
+ */
+export function keyOf(...values) {
+  return values.map((value) => {
+    if (value === null || typeof value !== "object") return String(value);
+    if (!numbers.has(value)) numbers.set(value, ++lastNumber);
+    return `#${numbers.get(value)}`;
+  }).join(" ");
+}
+
+/** Request again what a write may have changed, and forget such answers that no component shows. */
+export function reloadContent() {
+  for (const [key, entry] of [...entries]) {
+    if (!entry.isContent) continue;
+    if (entry.listeners.size) send(entry, entry.load);
+    else entries.delete(key);
+  }
+}
+
+/** @param {string} key @param {Entry["load"]} load @returns {Entry} */
+function added(key, load) {
+  /** @type {Entry} */
+  const entry = { load, underWay: null, ended: Promise.resolve(), isContent: false, listeners: new Set() };
+  entries.set(key, entry);
+  return entry;
+}
+
+/**
+ * What to show of a request that has ended. Without the server, what is shown stays until it is back.
+ * @param {Entry} entry
+ * @param {any} before  The value that is shown.
+ */
+function answerOf({ value, error }, before) {
+  if (error?.status !== 0) return { value, error };
+  const last = value ?? before;
+  return { value: last, error: last === undefined ? error : undefined };
+}
+
+/** @param {string} key @param {(entry: Entry) => Promise<void>} act */
+function withEntry(key, act) {
+  const entry = entries.get(key);
+  return entry ? act(entry) : Promise.resolve();
+}
+
+/** @param {Entry} entry */
+const retry = (entry) => (entry.underWay ? entry.ended : send(entry, entry.load));
+
+/**
+ * Send a request, in place of one that is under way; resolves when it has ended, however it did.
+ * @param {Entry} entry
+ * @param {Entry["load"]} load
+ */
+function send(entry, load) {
+  entry.underWay?.abort();
+  const controller = (entry.underWay = new AbortController());
+  /** @param {Partial<Entry>} part */
+  const end = (part) => {
+    if (entry.underWay !== controller) return; // Another one was sent since, or no component waits any more.
+    Object.assign(entry, part, { underWay: null });
+    notify(entry);
+  };
+  entry.ended = load(controller.signal).then(
+    (value) => end({ value, error: undefined }),
+    (error) => end({ error }),
+  );
+  notify(entry);
+  return entry.ended;
+}
+
+/** @param {Entry} entry */
+const notify = (entry) => [...entry.listeners].forEach((listener) => listener());
+
+/** @param {string} key @param {Entry} entry @param {boolean} isKept */
+function leave(key, entry, isKept) {
+  entry.underWay?.abort();
+  entry.underWay = null;
+  if (entries.get(key) === entry) entries.delete(key);
+  if (!isKept || entry.value === undefined || entry.error) return;
+  entries.set(key, entry); // as the latest of those that are kept
+  const kept = [...entries].filter(([, one]) => !one.listeners.size);
+  for (const [oldest] of kept.slice(0, -MAX_KEPT)) entries.delete(oldest);
+}
+
+/**
+ * Request something again and again, and at once when the tab is shown again.
+ * @param {string} key
+ * @param {number} everyMs
+ */
+function repeat(key, everyMs) {
+  let [timer, hasEnded] = [0, false];
+  const again = () => {
+    clearTimeout(timer);
+    if (document.hidden) return;
+    withEntry(key, retry).finally(() => {
+      clearTimeout(timer);
+      if (!hasEnded) timer = setTimeout(again, everyMs);
+    });
+  };
+  again();
+  document.addEventListener("visibilitychange", again);
+  return () => {
+    hasEnded = true;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", again);
+  };
+}
+
+whenBack(() => {
+  for (const entry of entries.values()) if (entry.listeners.size) retry(entry);
+});
