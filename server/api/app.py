@@ -31,6 +31,7 @@ from server.api.routes import (
     content,
     events,
     git_hook,
+    overview,
     presence,
     problems,
     schema,
@@ -121,6 +122,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     uploads.bind(handles, site, past, bucket)
     openapi.bind(handles, identities)
     search.bind(handles, site, identities)
+    overview.bind(handles, identities)
     history.bind(handles, site, identities, past, writes)
     source.bind(handles, site, identities, writes)
     branches.bind(handles, identities, past, writes)

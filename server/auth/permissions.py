@@ -122,7 +122,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     of populated types where they are compared; shown, those are left out where that is not granted.
     """
     readable: set[str] = set()
-    if query.draft or query.publication in ABOUT_DRAFTS:
+    if query.draft or query.with_status or query.publication in ABOUT_DRAFTS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:
             # The actor may write this draft but not read it, so the answer has nothing but its ids.

@@ -127,6 +127,7 @@ class Query:
     """One request for documents of a type.
 
     `locales` are those that it looks into, where the type has locales; None: the site's default one.
+    `with_status`: the answer says of each document whether it is published, modified or a draft.
     """
 
     type: Type
@@ -137,3 +138,4 @@ class Query:
     drafts: frozenset[str] = field(default_factory=frozenset)
     text: str = ""
     publication: str | None = None
+    with_status: bool = False

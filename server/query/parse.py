@@ -12,6 +12,7 @@ from server.config.values import LOCALE
 from server.errors import ValidationError
 from server.query import qs
 from server.query.ast import Page, Query, Selection
+from server.query.booleans import read_boolean
 from server.query.filters import read_filters
 from server.query.mistakes import Mistakes
 from server.query.pagination import read_page, refuse_outside
@@ -56,6 +57,7 @@ def read_query(
         frozenset(),
         _text(params.get("_q"), "_q"),
         publication or _has_published(params.get("hasPublishedVersion")),
+        _with_status(params.get("publicationStatus")),
     )
 
 
@@ -181,6 +183,14 @@ def _has_published(value: Any) -> str | None:
             "Invalid value for 'hasPublishedVersion'. Expected boolean or 'true'/'false' string."
         )
     return "has-published-version-document" if value == "true" else "never-published-document"
+
+
+def _with_status(value: Any) -> bool:
+    wanted = False if value is None or value == "" else read_boolean(value)
+    if wanted is None:
+        details = {"source": "query", "param": "publicationStatus"}
+        raise ValidationError("Invalid publicationStatus: true or false is expected", details)
+    return wanted
 
 
 def _text(value: Any, param: str) -> str:

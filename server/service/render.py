@@ -19,7 +19,7 @@ from server.documents.values import Component, components_in
 from server.index.find import Listing
 from server.index.fragments import CachedBytes
 from server.index.predicates import all_of, compile_filter, weight_of
-from server.index.publication import publication_test
+from server.index.publication import publication_status, publication_test
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
 from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import EVERYTHING, Node, Page, Query, Selection
@@ -32,6 +32,7 @@ Start = Callable[[Item], bytes]  # `{` and the columns, without the end of the o
 Write = Callable[[Any, str, list[bytes]], None]  # (document or component, locale it is in, out)
 Member = Callable[[Row, Document | None, str, list[bytes]], None]
 Keep = Callable[[Document, str], bool]
+_STATUS = "publicationStatus"  # what the member of `meta` is called, and the parameter that asks for it
 _STEPS_OF_MEMBER = 2  # to follow a relation, and to show where it leads
 
 
@@ -365,26 +366,40 @@ def _with_large_integers(value: Any) -> Any:
 
 def render_one(view: View, document: Document, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
     """The answer that holds one document (spec.md 2.1)."""
-    return one_answer(Renderer(view, v4=v4, known=known).of(query.selection)(document))
+    rendered = Renderer(view, v4=v4, known=known).of(query.selection)(document)
+    return one_answer(rendered, _statuses(view, query, [document]))
 
 
-def one_answer(rendered: bytes) -> bytes:
-    """The answer that holds a rendered document."""
-    return b'{"data":%b,"meta":{}}' % rendered
+def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
+    """The answer that holds a rendered document, and its publication status where that is wanted."""
+    meta = orjson.dumps({_STATUS: statuses[0]}) if statuses else b"{}"
+    return b'{"data":%b,"meta":%b}' % (rendered, meta)
 
 
 def render_list(view: View, listing: Listing, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
     """The answer that holds a page of documents (spec.md 2.5)."""
     show = Renderer(view, v4=v4, known=known).of(query.selection)
-    return list_answer(map(show, listing.documents), query.page, listing.total)
+    statuses = _statuses(view, query, listing.documents)
+    return list_answer(map(show, listing.documents), query.page, listing.total, statuses)
 
 
-def list_answer(rendered: Iterable[bytes], page: Page, total: int) -> bytes:
-    """The answer that holds a page of documents that were rendered."""
+def list_answer(
+    rendered: Iterable[bytes], page: Page, total: int, statuses: Sequence[str] | None = None
+) -> bytes:
+    """Return the answer that holds a page of rendered documents, and their statuses if these are wanted."""
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
-    parts[-1] += b'],"meta":%b}' % orjson.dumps({"pagination": pagination(page, total)})
+    told = {} if statuses is None else {_STATUS: statuses}
+    parts[-1] += b'],"meta":%b}' % orjson.dumps({"pagination": pagination(page, total), **told})
     return b",".join(parts)  # Joined once, since each further copy of a large answer takes as much memory.
+
+
+def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequence[str] | None:
+    """Return the publication status of each document, None where the query does not want them."""
+    if not query.with_status:
+        return None
+    view.budget.spend(len(documents))
+    return [publication_status(view.snapshot, document) for document in documents]
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:

@@ -322,6 +322,7 @@ WORDS = (
     "on",
     "count",
     "publicationFilter",
+    "publicationStatus",
     "0",
     "1",
     "-1",

@@ -254,6 +254,7 @@ PARAMETERS = [
     "status",
     "_q",
     "publicationFilter",
+    "publicationStatus",
 ]
 WORDS = [
     *PARAMETERS,

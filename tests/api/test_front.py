@@ -94,6 +94,7 @@ READS = {
     "/events/reload.js": ("/events/reload.js", 200),
     "/source/<api_id>": ("/source/home", 200),
     "/source/<api_id>/<document_id>": ("/source/notes/a", 200),
+    "/overview": ("/overview", 200),
     "/presence": ("/presence", 200),
     "/history": ("/history", 409),
     "/history/<api_id>": ("/history/home", 409),

@@ -284,6 +284,17 @@ def test_whether_a_draft_differs_is_for_those_who_may_see_it(api: Api, wanted: s
     assert api.get("/api/articles?publicationFilter=has-published-version", "public").ids == ["one"]
 
 
+def test_the_publication_status_is_for_those_who_may_see_drafts(api: Api) -> None:
+    assert forbidden(api.get("/api/articles?publicationStatus=true", "public"))
+    assert forbidden(api.get("/api/articles/one?publicationStatus=true", "public"))
+    status = api.get("/api/articles?publicationStatus=true", "drafts").body["meta"]["publicationStatus"]
+    assert status == ["modified"]
+    drafts = api.get("/api/articles?status=draft&sort=title&publicationStatus=true", "drafts").body
+    assert drafts["meta"]["publicationStatus"] == ["modified", "draft"]
+    one = api.get("/api/articles/one?publicationStatus=true&fields=title", "drafts").body
+    assert one["meta"] == {"publicationStatus": "modified"}
+
+
 @pytest.mark.parametrize("wanted", ["modified", "unmodified"])
 def test_nor_is_it_told_by_what_is_populated(api: Api, wanted: str) -> None:
     path = f"/api/authors?publicationFilter={wanted}&populate[articles][fields]=title"

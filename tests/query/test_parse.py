@@ -127,6 +127,8 @@ def test_a_document_always_says_its_locale(api: Api) -> None:
         ("publicationFilter=zzz", "never-published, has-published-version"),
         ("publicationFilter=", "never-published, has-published-version"),
         ("publicationFilter[0]=modified", "Expected one of"),
+        ("publicationStatus=maybe", "true or false is expected"),
+        ("publicationStatus[0]=true", "true or false is expected"),
         ("hasPublishedVersion=maybe", "'true'/'false'"),
         ("_q[0]=x", "one value"),
         ("_q=a&_q=b", "one value"),

@@ -200,7 +200,7 @@ def test_columns_are_chosen_and_remembered(page: Page, studio: Studio) -> None:
     assert heads == ["", "Title", "Status", "Published on", "Reading minutes", "Tags", "Changed"]
     expect(page.get_by_role("row", name="Goémon").get_by_text("Seaweed")).to_be_visible()
     page.get_by_role("button", name="Columns").click()
-    page.get_by_role("button", name="As at first").click()
+    page.get_by_role("button", name="Use the usual columns").click()
     page.get_by_role("columnheader", name="Author").wait_for()
 
 

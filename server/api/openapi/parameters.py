@@ -57,6 +57,19 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     )
     several = "One of the locales; the default one without it. `*` is every locale."
     yield "localesWritten", in_query("locale", {"enum": [*settings.locales, "*"]}, several)
+    yield from _statuses()
+    yield "branch", in_query("branch", _BRANCH, "The branch to write to, instead of what is served.")
+    dry = (
+        "`true`: nothing is written, and the answer says what would change in files. It takes `source.read`."
+    )
+    yield "dryRun", in_query("dryRun", {"enum": ["true", "false"]}, dry)
+    yield "q", in_query("_q", TEXT, "Shows documents some text of which contains this, in any case.")
+    yield "pagination", _pagination(sizes, settings)
+    yield "documentId", in_path("documentId", "The id of the document, the same in every locale.")
+    yield from _headers()
+
+
+def _statuses() -> Iterator[tuple[str, JsonSchema]]:
     yield "status", in_query("status", {"enum": list(STATUSES)}, "Drafts need the permission `readDraft`.")
     yield (
         "statusWritten",
@@ -66,20 +79,16 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     )
     drafted = in_query("status", {"enum": [DRAFT]}, "The permission `updateDraft` is for drafts alone.")
     yield "statusOfDraft", {**drafted, "required": True}
-    yield "branch", in_query("branch", _BRANCH, "The branch to write to, instead of what is served.")
-    dry = (
-        "`true`: nothing is written, and the answer says what would change in files. It takes `source.read`."
-    )
-    yield "dryRun", in_query("dryRun", {"enum": ["true", "false"]}, dry)
     filters = "; ".join(f"`{name}`: {sentence}" for name, sentence in PUBLICATION_FILTERS.items())
     yield (
         "publicationFilter",
         in_query("publicationFilter", {"enum": list(PUBLICATION_FILTERS)}, f"Shows what … {filters}."),
     )
-    yield "q", in_query("_q", TEXT, "Shows documents some text of which contains this, in any case.")
-    yield "pagination", _pagination(sizes, settings)
-    yield "documentId", in_path("documentId", "The id of the document, the same in every locale.")
-    yield from _headers()
+    told = (
+        "`true`: `meta` has the publication status of each document, in their order. "
+        "It takes the permission `readDraft`."
+    )
+    yield "publicationStatus", in_query("publicationStatus", {"enum": [*BOOLEANS]}, told)
 
 
 def _headers() -> Iterator[tuple[str, JsonSchema]]:

@@ -23,6 +23,12 @@ from server.write.validate import IGNORED
 
 SUFFIXES = ("Input", "Change", "Filters", "List", "Answer")
 _LIST = {"type": "array"}
+_STATUS: JsonSchema = {"enum": ["published", "modified", "draft"]}
+
+
+def _with_statuses(meta: JsonSchema) -> JsonSchema:
+    """Return the schema of a list's `meta` that may have the status of each document."""
+    return {**meta, "properties": {**meta["properties"], "publicationStatus": list_of(_STATUS)}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +57,11 @@ class TypeSchemas:
         for type_ in self.types.content_types:
             name = self.names[type_.uid]
             empty = {"type": "object", "maxProperties": 0}
-            yield f"{name}Answer", object_of({"data": ref(name), "meta": empty})
-            yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": paged})
+            drafted = type_.draft_publish
+            one = {"type": "object", "properties": {"publicationStatus": _STATUS}} if drafted else empty
+            many = _with_statuses(paged) if drafted else paged
+            yield f"{name}Answer", object_of({"data": ref(name), "meta": one})
+            yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": many})
 
     def may_find(self, attribute: Attribute) -> bool:
         """Whether the actor may follow an attribute to something."""

@@ -109,7 +109,8 @@ def _reading(view: TypeView, *, many: bool) -> list[JsonSchema]:
     found = _showing(view)
     found += shared_parameters(f"{view.name}.filters", f"{view.name}.sort", "q") if many else []
     found += shared_parameters("localeOfList" if many else "locale") if view.type.localized else []
-    return found + shared_parameters(*["status", *["publicationFilter"] * many] * view.type.draft_publish)
+    names = ["status", *["publicationFilter"] * many, "publicationStatus"]
+    return found + shared_parameters(*names * view.type.draft_publish)
 
 
 def _writing(view: TypeView) -> list[JsonSchema]:

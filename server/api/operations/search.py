@@ -1,4 +1,4 @@
-"""The operation of `/search`: ranked search in all types that the caller may find (docs/search.md)."""
+"""Operations across all types that the caller may find: `/search` (docs/search.md) and `/overview`."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -7,6 +7,7 @@ from server.api.operations.json_schema import (
     STATUS,
     TEXT,
     TEXT_OR_NULL,
+    TIMESTAMP,
     JsonSchema,
     answer,
     in_query,
@@ -78,4 +79,44 @@ SEARCH = Area(
     takes_at=True,
     varies_by_commit=True,
     operations=(Operation("search", "GET", "/search", may_find_any, _search),),
+)
+
+
+def _overview(audience: Audience) -> Docs:
+    settings, types = audience.settings, audience.schema.content_types
+    names = [type_.singular for type_ in types if audience.actor.may(type_.singular, "find")]
+    locales = list(settings.locales)
+    entry = object_of(
+        {
+            "id": NUMBER,
+            "documentId": TEXT,
+            "type": {"enum": names},
+            "locale": {"enum": locales},
+            "status": STATUS,
+            "title": TEXT_OR_NULL,
+            "updatedAt": TIMESTAMP,
+            "href": {**TEXT, "description": "Where the API has the document."},
+        }
+    )
+    counts = {"type": "object", "additionalProperties": COUNT, "description": "By type."}
+    body = object_of({"data": list_of(entry), "meta": object_of({"counts": counts})})
+    return Docs(
+        "Count the documents of all types, and list those that were changed last",
+        {200: answer("The documents that were changed last, and how many there are of each type.", body)},
+        [
+            in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
+            in_query("locale", {"enum": [*locales, "*"]}, "The locale, or all of them."),
+            in_query("status", STATUS, "Drafts, where the caller may read them."),
+            in_query("limit", _WHOLE, f"How many documents to list, at most {settings.max_page_size}."),
+        ],
+    )
+
+
+OVERVIEW = Area(
+    "overview",
+    parts=("overview",),
+    tag=OF_SEARCH,
+    takes_at=True,
+    varies_by_commit=True,
+    operations=(Operation("overview", "GET", "/overview", may_find_any, _overview),),
 )

@@ -39,6 +39,7 @@ AREAS = (
     site.METRICS,
     site.GIT,
     search.SEARCH,
+    search.OVERVIEW,
     source.SOURCES,
     branches.OF_REPOSITORY,
     events.EVENTS,

@@ -45,7 +45,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         params = parameters(request)
         scope = read_scope(params, state, actor)
         question = _question(params, state, scope)
-        page, limit = _number(params, "page", 1), _number(params, "limit", state.settings.page_size)
+        page, limit = number_of(params, "page", 1), number_of(params, "limit", state.settings.page_size)
         limit = min(limit, state.settings.max_page_size)
         if page * limit > MOST:
             raise _invalid("page", f"only the first {MOST:,} hits can be paged through")
@@ -95,7 +95,8 @@ def _flag(value: Any, param: str) -> bool:
     return flag
 
 
-def _number(params: Mapping[str, Any], param: str, default: int) -> int:
+def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
+    """Return a parameter that is a whole number above 0. Raises ValidationError."""
     value = params.get(param)
     if value is None or value == "":
         return default
@@ -190,7 +191,7 @@ def _hit(document: Document, score: float, state: State, finder: Finder) -> dict
         "locale": document.locale,
         "status": document.status,
         "title": document.get(title) if title else None,
-        "href": _href(document, type_, state.settings),
+        "href": href_of(document, type_, state.settings),
         "score": round(score, 3),
         "highlights": {
             attribute: [marked(fragment) for fragment in fragments]
@@ -199,7 +200,7 @@ def _hit(document: Document, score: float, state: State, finder: Finder) -> dict
     }
 
 
-def _href(document: Document, type_: Type, settings: Settings) -> str:
+def href_of(document: Document, type_: Type, settings: Settings) -> str:
     """Where the content API has a document."""
     if type_.kind == "singleType":
         path = f"/api/{type_.singular}"

@@ -37,7 +37,7 @@ POLICY = (
 # first visit waits for; a quick one takes 30 ms for those, and makes them 8 % larger.
 BEST, QUICK = 11, 5
 VENDOR = "vendor/"
-PARTS = ("list.js", "form/document-page.js")  # the pages that pages.js loads, and that most people come for
+PARTS = ("documents/list-page.js", "form/document-page.js")  # the pages that pages.js loads, and that most people come for
 IMPORT = re.compile(r'^(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)"', re.MULTILINE)
 SHEET = "page.css"
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)

@@ -5,7 +5,7 @@ import { createContext, useContext } from "./vendor/preact.js";
 /**
  * @typedef {object} Studio
  * @property {import("./model.js").Model} model
- * @property {Record<string, import("./overview.js").Overview>} overview  By the names of types, what is known.
+ * @property {import("./overview.js").Overview} [overview]
  * @property {() => void} signOut
  */
 

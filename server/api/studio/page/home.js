@@ -4,36 +4,33 @@ import { addressTo } from "./addresses.js";
 import { useStudio } from "./context.js";
 import { Link } from "./router.js";
 import { Empty } from "./states.js";
-import { ago, timestamp, titleOf } from "./text.js";
+import { ago, timestamp } from "./text.js";
 import { html } from "./vendor/preact.js";
-
-const SHOWN = 12;
 
 export function Home() {
   const { model, overview } = useStudio();
   const types = model.listed;
-  const ready = types.every((type) => overview[type.name]);
-  const rows = types
-    .flatMap((type) => (overview[type.name]?.recent ?? []).map((document) => ({ type, document })))
-    .sort((a, b) => b.document.updatedAt.localeCompare(a.document.updatedAt))
-    .slice(0, SHOWN);
+  const rows = (overview?.recent ?? []).flatMap((document) => {
+    const type = model.typeNamed(document.type);
+    return type ? [{ type, document }] : [];
+  });
   return html`<div class="page">
     <header class="page-head"><h1 tabindex="-1">Recently changed</h1></header>
     ${types.length === 0
       ? html`<${Empty} title="There is nothing to show">
           ${model.types.length ? "Your role may not see any content." : "This site has no content types yet."}
         <//>`
-      : ready && rows.length === 0
+      : overview && rows.length === 0
         ? html`<${Empty} title="No documents yet">What is written will be listed here.<//>`
-        : html`<ul class="recent" aria-busy=${!ready}>
-            ${ready ? rows.map((row) => html`<${Row} ...${row} key=${row.type.name + row.document.documentId} />`) : ""}
+        : html`<ul class="recent" aria-busy=${!overview}>
+            ${rows.map((row) => html`<${Row} ...${row} key=${row.type.name + row.document.documentId} />`)}
           </ul>`}
   </div>`;
 }
 
-/** @param {{type: import("./model.js").Type, document: any}} props */
+/** @param {{type: import("./model.js").Type, document: import("./overview.js").Changed}} props */
 function Row({ type, document }) {
-  const title = titleOf(type, document);
+  const title = document.title || document.documentId || type.label;
   const edit = addressTo("document", { type: type.name, id: document.documentId });
   return html`<li class="recent-row">
     <span class="recent-title">${edit ? html`<${Link} to=${edit}>${title}<//>` : title}</span>

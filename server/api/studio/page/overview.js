@@ -1,59 +1,32 @@
-/** How many documents of each type there are, and which were changed last: one small request for each type. */
+/** How many documents of each type there are, and which were changed last. */
 
 import { ask } from "./api.js";
 import { keyOf, useRequest } from "./store/requests.js";
 
-const RECENT = 8;
+const RECENT = 12;
 
 /**
- * @typedef {{count: number, recent: any[], error?: any}} Overview
+ * @typedef {object} Changed  A document, as GET /overview has it.
+ * @property {string} documentId
+ * @property {string} type  The name of its type.
+ * @property {string | null} title
+ * @property {string} updatedAt
  */
 
-/** @type {Record<string, Overview>} */
-const NOTHING = {};
+/** @typedef {{counts: Record<string, number>, recent: Changed[]}} Overview  `counts` are by the names of types. */
 
 /**
- * The overview of the types that may be listed, by their names; empty until the server has answered.
+ * The overview of what may be listed, undefined until the server has answered.
  * @param {import("./model.js").Model} model
- * @returns {Record<string, Overview>}
+ * @returns {Overview | undefined}
  */
 export function useOverview(model) {
+  const seesDrafts = model.listed.some((type) => model.seesDrafts(type));
+  const query = { limit: RECENT, status: seesDrafts ? "draft" : undefined };
   const load = async (/** @type {AbortSignal} */ signal) => {
-    const parts = model.listed.map(async (type) => [type.name, await overviewOf(model, type, signal)]);
-    return Object.fromEntries(await Promise.all(parts));
+    const { data, meta } = await ask("overview", { query, signal });
+    return { counts: meta.counts, recent: data };
   };
-  return useRequest(keyOf("overview", model), load, { isContent: true }).value ?? NOTHING;
-}
-
-/**
- * @param {import("./model.js").Model} model
- * @param {import("./model.js").Type} type
- * @param {AbortSignal} signal
- * @returns {Promise<Overview>}
- */
-async function overviewOf(model, type, signal) {
-  const query = {
-    ...readStatus(model, type),
-    fields: ["updatedAt", ...(type.title ? [type.title] : [])],
-    ...(type.single ? {} : { sort: "updatedAt:desc", pagination: { pageSize: RECENT } }),
-  };
-  try {
-    const { data, meta } = await ask(type.path, { query, signal });
-    const recent = Array.isArray(data) ? data : [data];
-    return { count: meta.pagination?.total ?? 1, recent };
-  } catch (error) {
-    const { status, name } = /** @type {any} */ (error);
-    if (status === 0 || name === "AbortError") throw error;
-    const none = type.single && status === 404;
-    return none ? { count: 0, recent: [] } : { count: 0, recent: [], error };
-  }
-}
-
-/**
- * What is asked of documents that can be drafts: editors see the drafts, who may not sees what is published.
- * @param {import("./model.js").Model} model
- * @param {import("./model.js").Type} type
- */
-export function readStatus(model, type) {
-  return model.seesDrafts(type) ? { status: "draft" } : {};
+  const key = model.listed.length ? keyOf("overview", model) : "";
+  return useRequest(key, load, { isContent: true }).value;
 }

@@ -14,7 +14,7 @@ export const PAGES = {
   home: Home,
   problems: later("site/problems-page.js", "ProblemsPage"),
   changes: later("site/changes-page.js", "ChangesPage"),
-  list: later("list.js", "List"),
+  list: later("documents/list-page.js", "ListPage"),
   create: DocumentPage,
   deleted: later("deleted/deleted-page.js", "DeletedPage"),
   document: DocumentPage,

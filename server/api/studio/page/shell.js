@@ -97,16 +97,14 @@ function Types({ types, label, current, overview }) {
           aria-current=${current === type.name ? "page" : undefined}>
           <span class="side-text">${type.plural}</span>
           ${!type.single && html`<span class="side-count" title=${countedIn(model.localeOf(type))}>
-            ${countOf(overview[type.name])}</span>`}
+            ${countOf(overview?.counts[type.name])}</span>`}
         <//>
       </li>`)}
     </ul>`;
 }
 
-/** @param {import("./overview.js").Overview | undefined} overview */
-function countOf(overview) {
-  return overview && !overview.error ? counted(overview.count) : "";
-}
+/** @param {number | undefined} count */
+const countOf = (count) => (count === undefined ? "" : counted(count));
 
 /** @param {string} locale */
 const countedIn = (locale) => (locale ? `Documents in ${locale}` : undefined);

@@ -41,3 +41,13 @@ export const timestamp = (iso) => timestamps.format(new Date(iso));
  * @param {string} iso
  */
 export const day = (iso) => days.format(new Date(`${iso.slice(0, 10)}T12:00:00`));
+
+/**
+ * The name of an attribute as words: "readingMinutes" → "Reading minutes".
+ * @param {string} name
+ */
+export function labelOf(name) {
+  const parted = name.replace(/[_-]+/g, " ").replace(/([a-z\d])([A-Z])/g, "$1 $2");
+  const words = parted.replace(/ [A-Z](?=[a-z])/g, (start) => start.toLowerCase());
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -34,7 +34,8 @@ export function LinkDialog({ id, link, close, take }) {
     <div class="field">
       <label class="field-label" for=${`${id}-url`}>Address</label>
       <input class="input" id=${`${id}-url`} value=${url} inputmode="url" autocomplete="off" autofocus
-        onInput=${typed(setUrl)} aria-invalid=${message.text ? "true" : undefined} aria-describedby=${`${id}-url-error`} />
+        onInput=${typed(setUrl)} aria-invalid=${message.text ? "true" : undefined}
+        aria-describedby=${`${id}-url-error`} />
       <p class="field-error" id=${`${id}-url-error`} role="alert">${message.text}</p>
     </div>
     ${bare && html`<div class="field">

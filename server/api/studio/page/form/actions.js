@@ -1,6 +1,6 @@
 /** The bar of a form: what state it is in, and the buttons. What a role may not do is not shown. */
 
-import { StatusMark } from "../status.js";
+import { StatusMark } from "../documents/status.js";
 import { FORM, useMessage } from "../store/messages.js";
 import { ago, timestamp } from "../text.js";
 import { html } from "../vendor/preact.js";

@@ -1,7 +1,8 @@
 /** One attribute of a document as a field. It is rendered again only when something of it has changed. */
 
 import { html, useMemo } from "../vendor/preact.js";
-import { Field, ariaOf, idOf, labelOf } from "./field.js";
+import { Field, ariaOf, idOf } from "./field.js";
+import { labelOf } from "../text.js";
 import { hintOf, kindOf } from "./kinds.js";
 import { FieldPeople } from "../presence/people.js";
 import { Theirs } from "./theirs.js";

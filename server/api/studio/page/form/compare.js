@@ -5,7 +5,7 @@ import { Text } from "../history/sides.js";
 import { Empty } from "../states.js";
 import { html } from "../vendor/preact.js";
 import { valuesOf } from "./beginning.js";
-import { labelOf } from "./field.js";
+import { labelOf } from "../text.js";
 import { kindOf } from "./kinds.js";
 import { Sides } from "./theirs.js";
 import { same } from "./values.js";

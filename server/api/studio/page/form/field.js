@@ -29,16 +29,6 @@ import { html } from "../vendor/preact.js";
 export const idOf = (path) => `field-${path.join("--")}`;
 
 /**
- * The name of an attribute as words: "readingMinutes" → "Reading minutes".
- * @param {string} name
- */
-export function labelOf(name) {
-  const parted = name.replace(/[_-]+/g, " ").replace(/([a-z\d])([A-Z])/g, "$1 $2");
-  const words = parted.replace(/ [A-Z](?=[a-z])/g, (start) => start.toLowerCase());
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/**
  * What an input says of its hint and error.
  * @param {string} id
  * @param {string} hint

@@ -1,8 +1,7 @@
 /** Keeps unsaved work in the browser while it is typed, and offers it when its document is opened again. */
 
-import { timestamp } from "../text.js";
+import { labelOf, timestamp } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { labelOf } from "./field.js";
 import { Sides } from "./theirs.js";
 import { forget, keep, placeOf, readKept } from "./unsaved.js";
 import { same } from "./values.js";

@@ -43,7 +43,8 @@ export function MediaDetails({ id, file, close, saved }) {
     </div>`)}
     <p class="field-error" role="alert">${message.text || error?.message}</p>
     <p class="dialog-actions">
-      <button class="button primary" type="button" disabled=${!described || info.name === ""} onClick=${send}>Save</button>
+      <button class="button primary" type="button" disabled=${!described || info.name === ""}
+        onClick=${send}>Save</button>
       <button class="button quiet" type="button" onClick=${close}>Cancel</button>
     </p>
   <//>`;

@@ -93,7 +93,7 @@ function populated(model, type) {
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {Version} version
- * @returns {import("../documents.js").Status}
+ * @returns {import("../documents/status.js").Status}
  */
 export function statusOf(model, type, { document, published }) {
   if (!published) return "draft";

@@ -4,7 +4,7 @@ import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
-import { readStatus } from "../overview.js";
+import { readStatus } from "../documents/status.js";
 import { Link } from "../router.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useRef, useState } from "../vendor/preact.js";

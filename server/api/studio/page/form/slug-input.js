@@ -2,7 +2,7 @@
 
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { Line } from "./inputs.js";
-import { labelOf } from "./field.js";
+import { labelOf } from "../text.js";
 import { slugOf } from "./slug.js";
 import { UNSEEN } from "./values.js";
 

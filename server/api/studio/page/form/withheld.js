@@ -2,7 +2,8 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { FieldPeople } from "../presence/people.js";
-import { Field, idOf, labelOf } from "./field.js";
+import { Field, idOf } from "./field.js";
+import { labelOf } from "../text.js";
 import { isList } from "./shape.js";
 import { isEmpty, UNSEEN } from "./values.js";
 

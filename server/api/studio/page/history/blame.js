@@ -2,9 +2,8 @@
 
 import { ask } from "../api.js";
 import { localeParam } from "../form/beginning.js";
-import { labelOf } from "../form/field.js";
+import { ago, labelOf, timestamp } from "../text.js";
 import { Failure, Loading } from "../states.js";
-import { ago, timestamp } from "../text.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
 import { historyPath } from "./versions.js";

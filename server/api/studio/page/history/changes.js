@@ -1,6 +1,6 @@
 /** What differs in an attribute, as rows of two sides: of components, each attribute that differs is one. */
 
-import { labelOf } from "../form/field.js";
+import { labelOf } from "../text.js";
 import { same } from "../form/values.js";
 import { parseJson, writeJson } from "../json.js";
 import { componentOf, holdsComponents, itemsOf, listOf, outlineOf, textOf, wordsOfBlocks } from "./readable.js";

@@ -1,12 +1,11 @@
 /** Two versions beside each other, attribute by attribute; the form can take a value of either. */
 
-import { labelOf } from "../form/field.js";
+import { labelOf, timestamp } from "../text.js";
 import { kindOf } from "../form/kinds.js";
 import { isShared } from "../form/locales.js";
 import { rightsOf } from "../form/rights.js";
 import { changedNames, same } from "../form/values.js";
 import { Empty, Failure, Loading } from "../states.js";
-import { timestamp } from "../text.js";
 import { FORM, showNotice } from "../store/messages.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useMemo, useState } from "../vendor/preact.js";
@@ -156,8 +155,8 @@ function Field({ subject, editing, name, names, known, difference }) {
       ${shared && html`<span class="hint"> · Shared by all languages</span>`}</h3>
     ${rows.map((row, index) => html`<${Sides} key=${index} row=${row} names=${names} />`)}
     ${offered.length > 0 && html`<p class="compare-actions">
-      ${offered.map(({ side, value }) => html`<button class="button quiet" type="button" key=${side}
-        onClick=${() => choose({ side, value })}>Use the ${side} value<span class="unseen">: ${labelOf(name)}</span></button>`)}
+      ${offered.map((one) => html`<button class="button quiet" type="button" key=${one.side}
+        onClick=${() => choose(one)}>Use the ${one.side} value<span class="unseen">: ${labelOf(name)}</span></button>`)}
     </p>`}
     ${replacing && html`<${ReplaceUnsaved} label=${labelOf(name)} close=${() => replace(null)}
       put=${() => use(replacing)} />`}

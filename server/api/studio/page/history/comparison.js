@@ -3,7 +3,7 @@
 import { ask } from "../api.js";
 import { localeParam } from "../form/beginning.js";
 import { titleField } from "../form/shape.js";
-import { readStatus } from "../overview.js";
+import { readStatus } from "../documents/status.js";
 import { historyPath } from "./versions.js";
 
 /**

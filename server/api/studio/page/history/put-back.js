@@ -3,7 +3,7 @@
 import { ask } from "../api.js";
 import { Dialog } from "../dialog.js";
 import { localeParam } from "../form/beginning.js";
-import { labelOf } from "../form/field.js";
+import { labelOf } from "../text.js";
 import { Loading } from "../states.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { keyOf, useRequest } from "../store/requests.js";
@@ -72,7 +72,7 @@ function Consequences({ names, gone, kept, drafts }) {
 /** What a version had that has no place any more. @param {{names: string[]}} props */
 export function Gone({ names }) {
   return html`<p class="hint history-gone">${names.map((name) => `“${name}”`).join(", ")}
-    ${" "}${names.length === 1 ? "has" : "have"} no place in this type of content any more and can’t be restored.</p>`;
+    ${" "}${names.length === 1 ? "is" : "are"} not part of this type of content any more and can’t be restored.</p>`;
 }
 
 /**

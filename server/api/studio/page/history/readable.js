@@ -2,9 +2,8 @@
 
 import { isList, readValue, titleField } from "../form/shape.js";
 import { isEmpty } from "../form/values.js";
-import { labelOf } from "../form/field.js";
+import { day, labelOf, timestamp } from "../text.js";
 import { writeJson } from "../json.js";
-import { day, timestamp } from "../text.js";
 import { documentKey } from "./comparison.js";
 
 /**

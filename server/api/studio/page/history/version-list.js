@@ -1,7 +1,7 @@
 /** The versions of a document, the newest first: who, when, why, and which fields. */
 
 import { Empty } from "../states.js";
-import { StatusMark } from "../status.js";
+import { StatusMark } from "../documents/status.js";
 import { ago, timestamp } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { deedOf, keyOf, whoOf } from "./versions.js";

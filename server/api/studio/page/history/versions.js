@@ -2,8 +2,7 @@
 
 import { ask } from "../api.js";
 import { localeParam } from "../form/beginning.js";
-import { labelOf } from "../form/field.js";
-import { timestamp } from "../text.js";
+import { labelOf, timestamp } from "../text.js";
 import { keyOf as requestKey, usePages } from "../store/requests.js";
 import { useMemo } from "../vendor/preact.js";
 

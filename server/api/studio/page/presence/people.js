@@ -1,7 +1,7 @@
 /** Shows who else is at a document: in its head, and at the fields that they are in. */
 
 import { isShared } from "../form/locales.js";
-import { labelOf } from "../form/field.js";
+import { labelOf } from "../text.js";
 import { showNotice, useMessage } from "../store/messages.js";
 import { createContext, html, useContext, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 

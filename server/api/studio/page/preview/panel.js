@@ -1,7 +1,7 @@
 /** The panel that shows a document in the pages of the site, as it is and while it is written. */
 
 import { focusField } from "../form/focus.js";
-import { labelOf } from "../form/field.js";
+import { labelOf } from "../text.js";
 import { openPanel } from "../form/panel-address.js";
 import { navigate } from "../router.js";
 import { Empty } from "../states.js";
@@ -54,7 +54,8 @@ export function Preview({ subject, editing }) {
     return html`<div class="preview"><div class="preview-tools">${statuses}</div>${reason}</div>`;
   }
   const typing = status === "draft" || !subject.drafts;
-  return html`<${Framed} key=${address.url} ...${{ subject, editing, address, typing, statuses, open }} note=${message.text} />`;
+  const framed = { subject, editing, address, typing, statuses, open, note: message.text };
+  return html`<${Framed} key=${address.url} ...${framed} />`;
 }
 
 /**

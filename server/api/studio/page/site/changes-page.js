@@ -2,11 +2,10 @@
 
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
-import { labelOf } from "../form/field.js";
+import { ago, counted, labelOf, timestamp } from "../text.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PAGE, clearMessage, showError, showNotice, useMessage } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
-import { ago, counted, timestamp } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { Difference } from "./difference.js";
 import { useHeading } from "./heading.js";
@@ -31,7 +30,8 @@ const ACTIONS = { create: "New", update: "Changed", delete: "Deleted", rename: "
 export function ChangesPage() {
   const { model } = useStudio();
   useHeading(model, "Changes");
-  const load = (/** @type {AbortSignal} */ signal) => ask("history/uncommitted", { query: { pageSize: SHOWN }, signal });
+  const query = { pageSize: SHOWN };
+  const load = (/** @type {AbortSignal} */ signal) => ask("history/uncommitted", { query, signal });
   const { value: answer, error, reload, retry } = useRequest("uncommitted", load, { everyMs: EVERY_MS });
   const [left, setLeft] = useState(/** @type {string[]} */ ([]));
   const message = useMessage(PAGE);

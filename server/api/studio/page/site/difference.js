@@ -1,7 +1,7 @@
 /** What differs in a file that is not committed: its lines, or the attributes where lines are not for the reader. */
 
 import { ask } from "../api.js";
-import { labelOf } from "../form/field.js";
+import { labelOf } from "../text.js";
 import { Failure, Loading } from "../states.js";
 import { useRequest } from "../store/requests.js";
 import { html } from "../vendor/preact.js";

@@ -3,12 +3,11 @@
 import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
-import { labelOf } from "../form/field.js";
+import { counted, labelOf } from "../text.js";
 import { Link, navigate } from "../router.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PAGE, showError, showNotice, useMessage } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
-import { counted } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { FixAll } from "./fix-all.js";
 import { useHeading } from "./heading.js";

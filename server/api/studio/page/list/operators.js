@@ -1,9 +1,8 @@
-/** What can be filtered, and by which operators: a table for each kind of attribute (docs/querying.md). */
+/** The operators of filters: a table for each kind of attribute (docs/querying.md). */
 
 /**
  * @typedef {"text" | "number" | "date" | "datetime" | "time" | "boolean" | "choice" | "related" | "presence"} Kind
- * @typedef {import("./model.js").Attribute} Attribute
- * @typedef {import("./list-state.js").Condition} Condition
+ * @typedef {import("./state.js").Condition} Condition
  */
 
 /**
@@ -43,8 +42,8 @@ export const OPERATORS = {
   presence: PRESENCE,
 };
 
-/** @type {Record<string, Kind>} */
-const KINDS = {
+/** By the types of attributes. @type {Record<string, Kind>} */
+export const KINDS = {
   string: "text",
   text: "text",
   richtext: "text",
@@ -107,56 +106,6 @@ export function conditionOf(path, operator, values) {
 }
 
 /**
- * What the documents of a type can be filtered by, for whoever is here: also what is in their components.
- * @param {import("./model.js").Model} model
- * @param {import("./model.js").Type} type
- * @returns {Filterable[]}
- */
-export function filterables(model, type) {
-  const own = Object.entries(type.attributes).flatMap(([name, attribute]) => {
-    const inner = attribute.type === "component" ? model.components[attribute.component ?? ""]?.attributes : undefined;
-    return [
-      ...filterable(model, [name], attribute),
-      ...Object.entries(inner ?? {}).flatMap(([below, part]) => filterable(model, [name, below], part)),
-    ];
-  });
-  /** @type {Filterable[]} */
-  const kept = ["createdAt", "updatedAt"].map((name) => ({
-    path: name,
-    label: labelOf(name),
-    kind: "datetime",
-    keys: [name],
-  }));
-  return [...own, ...kept];
-}
-
-/**
- * @param {import("./model.js").Model} model
- * @param {string[]} names
- * @param {Attribute} attribute
- * @returns {Filterable[]}
- */
-function filterable(model, names, attribute) {
-  const kind = KINDS[attribute.type];
-  if (!kind || attribute.private) return [];
-  const title = kind === "related" ? relatedTitle(model, attribute) : "";
-  if (title === null) return [];
-  const label = names.map(labelOf).join(" › ");
-  return [{ path: names.join("."), label, kind, keys: title ? [...names, title] : names, choices: attribute.enum }];
-}
-
-/**
- * What names the documents or files that an attribute leads to; null where the caller may not find them.
- * @param {import("./model.js").Model} model
- * @param {Attribute} attribute
- */
-export function relatedTitle(model, attribute) {
-  if (attribute.type === "media") return model.allows("upload", "find") ? "name" : null;
-  const target = model.listed.find((type) => type.uid === attribute.target);
-  return target ? (target.title ?? "documentId") : null;
-}
-
-/**
  * The `filters` of the conditions that can be met; others, of an earlier schema, say, are left out.
  * @param {Filterable[]} offered
  * @param {Condition[]} conditions
@@ -186,15 +135,4 @@ function sent(kind, value) {
   if (kind !== "datetime") return value;
   const date = new Date(value);
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();
-}
-
-/**
- * An attribute's name in words: "publishedOn" → "Published on".
- * @param {string} name
- */
-export function labelOf(name) {
-  if (name === "updatedAt") return "Changed";
-  if (name === "createdAt") return "Created";
-  const words = name.replaceAll(/[_-]+/g, " ").replaceAll(/([a-z\d])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`);
-  return words[0].toUpperCase() + words.slice(1);
 }

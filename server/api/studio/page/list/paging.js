@@ -1,18 +1,19 @@
 /** Leading through the pages of a list. */
 
-import { Icon } from "./icons.js";
-import { addressTo } from "./addresses.js";
-import { Link } from "./router.js";
-import { html } from "./vendor/preact.js";
+import { Icon } from "../icons.js";
+import { Link } from "../router.js";
+import { html } from "../vendor/preact.js";
 
-/** @param {{type: import("./model.js").Type, params: URLSearchParams, pages: number, children?: any}} props */
-export function Pages({ type, params, pages, children }) {
+/**
+ * @param {{address: (params: URLSearchParams) => string, params: URLSearchParams, pages: number, children?: any}} props
+ */
+export function Pages({ address, params, pages, children }) {
   const page = Number(params.get("page") ?? 1);
   /** @param {number} number */
   const to = (number) => {
     const changed = new URLSearchParams(params);
     number > 1 ? changed.set("page", String(number)) : changed.delete("page");
-    return addressTo("list", { type: type.name }, changed);
+    return address(changed);
   };
   return html`<nav class="paging" aria-label="Pages">
     <span class="paging-count">${children}</span>

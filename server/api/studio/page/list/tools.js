@@ -1,54 +1,51 @@
-/** What is above a list: search as you type, locale, status, filters, columns. */
+/** What is above a list: search as you type, choices, filters, columns. */
 
+import { Icon } from "../icons.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { ColumnPanel } from "./column-panel.js";
-import { useStudio } from "./context.js";
 import { FilterPanel, Filters } from "./filters.js";
-import { Icon } from "./icons.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 
-const TYPING_MS = 200; // as long as somebody types on
+const TYPING_MS = 200; // the pause in typing after which is searched
 
 /**
- * @typedef {import("./list-state.js").ListState} ListState
+ * @typedef {import("./state.js").ListState} ListState
+ * @typedef {import("./resource.js").Resource} Resource
  * @typedef {(changes: Partial<ListState>, options?: {replace?: boolean}) => void} ChangeList
  */
 
 /**
- * @param {{type: import("./model.js").Type, state: ListState, change: ChangeList,
- *   columns: import("./columns.js").Column[], chosen: string[], choose: (names: string[] | null) => void}} props
+ * @param {{resource: Resource, state: ListState, change: ChangeList, chosen: string[],
+ *   choose: (names: string[] | null) => void}} props
  */
-export function ListTools({ type, state, change, columns, chosen, choose }) {
-  const { model } = useStudio();
+export function ListTools({ resource, state, change, chosen, choose }) {
+  const { choices, columns, filters } = resource;
   const [open, setOpen] = useState("");
-  const locales = type.localized && model.locales.length > 1 ? model.locales : [];
   /** @param {string} name */
   const toggle = (name) => setOpen(open === name ? "" : name);
   return html`<div class="list-tools" role="search">
     <div class="list-row">
-      <${SearchField} label=${`Search ${type.plural}`} text=${state.q} change=${change} />
-      ${locales.length > 0 && html`<select class="select" aria-label="Language"
-        value=${state.locale || model.defaultLocale}
-        onChange=${(/** @type {any} */ e) => change({ locale: plain(e.target.value, model.defaultLocale) })}>
-        ${locales.map((locale) => html`<option key=${locale.code} value=${locale.code}>${locale.name}</option>`)}
-      </select>`}
-      ${model.seesDrafts(type) && html`<select class="select" aria-label="Status" value=${state.status}
-        onChange=${(/** @type {any} */ e) => change({ status: e.target.value })}>
-        <option value="">Any status</option>
-        <option value="published">Published</option>
-        <option value="modified">Modified</option>
-        <option value="draft">Draft</option>
-      </select>`}
-      <${Opener} name="filter" ...${{ open, toggle }}>Filter<//>
-      <${Opener} name="columns" ...${{ open, toggle }}>Columns<//>
+      <${SearchField} label=${`Search ${resource.heading}`} text=${state.q} change=${change} />
+      ${choices.map((choice) => html`<${ChoiceField} key=${choice.name} ...${{ choice, state, change }} />`)}
+      ${filters.length > 0 && html`<${Opener} name="filter" ...${{ open, toggle }}>Filter<//>`}
+      ${columns.length > 0 && html`<${Opener} name="columns" ...${{ open, toggle }}>Columns<//>`}
     </div>
-    <${Panel} name="filter" ...${{ open, setOpen }}><${FilterPanel} ...${{ type, state, change }} /><//>
+    <${Panel} name="filter" ...${{ open, setOpen }}><${FilterPanel} ...${{ filters, state, change }} /><//>
     <${Panel} name="columns" ...${{ open, setOpen }}><${ColumnPanel} ...${{ columns, chosen, choose }} /><//>
-    <${Filters} ...${{ type, state, change }} />
+    <${Filters} ...${{ filters, state, change }} />
   </div>`;
 }
 
-/** @param {string} value @param {string} usual */
-const plain = (value, usual) => (value === usual ? "" : value);
+/**
+ * @param {{choice: import("./resource.js").Choice, state: ListState, change: ChangeList}} props
+ */
+function ChoiceField({ choice: { name, label, usual, options }, state, change }) {
+  const choose = (/** @type {any} */ { target: { value } }) => {
+    change({ choices: { ...state.choices, [name]: value === usual ? "" : value } });
+  };
+  return html`<select class="select" aria-label=${label} value=${state.choices[name] || usual} onChange=${choose}>
+    ${options.map(({ value, label: text }) => html`<option key=${value} value=${value}>${text}</option>`)}
+  </select>`;
+}
 
 /** @param {{name: string, open: string, toggle: (name: string) => void, children?: any}} props */
 function Opener({ name, open, toggle, children }) {

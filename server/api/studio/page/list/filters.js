@@ -1,32 +1,29 @@
 /** The filters of a list: those that are set, and a form for another one. */
 
-import { useStudio } from "./context.js";
-import { Icon } from "./icons.js";
-import { OPERATORS, conditionOf, filterables, takes, valuesOf } from "./operators.js";
-import { day, timestamp } from "./text.js";
-import { html, useMemo, useState } from "./vendor/preact.js";
+import { Icon } from "../icons.js";
+import { day, timestamp } from "../text.js";
+import { html, useState } from "../vendor/preact.js";
+import { OPERATORS, conditionOf, takes, valuesOf } from "./operators.js";
 
 /**
  * @typedef {import("./operators.js").Filterable} Filterable
- * @typedef {import("./list-state.js").Condition} Condition
- * @typedef {{type: import("./model.js").Type, state: import("./list-state.js").ListState,
- *   change: import("./list-tools.js").ChangeList}} Props
+ * @typedef {import("./state.js").Condition} Condition
+ * @typedef {{filters: Filterable[], state: import("./state.js").ListState,
+ *   change: import("./tools.js").ChangeList}} Props
  */
 
 /**
  * The filters that are set, each with a button that removes it.
  * @param {Props} props
  */
-export function Filters({ type, state, change }) {
-  const { model } = useStudio();
-  const offered = useMemo(() => filterables(model, type), [model, type]);
+export function Filters({ filters, state, change }) {
   const { conditions } = state;
   if (!conditions.length) return "";
   /** @param {Condition} gone */
   const remove = (gone) => change({ conditions: conditions.filter((one) => one !== gone) });
   return html`<ul class="filters" aria-label="Filters">
     ${conditions.map((condition) => {
-      const text = inWords(offered, condition);
+      const text = inWords(filters, condition);
       return html`<li class="filter" key=${text}>
         <span>${text}</span>
         <button class="icon-button" type="button" aria-label=${`Remove the filter: ${text}`}
@@ -36,10 +33,10 @@ export function Filters({ type, state, change }) {
   </ul>`;
 }
 
-/** @param {Filterable[]} offered @param {Condition} condition */
-function inWords(offered, condition) {
+/** @param {Filterable[]} filters @param {Condition} condition */
+function inWords(filters, condition) {
   const { path, operator } = condition;
-  const about = offered.find((each) => each.path === path);
+  const about = filters.find((each) => each.path === path);
   const words = about && OPERATORS[about.kind][operator];
   if (!words) return `${path}: not possible here`;
   const values = takes(operator) === "none" ? [] : valuesOf(condition).map((value) => shown(about, value));
@@ -58,14 +55,12 @@ function shown({ kind }, value) {
  * A form for a filter: an attribute, an operator of its type, a value.
  * @param {Props} props
  */
-export function FilterPanel({ type, state, change }) {
-  const { model } = useStudio();
-  const offered = useMemo(() => filterables(model, type), [model, type]);
-  const [about, setAbout] = useState(offered[0]);
+export function FilterPanel({ filters, state, change }) {
+  const [about, setAbout] = useState(filters[0]);
   const [operator, setOperator] = useState(Object.keys(OPERATORS[about.kind])[0]);
   /** @param {string} path */
   const pick = (path) => {
-    const next = offered.find((each) => each.path === path) ?? offered[0];
+    const next = filters.find((each) => each.path === path) ?? filters[0];
     setAbout(next);
     if (!(operator in OPERATORS[next.kind])) setOperator(Object.keys(OPERATORS[next.kind])[0]);
   };
@@ -84,7 +79,7 @@ export function FilterPanel({ type, state, change }) {
   return html`<form class="filter-form" onSubmit=${add}>
     <select class="select" aria-label="Attribute" value=${about.path}
       onChange=${(/** @type {any} */ event) => pick(event.target.value)}>
-      ${offered.map((each) => html`<option key=${each.path} value=${each.path}>${each.label}</option>`)}
+      ${filters.map((each) => html`<option key=${each.path} value=${each.path}>${each.label}</option>`)}
     </select>
     <select class="select" aria-label="Condition" value=${operator}
       onChange=${(/** @type {any} */ event) => setOperator(event.target.value)}>

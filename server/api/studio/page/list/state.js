@@ -1,4 +1,4 @@
-/** What a list shows, as its address says it: search, filters, sort, locale, status, page. */
+/** What a list shows, as its address says it: search, filters, sort, choices, page. */
 
 /**
  * A condition on an attribute: `path` is its name, or that of a component and of an attribute in it, with a dot.
@@ -10,36 +10,38 @@
  * @property {string} q
  * @property {Condition[]} conditions
  * @property {string} sort  An attribute, or one of what a relation leads to, with its direction: "author.name:asc".
- * @property {string} locale  "" for the default one.
- * @property {"" | import("./documents.js").Status} status
+ * @property {Record<string, string>} choices  By their names, what was chosen; "" for what is usual.
  * @property {number} page
  */
 
-export const NEWEST = "updatedAt:desc";
+/** @typedef {Pick<import("./resource.js").Resource, "choices" | "usualSort">} Described */
 
-/** @param {URLSearchParams} params @returns {ListState} */
-export function readState(params) {
+/**
+ * @param {Described} resource
+ * @param {URLSearchParams} params
+ * @returns {ListState}
+ */
+export function readState({ choices, usualSort }, params) {
   return {
     q: params.get("q") ?? "",
     conditions: params.getAll("filter").flatMap(readCondition),
-    sort: params.get("sort") ?? NEWEST,
-    locale: params.get("locale") ?? "",
-    status: /** @type {ListState["status"]} */ (params.get("status") ?? ""),
+    sort: params.get("sort") ?? usualSort,
+    choices: Object.fromEntries(choices.map(({ name }) => [name, params.get(name) ?? ""])),
     page: Math.max(Math.trunc(Number(params.get("page"))) || 1, 1),
   };
 }
 
 /**
- * The parameters of a state; what is as it would be anyway is left out.
+ * The parameters of a state; what is usual is left out.
+ * @param {Described} resource
  * @param {ListState} state
  */
-export function writeState({ q, conditions, sort, locale, status, page }) {
+export function writeState({ usualSort }, { q, conditions, sort, choices, page }) {
   const params = new URLSearchParams();
   if (q) params.set("q", q);
   for (const { path, operator, value } of conditions) params.append("filter", `${path}:${operator}:${value}`);
-  if (sort !== NEWEST) params.set("sort", sort);
-  if (locale) params.set("locale", locale);
-  if (status) params.set("status", status);
+  if (sort !== usualSort) params.set("sort", sort);
+  for (const [name, value] of Object.entries(choices)) if (value) params.set(name, value);
   if (page > 1) params.set("page", String(page));
   return params;
 }

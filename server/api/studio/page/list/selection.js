@@ -1,6 +1,6 @@
-/** Which documents of a list are selected: one by one, a range with Shift, or all of the page. */
+/** Which rows of a list are selected: one by one, a range with Shift, or all of the page. */
 
-import { useEffect, useRef, useState } from "./vendor/preact.js";
+import { useEffect, useRef, useState } from "../vendor/preact.js";
 
 /**
  * @typedef {object} Selection
@@ -11,15 +11,15 @@ import { useEffect, useRef, useState } from "./vendor/preact.js";
 
 /**
  * The selection among the rows that are shown. It ends when the list shows others.
- * @param {import("./documents.js").Row[] | undefined} rows
- * @param {string} shown  What the list is asked for.
+ * @param {import("./resource.js").Row[] | undefined} rows
+ * @param {string} shown  Another text for another page.
  * @returns {Selection}
  */
 export function useSelection(rows, shown) {
   const [selected, set] = useState(() => /** @type {Set<string>} */ (new Set()));
   const last = useRef("");
   useEffect(() => set(new Set()), [shown]);
-  const all = (rows ?? []).map((row) => row.document.documentId);
+  const all = (rows ?? []).map(({ id }) => id);
   /** @param {string} id @param {boolean} ranged */
   const toggle = (id, ranged) => {
     const [from, to] = [all.indexOf(last.current), all.indexOf(id)];

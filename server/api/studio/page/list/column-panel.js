@@ -1,9 +1,10 @@
 /** Choosing the columns of a list. */
 
-import { html } from "./vendor/preact.js";
+import { html } from "../vendor/preact.js";
 
 /**
- * @param {{columns: import("./columns.js").Column[], chosen: string[], choose: (names: string[] | null) => void}} props
+ * @param {{columns: import("./resource.js").Column[], chosen: string[],
+ *   choose: (names: string[] | null) => void}} props
  */
 export function ColumnPanel({ columns, chosen, choose }) {
   /** @param {string} name */
@@ -15,5 +16,5 @@ export function ColumnPanel({ columns, chosen, choose }) {
         <span>${label}</span>
       </label>`)}
     </fieldset>
-    <button class="button" type="button" onClick=${() => choose(null)}>As at first</button>`;
+    <button class="button" type="button" onClick=${() => choose(null)}>Use the usual columns</button>`;
 }

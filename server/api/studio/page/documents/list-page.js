@@ -1,0 +1,15 @@
+/** The page of a content type: its documents, as a list. */
+
+import { useStudio } from "../context.js";
+import { List } from "../list/list.js";
+import { NoContent } from "../states.js";
+import { html } from "../vendor/preact.js";
+import { documentsOf } from "./resource.js";
+
+/** @param {{type: string, params: URLSearchParams}} props */
+export function ListPage({ type: name, params }) {
+  const { model } = useStudio();
+  const type = model.typeNamed(name);
+  if (!type) return html`<${NoContent} name=${name} />`;
+  return html`<${List} resource=${documentsOf(model, type)} params=${params} />`;
+}

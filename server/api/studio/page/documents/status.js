@@ -1,0 +1,30 @@
+/** Whether a document is published, as a word with a mark; and which versions whoever is here sees. */
+
+import { html } from "../vendor/preact.js";
+
+/** @typedef {"published" | "modified" | "draft"} Status  `modified`: published, with a draft beside it. */
+
+const WORDS = { published: "Published", modified: "Modified", draft: "Draft" };
+const TITLES = {
+  published: "What is published is all there is",
+  modified: "Published, with changes that are not",
+  draft: "Not published",
+};
+
+/** @param {{status: Status}} props */
+export function StatusMark({ status }) {
+  return html`<span class=${`status is-${status}`} title=${TITLES[status]}>${WORDS[status]}</span>`;
+}
+
+/** The statuses that a list can be narrowed to. */
+export const STATUS_OPTIONS = Object.entries(WORDS).map(([value, label]) => ({ value, label }));
+
+/**
+ * What is asked of documents that can be drafts: editors see the drafts, others what is published.
+ * @param {import("../model.js").Model} model
+ * @param {import("../model.js").Type} type
+ * @returns {{status?: string}}
+ */
+export function readStatus(model, type) {
+  return model.seesDrafts(type) ? { status: "draft" } : {};
+}

@@ -1,0 +1,54 @@
+/** The bar with what can be done with the selected rows of a list: all or none, at once, and undone at once. */
+
+import { BULK, clearMessage, offerUndo, showError, useMessage } from "../store/messages.js";
+import { counted } from "../text.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+
+/**
+ * @typedef {import("./resource.js").Resource} Resource
+ * @typedef {import("./resource.js").BulkAction} BulkAction
+ * @typedef {import("./resource.js").Row} Row
+ */
+
+/**
+ * Nobody is asked before: the bar below offers to undo it.
+ * @param {{resource: Resource, rows: Row[], state: import("./state.js").ListState,
+ *   done: (action: BulkAction) => void, clear: () => void}} props
+ */
+export function BulkBar({ resource, rows, state, done, clear }) {
+  const [busy, setBusy] = useState(false);
+  const message = useMessage(BULK);
+  useEffect(() => clearMessage(BULK), [rows.length]);
+  /** @param {BulkAction} action */
+  const act = async (action) => {
+    const concerned = rows.filter(action.concerns);
+    setBusy(true);
+    clearMessage(BULK);
+    try {
+      const ids = await action.run(concerned, state);
+      offerUndo(`${countOf(resource, concerned)} ${action.done}`, ids);
+      done(action);
+    } catch (/** @type {any} */ refused) {
+      const subject = refused.about ? `${refused.about}: ` : "";
+      showError(BULK, `${subject}${refused.message}. Nothing was changed.`);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const offered = resource.actions.filter((action) => rows.some(action.concerns));
+  return html`<div class=${`bulk ${rows.length ? "is-shown" : ""}`} role="region"
+    aria-label=${`Selected ${resource.noun.many}`}>
+    <span role="status">${rows.length ? `${counted(rows.length)} selected` : ""}</span>
+    ${rows.length > 0 && html`<span class="bulk-actions">
+      ${offered.map((action) => html`<button class="button" type="button" key=${action.name} disabled=${busy}
+        onClick=${() => act(action)}>
+        ${action.label} ${counted(rows.filter(action.concerns).length)}
+      </button>`)}
+      <button class="button" type="button" onClick=${clear}>Select none</button>
+    </span>`}
+    ${message.text && html`<p class="field-error bulk-error" role="alert">${message.text}</p>`}
+  </div>`;
+}
+
+/** @param {Resource} resource @param {Row[]} rows */
+const countOf = ({ noun }, rows) => `${counted(rows.length)} ${rows.length === 1 ? noun.one : noun.many}`;

@@ -1,0 +1,98 @@
+/** A list of a resource, as a table with search, filters, pages, and a selection of rows. */
+
+import { Link, navigate } from "../router.js";
+import { Empty, Failure } from "../states.js";
+import { keyOf, reloadContent, useRequest } from "../store/requests.js";
+import { counted } from "../text.js";
+import { html, useMemo } from "../vendor/preact.js";
+import { BulkBar } from "./bulk.js";
+import { useChosenColumns } from "./columns.js";
+import { Pages } from "./paging.js";
+import { useSelection } from "./selection.js";
+import { readState, writeState } from "./state.js";
+import { Table } from "./table.js";
+import { ListTools } from "./tools.js";
+
+/**
+ * @typedef {import("./resource.js").Resource} Resource
+ * @typedef {import("./state.js").ListState} ListState
+ */
+
+/** @param {{resource: Resource, params: URLSearchParams}} props */
+export function List({ resource, params }) {
+  const address = params.toString();
+  const state = useMemo(() => readState(resource, new URLSearchParams(address)), [resource, address]);
+  const [columns, chosen, choose] = useChosenColumns(resource);
+  const { value: page, loading, error, retry } = useRows(resource, state, columns);
+  const rows = page?.rows;
+  const selection = useSelection(rows, address);
+  const selected = rows?.filter(({ id }) => selection.ids.includes(id)) ?? [];
+  const selects = resource.actions.length > 0;
+  const create = resource.create(state);
+
+  /**
+   * Show the list in another way, from its first page on.
+   * @param {Partial<ListState>} changes
+   * @param {{replace?: boolean}} [options]
+   */
+  const change = (changes, options) => {
+    navigate(resource.address(writeState(resource, { ...state, page: 1, ...changes })), options);
+  };
+  /** @param {import("./resource.js").BulkAction} action */
+  const written = ({ removes }) => {
+    const isEmptied = removes && selected.length === rows?.length && state.page > 1;
+    selection.toggleAll(false);
+    reloadContent();
+    if (isEmptied) change({ page: state.page - 1 }, { replace: true });
+  };
+  return html`<div class="page">
+    <header class="page-head">
+      <h1 tabindex="-1">${resource.heading}</h1>
+      ${create && html`<${Link} class="button primary page-action" to=${create.to}>${create.label}<//>`}
+    </header>
+    ${!resource.isSingle && html`<${ListTools} ...${{ resource, state, change, chosen, choose }} />`}
+    ${error
+      ? html`<${Failure} error=${error} again=${retry} />`
+      : rows?.length === 0
+        ? html`<${NoRows} ...${{ resource, state, change }} />`
+        : html`<${Table} ...${{ resource, rows, columns, state, change, loading }}
+            selection=${selects ? selection : undefined} />`}
+    ${page && !error && html`<${Pages} address=${resource.address} params=${params} pages=${page.pages}>
+      <span role="status">${countOf(resource, page.total)}${resource.placeNote(state)}</span>
+      ${resource.links.map(({ label, to }) => html`<${Link} key=${to} class="paging-deleted" to=${to}>${label}<//>`)}
+    <//>`}
+    ${selects && html`<${BulkBar} ...${{ resource, state, done: written }} rows=${selected}
+      clear=${() => selection.toggleAll(false)} />`}
+  </div>`;
+}
+
+/**
+ * The rows of a page. While another page is requested, the one before stays.
+ * @param {Resource} resource
+ * @param {ListState} state
+ * @param {import("./resource.js").Column[]} columns
+ */
+function useRows(resource, state, columns) {
+  const query = useMemo(() => resource.query(state, columns), [resource, state, columns]);
+  const key = keyOf("list", resource, JSON.stringify(query), columns.map(({ name }) => name).join());
+  const load = (/** @type {AbortSignal} */ signal) => resource.load(query, columns, signal);
+  return useRequest(key, load, { isContent: true, isKept: true });
+}
+
+/** @param {Resource} resource @param {number} total */
+const countOf = ({ noun }, total) => `${counted(total)} ${total === 1 ? noun.one : noun.many}`;
+
+/**
+ * @param {{resource: Resource, state: ListState, change: (changes: Partial<ListState>) => void}} props
+ */
+function NoRows({ resource, state, change }) {
+  const { q, conditions, choices } = state;
+  const narrowing = resource.choices.filter(({ narrows }) => narrows).map(({ name }) => name);
+  const isNarrowed = Boolean(q || conditions.length || narrowing.some((name) => choices[name]));
+  if (!isNarrowed) return html`<${Empty} title=${resource.emptyText} />`;
+  const all = { ...choices, ...Object.fromEntries(narrowing.map((name) => [name, ""])) };
+  return html`<${Empty} title="Nothing is found">
+    <button class="button" type="button"
+      onClick=${() => change({ q: "", conditions: [], choices: all })}>Show all</button>
+  <//>`;
+}
