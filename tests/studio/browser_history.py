@@ -400,7 +400,7 @@ def test_a_past_state_says_so_and_offers_nothing_that_writes(
         past.port = port
         page = come_in(new_page(), past, "writer")
         page.get_by_text("This is the site as it was on").wait_for()
-        page.get_by_text("It can be read, not changed").wait_for()
+        page.get_by_text("It is read-only").wait_for()
         check_access(page)
         page.goto(f"{past.url}/note")
         page.get_by_role("link", name="Tides", exact=True).click()

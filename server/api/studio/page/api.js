@@ -1,10 +1,14 @@
-/** The server's public REST API, the same that everybody has (GET /openapi.json describes it). */
+/** The server's public REST API, the same that everybody has (GET /openapi.json describes it), in one version. */
 
+import { SITE } from "./base.js";
 import { connectionFound, connectionLost } from "./connection/connection.js";
 import { parseJson, writeJson } from "./json.js";
+import { currentVersion } from "./router.js";
 
-const ROOT = new URL("../../../", import.meta.url);
 const OWN = { "Quire-Studio": "1", "Strapi-Response-Format": "v5" }; // whatever `api.format` of the site is
+const READ_AT = /^\/?(api\/|search|overview)/;
+const WRITTEN_TO_BRANCH = /^\/?(api\/|batch$|history\/.*\/restore$)/;
+const OF_PEOPLE = /^\/?api\/(auth|connect|users)/;
 const OF_PROXIES = [502, 503, 504]; // what they say of a server that does not answer them
 
 /**
@@ -67,8 +71,9 @@ export function whenSessionEnds(listener) {
  * @returns {Promise<Answer>}
  */
 export async function ask(path, { method = "GET", query, body, headers = {}, exact = false, ...how } = {}) {
-  const url = new URL(path.replace(/^\//, ""), ROOT);
+  const url = new URL(path.replace(/^\//, ""), SITE);
   url.search = query ? queryString(query) : url.search;
+  for (const [name, value] of Object.entries(versionParams(path, method))) url.searchParams.set(name, value);
   const json = body !== undefined && !(body instanceof FormData);
   const { response, answered } = await send(url, {
     method,
@@ -83,6 +88,28 @@ export async function ask(path, { method = "GET", query, body, headers = {}, exa
   }
   if (response.status === 401 && !path.startsWith("studio/")) onEnd.forEach((listener) => listener());
   throw new ApiError(response.status, messageOf(response, answered), answered?.error?.details);
+}
+
+/**
+ * The parameters that name the version of the site, where a request takes them: `at` of a read, `branch` of a write.
+ * @param {string} path
+ * @param {string} method
+ * @returns {Record<string, string>}
+ */
+function versionParams(path, method) {
+  const { at, branch } = currentVersion();
+  const version = at || branch;
+  if (!version || OF_PEOPLE.test(path)) return {};
+  if (method === "GET") return READ_AT.test(path) ? { at: version } : {};
+  return branch && WRITTEN_TO_BRANCH.test(path) ? { branch } : {};
+}
+
+/** Where a browser finds a file of the site. @param {string} url  As the API names it. */
+export function fileAddress(url) {
+  const address = new URL(url.replace(/^\//, ""), SITE);
+  const { at, branch } = currentVersion();
+  if ((at || branch) && address.origin === SITE.origin) address.searchParams.set("at", at || branch);
+  return address.href;
 }
 
 /**

@@ -1,6 +1,11 @@
 /** What the site is, for whoever is here: the answer of GET /access, with what pages ask of it. */
 
 import { ask } from "./api.js";
+import { currentVersion } from "./router.js";
+
+/** Actions that change content, and subjects that are about the files that are served. */
+const CHANGES = ["create", "update", "updateDraft", "delete", "upload", "destroy"];
+const OF_SERVED = ["history", "source", "problems"];
 
 /**
  * @typedef {object} Attribute
@@ -48,8 +53,9 @@ import { ask } from "./api.js";
 
 /** The site as its caller may see it. */
 export class Model {
-  /** @param {any} access */
-  constructor(access) {
+  /** @param {any} access @param {import("./router.js").Version} version */
+  constructor(access, version) {
+    this.version = version;
     /** @type {string} */
     this.siteName = access.site.name;
     /** @type {Locale[]} */
@@ -70,7 +76,7 @@ export class Model {
 
   /** @returns {Promise<Model>} */
   static async load() {
-    return new Model((await ask("access")).data);
+    return new Model((await ask("access")).data, currentVersion());
   }
 
   /** The types whose documents may be listed, which is what the studio shows. */
@@ -98,7 +104,24 @@ export class Model {
    * @param {string} action
    */
   allows(subject, action) {
-    return this.permissions[subject]?.includes(action) ?? false;
+    if (!this.permissions[subject]?.includes(action)) return false;
+    if (this.isServed) return true;
+    if (OF_SERVED.includes(subject)) return false;
+    return !CHANGES.includes(action) || (this.version.branch !== "" && this.#mayWriteBranch);
+  }
+
+  /** Whether it is the version that is served, and not another branch or a past commit. */
+  get isServed() {
+    return !this.version.branch && !this.version.at;
+  }
+
+  /** Whether nobody can change anything, since it is a past state of the site. */
+  get isPast() {
+    return this.servedAt !== null || this.version.at !== "";
+  }
+
+  get #mayWriteBranch() {
+    return this.permissions.branch?.includes("update") ?? false;
   }
 
   /**

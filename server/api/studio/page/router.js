@@ -1,8 +1,9 @@
-/** Addresses: which page is shown, and the parameters that it keeps in its address. */
+/** Addresses: which page is shown, of which version of the site, and the parameters that it keeps in its address. */
 
+import { STUDIO } from "./base.js";
 import { html, useEffect, useState } from "./vendor/preact.js";
 
-const BASE = new URL("../../", import.meta.url).pathname; // such as /studio/
+const BASE = STUDIO.pathname;
 
 /**
  * @typedef {object} Place
@@ -10,6 +11,20 @@ const BASE = new URL("../../", import.meta.url).pathname; // such as /studio/
  * @property {URLSearchParams} params
  * @property {boolean} stays  Whether the page that was shown before goes on here.
  */
+
+/**
+ * The version of the site that is shown; both are "" for the one that is served.
+ * @typedef {object} Version
+ * @property {string} branch  A branch that is not served: it is read and written.
+ * @property {string} at  A past commit, by its id, a tag or a time: it is only read.
+ */
+
+/** The version that the address names. Every address of the studio keeps it; api.js sends it. @returns {Version} */
+export function currentVersion() {
+  const params = new URLSearchParams(location.search);
+  const at = params.get("at") ?? "";
+  return { at, branch: at ? "" : (params.get("branch") ?? "") };
+}
 
 /** @returns {Place} */
 export function currentPlace(stays = false) {
@@ -28,14 +43,15 @@ function decoded(part) {
 }
 
 /**
- * The address of a place.
+ * The address of a place, in the version that is shown.
  * @param {string[]} parts
  * @param {Record<string, string> | URLSearchParams} [params]
  */
 export function addressOf(parts, params) {
   const path = parts.map(encodeURIComponent).join("/");
-  const query = new URLSearchParams(params).toString();
-  return (path ? BASE + path : BASE.slice(0, -1)) + (query ? `?${query}` : "");
+  const query = new URLSearchParams(params);
+  for (const [name, value] of Object.entries(currentVersion())) if (value) query.set(name, value);
+  return (path ? BASE + path : BASE.slice(0, -1)) + (query.size ? `?${query}` : "");
 }
 
 /**
@@ -56,8 +72,10 @@ const [GONE, STAYED] = [{}, {}]; // the states of events that follow on a `navig
 /** @type {Set<Guard>} */
 const guards = new Set();
 let shown = location.href;
+const loadedVersion = JSON.stringify(currentVersion());
 addEventListener("popstate", (event) => {
   const target = location.href;
+  if (JSON.stringify(currentVersion()) !== loadedVersion) return location.reload();
   const isOurs = event.state === GONE || event.state === STAYED;
   if (!isOurs && shown !== target && !mayLeave(() => navigate(target, { unguarded: true }))) {
     event.stopImmediatePropagation(); // before any page sees it, since this listener is the first

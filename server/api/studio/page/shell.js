@@ -42,7 +42,8 @@ export function Shell() {
     <main class="main" id="main" tabindex="-1" ref=${main}>
       ${model.servedAt && html`<p class="past-notice">This is the site as it was on
         <time datetime=${model.servedAt.date} title=${model.servedAt.commit}> ${timestamp(model.servedAt.date)}</time>.
-        It can be read, not changed.</p>`}
+        It is read-only.</p>`}
+      ${!model.isServed && html`<${VersionNotice} version=${model.version} />`}
       ${found
         ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${page}
             onLoaded=${() => setLoaded((times) => times + 1)} />`
@@ -108,6 +109,16 @@ const countOf = (count) => (count === undefined ? "" : counted(count));
 
 /** @param {string} locale */
 const countedIn = (locale) => (locale ? `Documents in ${locale}` : undefined);
+
+/**
+ * Which version is shown, if that is not the one that is served.
+ * @param {{version: import("./router.js").Version}} props
+ */
+function VersionNotice({ version: { branch, at } }) {
+  return html`<p class="past-notice">${branch
+    ? html`You are working on the branch <strong>${branch}</strong>. Visitors do not see it.`
+    : html`This is the site at <strong>${at}</strong>. It is read-only.`}</p>`;
+}
 
 function NoPage() {
   return html`<div class="page">

@@ -3,7 +3,7 @@
  * back without a loss. `was` is the value that a node was made from: what is not understood of it is kept.
  */
 
-import { sourceOf } from "../form/files.js";
+import { fileAddress } from "../api.js";
 import { parseJson, writeJson } from "../json.js";
 import { Schema } from "../vendor/prosemirror.js";
 
@@ -38,7 +38,7 @@ const source = (tag) => ({ attrs }) => {
  * @returns {any}
  */
 function figure({ attrs: { image } }) {
-  const url = sourceOf(String(image.url ?? ""));
+  const url = fileAddress(String(image.url ?? ""));
   const own = new URL(url).origin === location.origin;
   const alt = String(image.alternativeText ?? "");
   const shown = own ? ["img", { src: url, alt }] : ["span", { class: "blocks-elsewhere" }, String(image.name ?? url)];

@@ -1,8 +1,9 @@
 /** Whether the server answers. While it does not, it is asked again, and whoever waits for it is told when it does. */
 
+import { SITE } from "../base.js";
 import { useEffect, useRef, useState } from "../vendor/preact.js";
 
-const HEALTH = new URL("../../../../_health", import.meta.url);
+const HEALTH = new URL("_health", SITE);
 const AGAIN_MS = 1500;
 
 let reachable = true;

@@ -1,5 +1,6 @@
 /** Loads the modules that are not needed at once. */
 
+import { FILES } from "../base.js";
 import { html } from "../vendor/preact.js";
 import { checkConnection, isReachable, whenBack } from "./connection.js";
 import { checkVersion, reloadSafely } from "./version.js";
@@ -29,7 +30,7 @@ export async function loadPart(path) {
     if (!isReachable()) await answered();
     const failed = failures.get(path) ?? 0;
     try {
-      return await import(`../${path}${failed ? `?again=${failed}` : ""}`);
+      return await import(new URL(`${path}${failed ? `?again=${failed}` : ""}`, FILES).href);
     } catch {
       failures.set(path, failed + 1);
       if (await checkConnection()) tries += 1;

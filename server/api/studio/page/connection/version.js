@@ -1,11 +1,11 @@
 /** Notices that the server was updated since the page was loaded, and reloads the page when nothing typed is lost. */
 
+import { FILES, STUDIO } from "../base.js";
 import { hasUnsavedWork } from "../router.js";
 import { useEffect, useState } from "../vendor/preact.js";
 import { whenBack } from "./connection.js";
 
-const STUDIO = new URL("../../../", import.meta.url); // such as /studio/
-const OWN_FILES = new URL("../", import.meta.url).pathname.slice(STUDIO.pathname.length); // such as -/0123abcd/
+const OWN_FILES = FILES.pathname.slice(STUDIO.pathname.length); // such as -/0123abcd/
 const RELOADED_AT = "quire-reloaded-at";
 const RELOAD_PAUSE_MS = 60_000; // between two reloads that nobody asked for: a reload that does not help ends there
 

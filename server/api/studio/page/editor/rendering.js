@@ -1,6 +1,6 @@
 /** Markdown as harmless HTML: what is written in it runs nothing, loads nothing from elsewhere and styles nothing. */
 
-import { sourceOf } from "../form/files.js";
+import { fileAddress } from "../api.js";
 import { DOMPurify, Marked } from "../vendor/markdown.js";
 
 const TAGS = [
@@ -18,7 +18,7 @@ const SANE = {
   RETURN_DOM_FRAGMENT: /** @type {const} */ (true),
 };
 const ELSEWHERE = /^(https?:|mailto:|tel:)/i;
-const HERE = new URL(sourceOf("")).origin;
+const HERE = new URL(fileAddress("")).origin;
 
 const marked = new Marked({ gfm: true });
 marked.use({ renderer: { checkbox: ({ checked }) => (checked ? "☑ " : "☐ ") } });
@@ -46,7 +46,7 @@ function showLink(link) {
   if (!address) return;
   link.title ||= address;
   if (ELSEWHERE.test(address)) openBeside(link, address);
-  else if (address.startsWith("/uploads/")) openBeside(link, sourceOf(address));
+  else if (address.startsWith("/uploads/")) openBeside(link, fileAddress(address));
   else link.removeAttribute("href");
 }
 
@@ -77,7 +77,7 @@ function showImage(image) {
 /** @param {string} address */
 function urlOf(address) {
   try {
-    return new URL(sourceOf(address));
+    return new URL(fileAddress(address));
   } catch {
     return null;
   }

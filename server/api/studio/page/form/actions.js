@@ -22,7 +22,7 @@ export function Actions({ subject, editing, status, rights, changed, send }) {
     <div class="actions-state">
       ${status && html`<${StatusMark} status=${status} />`}
       ${state.version && html`<${Changed} subject=${subject} at=${state.version.document.updatedAt} />`}
-      ${!rights.write && !subject.model.servedAt && html`<span class="actions-time">
+      ${!rights.write && !subject.model.isPast && html`<span class="actions-time">
         Your role may not change this</span>`}
       <span class=${`actions-told ${message.isError ? "is-wrong" : ""}`} role="status">
         ${message.text || (changed.length ? countOf(changed.length) : "")}

@@ -68,7 +68,7 @@ function Document({ model, type, id, locale, from, panel, wanted }) {
   }, [title]);
   const { people, field, hear } = usePresence(subject, Boolean(state.version));
   const fieldsOfOthers = useFieldsOfOthers(subject, people);
-  useChanges(state.version ? type.name : "", id, editing.hear, hear);
+  useChanges(state.version && model.isServed ? type.name : "", id, editing.hear, hear);
   const [leave, stay] = useGuard(changed.length > 0 && rights.write);
   const review = useReview(subject, editing, mayReadFiles(model));
   useSaveKey(rights.write ? review.send : undefined);

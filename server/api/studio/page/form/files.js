@@ -6,12 +6,6 @@ import { fileOf } from "./shape.js";
 const FIELDS = ["name", "url", "alternativeText", "mime", "formats"];
 const MOST = 24; // files that are shown to choose from
 
-/** The server's root, from which the addresses of files begin. */
-const ROOT = new URL("../../../../", import.meta.url);
-
-/** Where a browser finds a file. @param {string} url */
-export const sourceOf = (url) => new URL(url.replace(/^\//, ""), ROOT).href;
-
 /**
  * The latest files whose names have a text in them. Throws ApiError, and AbortError.
  * @param {string} text

@@ -1,8 +1,9 @@
 /** The files of the site, to choose from, and the pictures that they are shown by. */
 
+import { fileAddress } from "../api.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
-import { findFiles, sourceOf } from "./files.js";
+import { findFiles } from "./files.js";
 
 const TYPING_MS = 150; // the pause in typing after which files are searched
 
@@ -14,7 +15,7 @@ const TYPING_MS = 150; // the pause in typing after which files are searched
 export function Picture({ file }) {
   const ending = file.__title.split(".").pop();
   if (!file.__preview) return html`<span class="media-picture" aria-hidden="true">${ending}</span>`;
-  return html`<img class="media-picture" src=${sourceOf(file.__preview)} alt="" loading="lazy" />`;
+  return html`<img class="media-picture" src=${fileAddress(file.__preview)} alt="" loading="lazy" />`;
 }
 
 /**

@@ -1,9 +1,9 @@
 /** Hears of what others change, while a document is open: a stream of the server's log of events. */
 
+import { SITE } from "../base.js";
 import { checkConnection } from "../connection/connection.js";
 import { useEffect, useRef } from "../vendor/preact.js";
 
-const ROOT = new URL("../../../../", import.meta.url);
 const AGAIN_MS = 2000; // until a stream that has ended is asked for again
 const REFUSED_MS = 60_000; // until one that was refused is
 
@@ -68,7 +68,7 @@ export function useChanges(type, id, changed, others) {
  */
 async function follow(query, signal, tell, begun) {
   try {
-    const url = new URL(`events?${query}`, ROOT);
+    const url = new URL(`events?${query}`, SITE);
     const headers = { Accept: "text/event-stream", "Quire-Studio": "1" };
     const { ok, body } = await fetch(url, { headers, signal });
     if (!ok || !body) return "refused";

@@ -1,10 +1,11 @@
 /** The dialog of a file: what it is called and shows, and the point of a picture that stays in view when it is cut. */
 
+import { fileAddress } from "../api.js";
 import { Dialog } from "../dialog.js";
 import { showError, useMessage } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { html, useRef, useState } from "../vendor/preact.js";
-import { describeFile, readFile, sourceOf } from "./files.js";
+import { describeFile, readFile } from "./files.js";
 import { same } from "./values.js";
 
 /** @type {[string, string][]} */
@@ -34,7 +35,7 @@ export function MediaDetails({ id, file, close, saved }) {
     }
   };
   return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
-    ${described && file.__preview && html`<${Focal} url=${sourceOf(described.url)} point=${info.focalPoint}
+    ${described && file.__preview && html`<${Focal} url=${fileAddress(described.url)} point=${info.focalPoint}
       set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
     ${described && TEXTS.map(([name, label]) => html`<div class="field" key=${name}>
       <label class="field-label" for=${`${id}-${name}`}>${label}</label>

@@ -28,7 +28,7 @@ import { rightsOf } from "./rights.js";
  * Whether files can be seen: those of a past state can't.
  * @param {import("../model.js").Model} model
  */
-export const mayReadFiles = (model) => model.allows("source", "read") && !model.servedAt;
+export const mayReadFiles = (model) => model.allows("source", "read") && !model.isPast;
 
 /** @type {Panel[]} */
 const PANELS = [

@@ -21,7 +21,7 @@ const CLIENT = Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => 
  */
 export function attends(model, type) {
   const works = ["update", "readDraft", "updateDraft"].some((action) => model.may(type, action));
-  return works && model.may(type, "find");
+  return model.isServed && works && model.may(type, "find");
 }
 
 /**

@@ -6,6 +6,7 @@
  * that a field of a form be shown.
  */
 
+import { FILES } from "../base.js";
 import { useCallback, useLayoutEffect, useRef } from "../vendor/preact.js";
 
 const ACCENT = "#2456c4";
@@ -14,7 +15,7 @@ let loaded;
 
 /** The script, with whom it may talk to. A page can run it again: it ends what it did before. */
 async function scriptText() {
-  loaded ??= fetch(new URL("./script.js", import.meta.url)).then((response) => response.text());
+  loaded ??= fetch(new URL("preview/script.js", FILES)).then((response) => response.text());
   return `(${await loaded})(${JSON.stringify({ parentOrigin: location.origin, accent: ACCENT })})`;
 }
 
