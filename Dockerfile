@@ -1,8 +1,15 @@
 # Quire in a container that is not root: docker build -t quire . && docker run -p 1337:1337 -v "$PWD":/site quire
+FROM node:22-slim AS studio
+WORKDIR /quire
+COPY vendor vendor
+COPY server/api/studio/page server/api/studio/page
+RUN cd vendor && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error && node studio.mjs /page
+
 FROM debian:trixie-slim AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends binutils git openssh-client python3-pip python3-venv
 WORKDIR /quire
 COPY . .
+COPY --from=studio /page server/api/studio/page
 RUN git rev-parse --short HEAD > server/commit.txt || rm -f server/commit.txt
 # PostgreSQL is spoken to by Debian's libpq, in place of psycopg[binary]'s own with another OpenSSL.
 # Extension modules lose what debuggers alone read; the libraries that wheels bring (lib*.so.1) would not survive it.

@@ -47,9 +47,12 @@ test-openapi: .venv/.ready-openapi ## Check a running server against its own /op
 
 dist: .venv/.ready-dev ## Make the package, dist/quire-*.whl
 	rm -rf build dist
-	git rev-parse --short HEAD > server/commit.txt
-	$(BIN)/python -m build --wheel --outdir dist . > build.log 2>&1 || (cat build.log; false)
-	@rm -rf build build.log server/commit.txt quire.egg-info/SOURCES.txt; ls dist
+	mkdir -p build/source
+	git ls-files -co --exclude-standard | tar -cT - | tar -xC build/source
+	git rev-parse --short HEAD > build/source/server/commit.txt
+	$(BIN)/python -m tests.vendor.studio build/source/server/api/studio/page
+	$(BIN)/python -m build --wheel --outdir dist build/source > build/log 2>&1 || (cat build/log; false)
+	@rm -rf build; ls dist
 
 test-dist: dist ## Install the package into an empty environment and serve a new site with it
 	$(BIN)/python -m tests.dist.run

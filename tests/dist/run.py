@@ -12,10 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.clients.npm import missing_node
 from tests.servers import ROOT, free_port, get, wait
 from tests.signals import restore_in_children
 
 
+MOST_FILES = 20  # of the bundled studio, of which plain modules have a hundred
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 # Without what would lead Python to the modules of this folder.
 OWN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -55,6 +57,17 @@ def run(*command: object, cwd: Path | None = None) -> str:
     return subprocess.run(words, cwd=cwd, env=OWN, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
+def see_studio(port: int) -> None:
+    """Fetch the studio's page and all files that it begins with: bundled ones, if they could be bundled."""
+    page = get(port, "/studio")[1].decode()
+    files = re.findall(r'(?:href|src)="(studio/-/[^"]+)"', page)
+    assert len(files) > 5, page
+    for file in files:
+        assert get(port, f"/{file}")[0] == 200, file
+    print(f"the studio begins with {len(files)} files")
+    assert len(files) < MOST_FILES or missing_node() is not None, files
+
+
 def serve(quire: Path, site: Path) -> None:
     """Serve a site that `quire init` has made, and look at what needs files of the package."""
     port = free_port()
@@ -68,6 +81,7 @@ def serve(quire: Path, site: Path) -> None:
             status, body = get(port, path)
             assert status == 200, (path, status, body)
             assert body, path
+        see_studio(port)
         (healthy,) = re.findall(r"^HEALTHCHECK.*\n +CMD (\[.*\])$", DOCKERFILE, re.M)
         run(*json.loads(healthy.replace(":1337/", f":{port}/")))
     finally:

@@ -1,0 +1,65 @@
+"""The studio as a package has it, bundled (`make dist`): all parts are there, and few requests load them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers import stop
+from tests.studio.browser_form import open_form
+from tests.studio.conftest import Page, Studio, expect
+from tests.vendor.studio import bundle
+
+FIRST_FILES = 16  # that the first page loads, with those of lists and forms; plain modules are a hundred
+USE = "import pathlib, server.api.studio.routes as routes; routes.PAGE = pathlib.Path({!r})"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """A server whose studio is bundled."""
+    folder = tmp_path_factory.mktemp("bundled")
+    if reason := bundle(folder / "page"):
+        pytest.skip(reason)
+    studio = Studio(folder)
+    studio.start(first=USE.format(str(folder / "page")))
+    yield studio
+    stop(studio.process)
+
+
+@pytest.fixture
+def owner(entered: Any, new_page: Callable[..., Page]) -> Page:
+    return new_page(storage_state=entered)
+
+
+def test_the_first_page_takes_few_requests(owner: Page, site: Studio) -> None:
+    asked: list[str] = []
+    owner.on("request", lambda request: asked.append(request.url))
+    owner.goto(site.url)
+    owner.get_by_role("heading", level=1, name="Recently changed").wait_for()
+    owner.get_by_role("main").get_by_role("listitem").first.wait_for()
+    owner.wait_for_load_state("networkidle")
+    files = [url for url in asked if "/studio/-/" in url]
+    assert 0 < len(files) <= FIRST_FILES, files
+    before = len(asked)
+    owner.get_by_role("link", name="Articles").first.click()
+    expect(owner.get_by_role("region", name="Articles")).to_have_attribute("aria-busy", "false")
+    assert [url for url in asked[before:] if "/studio/-/" in url] == []
+
+
+def test_every_part_that_is_loaded_late_is_there(owner: Page, site: Studio) -> None:
+    open_form(owner, site, "article/2025--goemon?panel=file")
+    owner.get_by_role("complementary", name="File").get_by_text("The file as it is").wait_for()
+    owner.locator(".cm-content").first.wait_for()
+    for path, heading in (("site/-/problems", "Problems"), ("site/-/changes", "Changes")):
+        owner.goto(f"{site.url}/{path}")
+        owner.get_by_role("heading", level=1, name=heading).wait_for()
+    licences = owner.request.get(f"{site.url}/-/x/vendor/licences.txt")
+    assert licences.ok
+    assert "codemirror" in licences.text()
+
+
+def test_what_a_browser_is_sent_is_compressed_as_packaged(site: Studio) -> None:
+    packaged = Path(site.root.parent / "page")
+    assert {path.suffix for path in packaged.rglob("*.br")} == {".br"}
+    assert (packaged / "main.js.br").stat().st_size < (packaged / "main.js").stat().st_size + 50
