@@ -4,7 +4,7 @@ import platform
 from pathlib import Path
 
 from server import __version__
-from server.storage.git.command import LIMIT_S, git
+from server.storage.git.command import LIMIT_S, git_if_possible
 
 _PACKAGE = Path(__file__).parent.parent
 # `make dist` writes it, so that an installed Quire knows its commit without git.
@@ -19,5 +19,6 @@ def describe() -> str:
 
 def _commit() -> str:
     if (_PACKAGE.parent / ".git").exists():  # A repository further up would be somebody else's.
-        return (git(_PACKAGE.parent, "rev-parse", "--short", "HEAD", seconds=LIMIT_S) or "").strip()
+        printed = git_if_possible(_PACKAGE.parent, "rev-parse", "--short", "HEAD", seconds=LIMIT_S)
+        return (printed or "").strip()
     return _COMMIT.read_text(encoding="ascii").strip() if _COMMIT.is_file() else ""

@@ -18,7 +18,7 @@ from typing import Any
 from server.config.model import Settings
 from server.documents.document import Document
 from server.documents.timestamps import from_datetime, now
-from server.errors import StorageError
+from server.errors import GitError, StorageError
 from server.events.database import BEGUN, EventDatabase, Recorded, Transaction
 from server.events.model import Counts, Event, Key
 from server.events.shapes import digest, shapes_of
@@ -89,7 +89,7 @@ class Recorder:
                     compared = self._compare(transaction, contents)
                 self._take(transaction, contents, record, origin)
                 last = transaction.bounds().last
-        except StorageError as error:
+        except (StorageError, GitError) as error:
             if not self.missed:
                 log.error("%s; what changes is recorded once it can be used again", error.message)
             self._missed[0] = 1

@@ -11,22 +11,19 @@ got to another version, and
 Otherwise others are ahead, and have recorded what the machine has come to and more.
 """
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from server.documents.timestamps import now
-from server.errors import GitSlowError
+from server.errors import GitError
 from server.events.database import BEGUN, Recorded, Told, Transaction
 from server.events.model import Event, Key
 from server.events.shapes import schema_events, shapes_of
 from server.schema.model import Schema
-from server.storage.git.command import git
-from server.storage.git.refs import commits_beside
+from server.storage.git.command import git_or_fail
+from server.storage.git.refs import are_commits, commits_beside
 from server.storage.git.tree import changed_by
 from server.storage.media import DESCRIPTION
-
-log = logging.getLogger("quire")
 
 COMMIT = "commit"  # the note of the commit that a machine has recorded last
 MOST = 1000  # commits that are looked at when a machine comes to one
@@ -126,11 +123,13 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{DESCRIPTION}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
+        """The commits up to one that are not in the history of another; none if either is gone."""
         some = ("rev-list", f"--max-count={MOST}", commit, *([f"^{without}"] if without else []), "--")
         try:
-            return (git(self._root, *some) or "").split()
-        except GitSlowError as error:
-            log.warning("the commits before %s are not known: %s", commit[:10], error)
+            return git_or_fail(self._root, *some).split()
+        except GitError:
+            if are_commits(self._root, *filter(None, (commit, without))):
+                raise
             return []
 
 

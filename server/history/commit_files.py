@@ -5,13 +5,15 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from errno import ENOSPC
 from pathlib import Path
 from typing import IO
 
-from server.errors import NotFoundError, StorageError
+from server.errors import GitError, NotFoundError, StorageError
 from server.site.configure import Configuration, configure, is_configuration
 from server.site.contents import equal
 from server.storage.files import ignored, is_utf_8, size_signature
+from server.storage.git.command import is_full
 from server.storage.git.tree import Blob, copy_blob, read_blobs
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import MAX_BYTES
@@ -69,6 +71,10 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
             return file
     except OSError as error:
         raise StorageError(f"The file can't be read: {os.strerror(error.errno or 0)}") from error
+    except GitError as error:
+        if is_full(error.message):
+            raise StorageError(f"The file can't be read: {os.strerror(ENOSPC)}") from error
+        raise
 
 
 def read_entries(store: Store, blobs: Blobs, known: Known, facts: Facts) -> tuple[dict[str, Entry], int]:

@@ -1,5 +1,6 @@
 """The configuration of a site: site.yaml and content-types/, read together."""
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from server.config.model import FILE, Settings
 from server.config.reader import check_previews, check_subjects, read_settings
-from server.errors import SetupError, ValidationError
+from server.errors import GitError, SetupError, ValidationError
 from server.formats.positions import line_and_column, nearest
 from server.paths import FOLDER, TYPES
 from server.problems import Problem
@@ -22,6 +23,8 @@ from server.storage.git.commit_queue import CommitQueue
 from server.storage.git.repository import is_tracked
 from server.storage.journal import Journal
 from server.storage.links import link_problem
+
+log = logging.getLogger("quire")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,12 @@ def check_state_folder(root: Path) -> None:
     """Raise SetupError where .quire/ comes with the content: who may commit would choose the site's keys."""
     if (root / FOLDER).is_symlink():
         raise SetupError(FOLDER, None, "is a link", "replace it by a folder")
-    if is_tracked(root, FOLDER):
+    try:
+        tracked = is_tracked(root, FOLDER)
+    except GitError as error:  # A site whose git is damaged is served all the same.
+        log.warning("%s: whether the keys in %s are in git is not known: %s", root, FOLDER, error)
+        return
+    if tracked:
         fix = f"git rm -r --cached {FOLDER}, and delete {FOLDER}/jwt.key, which others may know"
         raise SetupError(FOLDER, None, "is in git, with the keys of the site", fix)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from server.errors import GitSlowError
+from server.errors import GitError
 from server.paths import cache_folder
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.log import read_commits
@@ -70,7 +70,7 @@ def look_at_git(root: Path, before: GitState) -> GitState:
         return before if index == before.index else replace(before, index=index, place=place)
     try:
         committed = read_times(root, cache_folder(root), before.committed)
-    except GitSlowError as error:  # It is asked again after the next commit.
+    except GitError as error:  # It is asked again after the next commit.
         log.warning("%s: when the files were committed is not known: %s", root, error)
         committed = before.committed
     return GitState(folder, place, head, index, committed)
@@ -79,7 +79,7 @@ def look_at_git(root: Path, before: GitState) -> GitState:
 def _folder(root: Path) -> Path | None:
     try:
         return git_folder(root)
-    except GitSlowError as error:
+    except GitError as error:
         log.warning("%s: it is not known whether this is in a repository: %s", root, error)
         return None
 
@@ -89,7 +89,12 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
-    changed = (state.committed.changed - known) | changed_paths(root, known)
+    try:
+        differing: frozenset[str] | set[str] = changed_paths(root, known)
+    except GitError as error:  # They are looked at since they have changed.
+        log.warning("%s: which files are not committed is not known: %s", root, error)
+        differing = known
+    changed = (state.committed.changed - known) | differing
     if changed == state.committed.changed:
         return state
     return replace(state, committed=replace(state.committed, changed=changed))
@@ -109,6 +114,7 @@ def with_commit(
     """The state after a commit of this server; `files` says of each whether it is as it was committed.
 
     `at` is the commit's time in seconds since 1970. `renames`: git may say that it has renamed files.
+    Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -128,6 +134,7 @@ def with_commits_since(
     """The state after the branch has moved on to a commit by others that follow; see `with_commit`.
 
     None where some were made beside what there is, so that all of history tells the timestamps.
+    Raises GitError.
     """
     assert state.folder is not None
     before = state.committed

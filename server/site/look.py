@@ -5,6 +5,7 @@ of them is one change. Call it under the site's write lock, with contents that n
 but for `read_anew`, which reads everything for a schema that has changed, and takes long.
 """
 
+import logging
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from server.config.model import FILE
 from server.config.webhooks import check_environment
-from server.errors import SetupError
+from server.errors import GitError, SetupError
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
 from server.site.commits.contents import contents_of
@@ -44,6 +45,8 @@ from server.storage.media import DESCRIPTION, upload_path
 from server.storage.parse_cache import CachedEntry, framed, pack
 from server.storage.read import read_bytes
 from server.storage.store import Entry, Store
+
+log = logging.getLogger("quire")
 
 TRIES = 5  # how often a file is read again that somebody changes while it is read
 LARGE = 5000  # files: a site of so many is not read anew under the write lock
@@ -147,7 +150,12 @@ def look_at_written(
     """
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < LARGE
-    if joined and (record := _joined(contents, written, joined)):
+    try:
+        record = _joined(contents, written, joined) if joined else None
+    except GitError as error:  # The files are in place: a look at all tells as much.
+        log.warning("%s: what a commit has changed is not known: %s", contents.root, error)
+        record = None
+    if record:
         return replace(record, writes=writes)
     if joined or (small and any(map(is_configuration, paths))):
         found = look(contents, None, writes, read_anew(contents) if small else None)

@@ -23,6 +23,7 @@ from server.errors import (
 )
 from server.site.commits.committing import PENDING
 from server.storage.git.command import git
+from server.storage.git.refs import head_commit
 
 SLOW_S = 1.0  # A command that takes longer shows a progress bar.
 
@@ -84,13 +85,13 @@ def check_site(root: Path) -> None:
     """Raise SetupError if there is no such folder, or neither `site.yaml` nor `content-types/` is in it.
 
     Without this, a command in the wrong folder would do nothing and say that all is well.
-    Raises GitSlowError where git does not say in time whether it has them.
+    Raises GitError where git does not say whether it has them.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
         return
     wrong, fix = "this is no site: it has neither site.yaml nor content-types/", "`quire init` makes one"
-    if git(root, "ls-tree", "HEAD", "--", "site.yaml", "content-types"):
+    if head_commit(root) and git(root, "ls-tree", "HEAD", "--", "site.yaml", "content-types"):
         wrong, fix = "the files of the site are not checked out of git", "`git checkout HEAD -- .` does that"
     raise SetupError("this folder" if root == Path() else str(root), None, wrong, fix)
 

@@ -1,23 +1,48 @@
 """Git commands that fail: that is never taken for "there is nothing"."""
 
 import shutil
+import sys
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from server.errors import ConflictError, GitError
+from server.errors import ConflictError, GitError, StorageError
 from server.storage.git.branch_commit import make_commit
-from server.storage.git.branches import merge_base
+from server.storage.git.branches import branches, delete_branch, is_branch_name, merge_base, move_branch
+from server.storage.git.checkout import checked_out as checkout
 from server.storage.git.command import filter_names
-from server.storage.git.tree import read_tree
-from server.storage.git.uncommitted import changed_paths, uncommitted_changes
+from server.storage.git.commit import NewCommit, Person, changes_of, is_own_commit
+from server.storage.git.log import CommitLog
+from server.storage.git.refs import (
+    branch_commit,
+    checked_out,
+    commits_beside,
+    find_commit,
+    head_commit,
+    is_ancestor,
+)
+from server.storage.git.repository import is_shallow, is_tracked, repository_of
+from server.storage.git.times import read_times
+from server.storage.git.tree import (
+    changed_by,
+    changed_files,
+    copy_blob,
+    read_blobs,
+    read_named,
+    read_tree,
+    write_blob,
+)
+from server.storage.git.uncommitted import changed_paths, staged_renames, uncommitted_changes
 from tests.git import commit_all, git
 from tests.git_programs import failing_git
 from tests.sites import write
 from tests.storage.test_branch_commit import SIGNED, head
 
 Damage = Callable[[str], None]
+BY = Person("T", "t@example.org")
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 
@@ -87,7 +112,8 @@ def test_filters_that_are_not_known_are_not_none(root: Path, damage: Damage) -> 
     damage("config")
     with pytest.raises(GitError):
         filter_names(root)
-    assert changed_paths(root) == frozenset()  # with a warning, as where git is too slow
+    with pytest.raises(GitError):
+        changed_paths(root)
 
 
 def test_new_files_that_are_not_known_are_not_left_out(root: Path, damage: Damage) -> None:
@@ -96,3 +122,125 @@ def test_new_files_that_are_not_known_are_not_left_out(root: Path, damage: Damag
     damage("ls-files")
     with pytest.raises(GitError):
         uncommitted_changes(root, ["folder"])
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """What is in a repository: its last commit, the first one, and a file."""
+
+    head: str
+    first: str
+    blob: str
+
+
+def read_log(root: Path, ids: Ids) -> None:
+    CommitLog(root, None).update(ids.head)
+
+
+@pytest.mark.parametrize(
+    ("command", "ask"),
+    [
+        ("for-each-ref", lambda root, _: branches(root)),
+        ("for-each-ref", lambda root, _: branch_commit(root, "other")),
+        ("for-each-ref", lambda root, _: branch_commit(root, "none")),
+        ("check-ref-format", lambda root, _: is_branch_name(root, "new")),
+        ("update-ref", lambda root, ids: move_branch(root, "new", ids.head, "", "create")),
+        ("branch", lambda root, _: delete_branch(root, "other")),
+        ("rev-parse", lambda root, _: find_commit(root, "v1")),
+        ("rev-parse", lambda root, _: is_shallow(root)),
+        ("ls-files", lambda root, _: is_tracked(root, "folder")),
+        ("merge-base", lambda root, ids: is_ancestor(root, ids.first, ids.head)),
+        ("cat-file", lambda root, ids: commits_beside(root, [ids.first], ids.head)),
+        ("rev-list", lambda root, ids: commits_beside(root, [ids.first], ids.head)),
+        ("cat-file", lambda root, ids: list(read_blobs(root, [ids.blob]))),
+        ("cat-file", lambda root, ids: list(read_named(root, [f"{ids.head}:./folder/a.txt"], 1000))),
+        ("blob", lambda root, ids: copy_blob(root, ids.blob, sys.stderr.buffer)),
+        ("hash-object", lambda root, _: write_blob(root, b"New")),
+        ("diff-tree", lambda root, ids: changed_files(root, ids.first, ids.head)),
+        ("diff-tree", lambda root, ids: changed_by(root, [ids.head])),
+        ("diff", lambda root, _: changed_paths(root)),
+        ("diff", lambda root, _: staged_renames(root)),
+        ("log", read_log),
+        ("log", lambda root, _: read_times(root)),
+        ("log", lambda root, ids: is_own_commit(repository_of(root), ids.head)),
+        ("config", lambda root, _: repository_of(root).signs),
+    ],
+)
+def test_what_git_does_not_say_is_not_nothing(
+    root: Path, damage: Damage, command: str, ask: Callable[[Path, Ids], object]
+) -> None:
+    write(root, {"folder/b.txt": "Text\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "next")
+    git(root, "branch", "other")
+    git(root, "pack-refs", "--all")
+    first = git(root, "rev-list", "--max-parents=0", "HEAD").strip()
+    ids = Ids(head(root), first, git(root, "hash-object", "folder/a.txt").strip())
+    damage(command)
+    with pytest.raises(GitError, match="has failed: fatal: it is damaged"):
+        ask(root, ids)
+
+
+def test_what_there_is_not_is_nothing(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    nowhere, id_ = tmp_path_factory.mktemp("none"), "1" * 40
+    for place in (root, nowhere):
+        assert find_commit(place, "v1") == find_commit(place, id_) == branch_commit(place, "other") == ""
+        assert not is_ancestor(place, id_, "2" * 40)
+        assert not is_shallow(place)
+        assert not is_tracked(place, "other")
+        assert changed_paths(place) == frozenset()
+    assert list(read_blobs(root, [id_])) == list(read_named(root, [f"{head(root)}:./none"], 1000)) == [None]
+    assert not is_ancestor(root, id_, head(root))
+    with tempfile.TemporaryFile() as file:
+        assert not copy_blob(root, id_, file)
+    assert commits_beside(root, [id_], head(root)) == {id_}
+    assert not move_branch(root, "main", head(root), id_, "write")
+    assert not move_branch(root, "main/below", head(root), "", "create")
+    assert not any(
+        is_branch_name(root, name) for name in ("-x", "a b", "a..b", "@{-1}", "HEAD", "@", "a.lock")
+    )
+    assert is_branch_name(root, "a/b@c")
+    assert head_commit(nowhere) == checked_out(nowhere) == ""
+    assert branches(nowhere) == []
+
+
+def test_commits_that_git_has_forgotten_do_not_keep_later_ones_from_being_read(root: Path) -> None:
+    log, first = CommitLog(root, None), head(root)
+    write(root, {"folder/b.txt": "Text\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "forgotten")
+    log.update(head(root))
+    git(root, "reset", "-q", "--hard", first)
+    git(root, "reflog", "expire", "--expire=all", "--all")
+    git(root, "gc", "-q", "--prune=now")
+    git(root, "commit", "-q", "--allow-empty", "-m", "later")
+    log.update(head(root))
+    assert [one.id for one in log.before(head(root))] == [head(root), first]
+
+
+def test_a_server_whose_git_is_damaged_says_so(
+    root: Path, damage: Damage, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = read_times(root)
+    (root / "folder/a.txt").write_text("Other\n")
+    known = read_times(root, before=before)
+    assert known.changed == {"folder/a.txt"}
+    damage("diff")
+    assert read_times(root, before=known) == known
+    assert "which files are not committed is not known: git diff has failed" in caplog.text
+
+
+def test_a_write_whose_commit_was_begun_before_git_forgot_it_is_committed(root: Path) -> None:
+    repository, at = repository_of(root), 1_700_000_000
+    new = NewCommit({"folder/a.txt": b"Mine\n"}, "Message", BY, at, BY, at, base="1" * 40)
+    assert set(changes_of(repository, new, head(root))) == {"folder/a.txt"}
+
+
+def test_a_checkout_says_why_it_failed(root: Path, damage: Damage) -> None:
+    commit = head(root)
+    damage("checkout-index")
+    with (
+        pytest.raises(StorageError, match="checkout-index has failed: fatal: it is damaged"),
+        checkout(root, commit),
+    ):
+        pass

@@ -10,7 +10,7 @@ from typing import Any
 from server.api.identities import Identities
 from server.auth.database.file import database_file, is_sound
 from server.documents.timestamps import from_seconds
-from server.errors import ApiError, StorageError
+from server.errors import ApiError, GitError, StorageError
 from server.events.recorder import Recorder
 from server.events.webhooks.deliveries import waiting
 from server.history.remote.backlog import Backlog, backlog
@@ -74,8 +74,16 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
         deliveries=deliveries,
         media=READY if bucket.is_ready(site.state.settings) else AWAY,
         remote=read_standing(site.root) if site.state.settings.follow is not None else None,
-        push=backlog(site.root, site.state.settings) if site.state.settings.push else None,
+        push=_backlog(site) if site.state.settings.push else None,
     )
+
+
+def _backlog(site: Site) -> Backlog:
+    """What is not pushed yet; why that is not known if git fails."""
+    try:
+        return backlog(site.root, site.state.settings)
+    except GitError as error:
+        return Backlog(error=error.message)
 
 
 def _remote(standing: Standing, *, all_of_it: bool) -> Mapping[str, Any]:

@@ -64,8 +64,8 @@ class Attempt(Turn, Generic[Request, Result]):
 
         What can't be prepared now may well be when its turn comes.
         """
-        head = head_commit(self.site.root)
         with suppress(ApiError, CommitError, OSError):
+            head = head_commit(self.site.root)
             self.site.preview(self.prepare, self.request, Ahead(self._first))
             self._begun = head
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from server.config.model import Settings
 from server.paths import FOLDER
 from server.storage.durable import replace_file
-from server.storage.git.command import git
+from server.storage.git.command import git_or_fail
 from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.remote import tracked_commit
 
@@ -34,7 +34,10 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """What is to be pushed from the site at `root`; nothing where nothing is pushed."""
+    """What is to be pushed from the site at `root`; nothing where nothing is pushed.
+
+    Raises GitError.
+    """
     branch = settings.branch or checked_out(root)
     if not settings.push or not branch:
         return Backlog()
@@ -42,7 +45,7 @@ def backlog(root: Path, settings: Settings) -> Backlog:
     if head == there or not head:
         return _last_failure(root)
     options = (f"--max-count={MOST}", "--format=%ct", head, *([f"^{there}"] if there else []))
-    times = (git(root, "log", *options, "--") or "").split()
+    times = git_or_fail(root, "log", *options, "--").split()
     since = float(times[-1]) if times else 0.0
     return replace(_last_failure(root), commits=len(times), since=since)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 
 from server.config.model import Settings
-from server.errors import ApiError, CommitError, GitSlowError, NotTakenOverError, RemoteError
+from server.errors import ApiError, CommitError, GitError, NotTakenOverError, RemoteError
 from server.history.past import PastStates
 from server.history.remote.known import known_commit
 from server.history.remote.standing import (
@@ -140,7 +140,7 @@ class Follower(Job):
             files = tuple(error.details.get("files", ()))
             behind = self._behind(standing.commit)
             standing = replace(standing, state=BEHIND, commits=behind, reason=error.message, files=files)
-        except (ApiError, CommitError, GitSlowError, OSError) as error:
+        except (ApiError, CommitError, OSError) as error:
             standing = replace(
                 standing, state=BEHIND, commits=self._behind(standing.commit), reason=str(error)
             )
@@ -175,10 +175,10 @@ class Follower(Job):
         return theirs
 
     def _behind(self, theirs: str) -> int:
-        """How many commits of the remote what is served has not."""
+        """How many commits of the remote what is served has not; 0 if git does not say."""
         if not theirs:
             return 0
-        with suppress(GitSlowError):
+        with suppress(GitError):
             return int(git(self.root, "rev-list", "--count", f"HEAD..{theirs}", "--") or 0)
         return 0
 

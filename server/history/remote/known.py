@@ -32,7 +32,7 @@ def remember(root: Path, branch: str, commit: str) -> None:
 def keep(root: Path, branch: str, commit: str) -> str:
     """Give a commit a name that keeps it from being forgotten; the name, which it may have already.
 
-    Raises CommitError.
+    Raises CommitError and GitError.
     """
     named = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE}/{branch}/")
     if found := (git(root, "for-each-ref", *named) or "").strip():

@@ -7,7 +7,7 @@ git, so that it outlasts whatever becomes of the server; while it does, that is 
 import logging
 from collections.abc import Callable, Iterable
 
-from server.errors import ApiError, CommitError, GitSlowError, NotTakenOverError, RemoteMovedError
+from server.errors import ApiError, CommitError, NotTakenOverError, RemoteMovedError
 from server.history.past import PastStates
 from server.history.remote.backlog import note_error
 from server.history.remote.known import remember
@@ -80,7 +80,7 @@ class Outgoing(Job):
         try:
             with self._takeover.alone():
                 pushed = self._push()
-        except (ApiError, CommitError, GitSlowError, OSError) as error:
+        except (ApiError, CommitError, OSError) as error:
             self._stuck = mark if isinstance(error, NotTakenOverError) else None
             self._fail(str(error), error.details.get("files", ()) if isinstance(error, ApiError) else ())
             return

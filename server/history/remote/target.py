@@ -16,7 +16,7 @@ from server.history.past import PastStates
 from server.storage.changeset import Changeset
 from server.storage.git.branch_commit import Signed, make_commit
 from server.storage.git.branches import merge_base
-from server.storage.git.command import git
+from server.storage.git.command import git_or_fail
 from server.storage.git.commit import Person
 from server.storage.git.refs import is_ancestor
 from server.storage.git.repository import Staged
@@ -91,7 +91,7 @@ def _merged(past: PastStates, sides: Sides) -> str:
 def _reapplied(past: PastStates, sides: Sides) -> str:
     """What was committed here since `base`, as one commit on top of a history that was rewritten."""
     outcomes, root = _between(past, sides), past.site.root
-    said = git(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}") or ""
+    said = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = said.splitlines()
     told = (f"Re-apply {len(subjects)} commits", "", *subjects)
     message = subjects[0] if len(subjects) == 1 else "\n".join(told)

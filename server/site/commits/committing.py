@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from server.errors import BusyError, CommitError, GitSlowError, StorageError
+from server.errors import BusyError, CommitError, GitError, StorageError
 from server.paths import FOLDER
 from server.site.commits.contents import contents_of
 from server.site.commits.grouping import Group, due
@@ -259,7 +259,7 @@ class Committer:
             with self.queue.committing(seconds) as alone:
                 if alone and not (until and not self.queue.is_pending(until)):
                     self._commit_groups(until, early=early)
-        except (CommitError, GitSlowError, OSError) as error:
+        except (CommitError, GitError, OSError) as error:
             self._rests_until = time.monotonic() + REST_S
             self._known = None, 0.0
             self._tell(str(error))

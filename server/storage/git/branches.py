@@ -6,8 +6,9 @@ Only branches of the repository itself count, not those of remotes. Nothing here
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.storage.git.command import git, git_or_none
-from server.storage.git.refs import COMMIT_ID, HEADS, LONGEST
+from server.errors import GitError
+from server.storage.git.command import git, git_or_fail
+from server.storage.git.refs import COMMIT_ID, HEADS, LONGEST, branch_commit
 
 _FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
 
@@ -27,7 +28,7 @@ class Branch:
 
 
 def branches(root: Path) -> list[Branch]:
-    """All branches, by name."""
+    """All branches, by name. Raises GitError."""
     form = "%00".join(f"%({field})" for field in _FIELDS)
     printed = git(root, "for-each-ref", f"--format={form}", HEADS) or ""
     found = []
@@ -44,26 +45,44 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether git takes a name for a branch, and nothing else could be meant by it."""
+    """Whether git takes a name for a branch, and nothing else could be meant by it. Raises GitError."""
     if not name or len(name) > LONGEST or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
-    # git prints the branch that a short form such as @{-1} stands for.
-    printed = git(root, "check-ref-format", "--branch", name)
-    return printed is not None and printed.rstrip("\n") == name and name not in ("HEAD", "@")
+    if name.startswith("-") or name in ("HEAD", "@"):
+        return False
+    # Its status tells a name that git does not take from a failure; that of `--branch` does not.
+    return git(root, "check-ref-format", HEADS + name) is not None
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
     """Let a branch go on from one commit to another, in one step.
 
-    Whether it did: not where it is at some other commit by now. A new branch comes from "".
+    Whether it did: not if it is at some other commit by now. A new branch comes from ""; there can't be one
+    above or below another, such as `a/b` beside `a`. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"quire: {why}", "--create-reflog", HEADS + name, commit, before or nothing)
-    return git(root, "update-ref", *moved) is not None
+    try:
+        git_or_fail(root, "update-ref", *moved)
+    except GitError as error:
+        is_locked = ".lock': File exists" in error.message  # by somebody else, who moves it
+        if is_locked or branch_commit(root, name) != before or _is_in_the_way(root, name):
+            return False
+        raise
+    return True
+
+
+def _is_in_the_way(root: Path, name: str) -> bool:
+    """Whether a branch has a name that is a folder in that of another, or the other way round."""
+    taken = [branch.name for branch in branches(root)]
+    return any(one.startswith(f"{name}/") or name.startswith(f"{one}/") for one in taken)
 
 
 def delete_branch(root: Path, name: str) -> bool:
-    """Delete a branch, merged or not; whether git did. It never does while it is checked out."""
+    """Delete a branch, merged or not; whether git did. It never does while it is checked out.
+
+    Raises GitError if git does not say why.
+    """
     return git(root, "branch", "--delete", "--force", "--quiet", "--", name) is not None
 
 
@@ -74,5 +93,5 @@ def merge_base(root: Path, one: str, other: str) -> str:
     """
     if not (one and other):
         return ""
-    found = (git_or_none(root, "merge-base", one, other) or "").strip()
+    found = (git(root, "merge-base", one, other) or "").strip()
     return found if COMMIT_ID.fullmatch(found) else ""

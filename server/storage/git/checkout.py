@@ -3,13 +3,13 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from server.errors import CommitError, StorageError
+from server.errors import CommitError, GitError, GitSlowError, StorageError
 from server.paths import FOLDER
-from server.storage.git.command import filter_names, git, git_as_owner
+from server.storage.git.command import filter_names, git_as_owner, git_or_fail
 from server.storage.git.repository import Repository, Staged, Tree, prefix_of, repository_of
 
 _LINK = "120000"
@@ -141,18 +141,21 @@ def _check_out(root: Path, commit: str, clone: Path) -> Path:
     _run(clone, "read-tree", "HEAD")
     inside = ("--", prefix) if prefix else ()
     files = _run(clone, "ls-files", "-z", *inside)
-    filters = filter_names(clone) or ()
-    if git(clone, "checkout-index", "-u", "-q", "-z", "--stdin", given=files, filters=filters) is None:
-        raise StorageError("The commit can't be checked out: some of its files can't be written")
+    filters = filter_names(clone)
+    if filters is None:
+        raise StorageError("The commit can't be checked out: a filter of git has to run for that")
+    _run(clone, "checkout-index", "-u", "-q", "-z", "--stdin", given=files, filters=filters)
     (clone / prefix).mkdir(parents=True, exist_ok=True)
     return clone / prefix
 
 
-def _run(folder: Path, *arguments: str) -> str:
-    printed = git(folder, *arguments)
-    if printed is None:
-        raise StorageError(f"The commit can't be checked out: git {arguments[0]} failed")
-    return printed
+def _run(folder: Path, *arguments: str, given: str = "", filters: Iterable[str] = ()) -> str:
+    try:
+        return git_or_fail(folder, *arguments, given=given, filters=filters)
+    except GitSlowError:
+        raise
+    except GitError as error:
+        raise StorageError(f"The commit can't be checked out: {error.message}") from error
 
 
 def _is_file(path: Path) -> bool:

@@ -70,6 +70,11 @@ LIMIT_S = 30.0
 _NONE = 1  # the status of a command that looked for something, which there is not
 _FULL = re.compile("No space left on device|Out of diskspace|Disk quota exceeded")
 LONGEST_REASON = 300  # characters that are told of what such a command says when it fails
+# What git says in a folder that has no history for us.
+_NO_REPOSITORY = re.compile(
+    rb"not a git repository|must be run in a work tree|cannot use bare repository|dubious ownership"
+    rb"|cannot change to '.*': No such file"
+)
 # In what git says of a repository of somebody else: how to have it read all the same.
 _TRUST = re.compile(rb"git config --global --add safe\.directory .+")
 
@@ -96,7 +101,7 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """What a git command prints; None where it fails. See `git_bytes`."""
+    """Return what a git command prints; None if there is nothing. Raises GitError. See `git_bytes`."""
     printed = git_bytes(root, *arguments, given=given, index=index, filters=filters, seconds=seconds)
     return None if printed is None else printed.decode(errors="surrogateescape")
 
@@ -110,65 +115,73 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """What a git command prints in the folder `root`; None where it fails.
+    """Return what a git command prints in the folder `root`; None if there is nothing.
+
+    There is nothing if the command says so by its status, such as for a key that is not set; and if git knows
+    no repository here, does not read it, or is not installed. If it fails otherwise, nobody knows what there
+    is: that raises GitError, and GitSlowError if it takes more than `seconds`, or those of LIMITS_S. The
+    command is ended then, with all that it has started.
 
     `given` is its standard input, `index` stands for the repository's own. `filters` are the names of
     filters (`filter.NAME.clean`) that are not to be run. What is printed `into` a file is not returned.
-    A command that takes more than so many `seconds` is ended, with all that it has started, and fails.
-    Where they are not given, those are of LIMITS_S, and it raises GitSlowError: what a command fails with
-    says something of the repository, which this does not.
     """
+    return _find(root, arguments, given, index, filters, seconds, into)[0]
+
+
+def git_or_fail(
+    root: Path,
+    *arguments: str,
+    given: str = "",
+    index: Path | None = None,
+    filters: Iterable[str] = (),
+    seconds: float | None = None,
+) -> str:
+    """Return what a git command prints that always has something to say. Raises GitError if it fails."""
+    printed, reason = _find(root, arguments, given, index, filters, seconds)
+    if printed is None:
+        raise GitError(f"git {arguments[0]} has failed: {reason}")
+    return printed.decode(errors="surrogateescape")
+
+
+def _find(
+    root: Path,
+    arguments: tuple[str, ...],
+    given: str | bytes,
+    index: Path | None,
+    filters: Iterable[str],
+    seconds: float | None,
+    into: IO[bytes] | None = None,
+) -> tuple[bytes | None, str]:
+    """Return what a git command prints, or None and why there is nothing. Raises GitError."""
     command, environment = _harmless(root, *arguments, filters=filters)
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
     data = given if isinstance(given, bytes) else given.encode(errors="surrogateescape")
-    limit = LIMITS_S.get(arguments[0], LIMIT_S)
+    limit = LIMITS_S.get(arguments[0], LIMIT_S) if seconds is None else seconds
     try:
-        status, printed, said = _run(command, data, environment, limit if seconds is None else seconds, into)
-    except OSError:
-        return None
-    except subprocess.TimeoutExpired as error:
-        if seconds is not None:
-            return None
-        raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
-    if status and (trust := _TRUST.search(said)):
-        _tell_of_owner(root, trust[0].decode(errors="replace"))
-    return printed if status == 0 else None
-
-
-def git_or_none(
-    root: Path, *arguments: str, given: str = "", index: Path | None = None, filters: Iterable[str] = ()
-) -> str | None:
-    """What a git command prints; None where it says by its status that there is none, such as no such key.
-
-    Raises GitError where it fails otherwise: then it is not known what there is.
-    """
-    command, environment = _harmless(root, *arguments, filters=filters)
-    if index:
-        environment["GIT_INDEX_FILE"] = str(index)
-    limit = LIMITS_S.get(arguments[0], LIMIT_S)
-    try:
-        status, printed, said = _run(command, given.encode(errors="surrogateescape"), environment, limit)
+        status, printed, said = _run(command, data, environment, limit, into)
+    except FileNotFoundError:
+        return None, "git is not installed"
     except OSError as error:
         raise GitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
-    if status == _NONE:
+    if status == 0:
+        return printed, ""
+    if trust := _TRUST.search(said):
+        _tell_of_owner(root, trust[0].decode(errors="replace"))
+    reason = (" ".join(said.decode(errors="replace").split()) or f"status {status}")[:LONGEST_REASON]
+    if status == _NONE or trust or _NO_REPOSITORY.search(said):
+        return None, reason
+    raise GitError(f"git {arguments[0]} has failed: {reason}")
+
+
+def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
+    """Return what a git command prints; None whatever keeps it from that, for what can do without it."""
+    try:
+        return git(root, *arguments, seconds=seconds)
+    except GitError:
         return None
-    if status:
-        reason = " ".join(said.decode(errors="replace").split()) or f"status {status}"
-        raise GitError(f"git {arguments[0]} has failed: {reason[:LONGEST_REASON]}")
-    return printed.decode(errors="surrogateescape")
-
-
-def git_or_fail(
-    root: Path, *arguments: str, given: str = "", index: Path | None = None, filters: Iterable[str] = ()
-) -> str:
-    """What a git command prints that always has something to say. Raises GitError where it fails."""
-    printed = git_or_none(root, *arguments, given=given, index=index, filters=filters)
-    if printed is None:
-        raise GitError(f"git {arguments[0]} has failed: status {_NONE}")
-    return printed
 
 
 def how_to_trust(root: Path) -> str:
@@ -253,7 +266,7 @@ def filter_names(root: Path) -> tuple[str, ...] | None:
 
     Raises GitError where git does not say which there are.
     """
-    found = git_or_none(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
+    found = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (found or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))
     return None if any("=" in name for name in names) else names

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.errors import CommitError
-from server.storage.git.command import git, git_as_owner
+from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.index import OWN_INDEX, copy_index, set_files
+from server.storage.git.refs import are_commits
 from server.storage.git.repository import Repository, Staged, Tree
 
 _REFUSED_IN_NAME = re.compile(r"[\x00-\x1f\x7f<>]+")
@@ -163,8 +164,10 @@ def _is_overtaken(root: Path, path: str, content: bytes | Path | None, base: str
     """Whether somebody else has committed a file since it was written, and it is not as it was written."""
     if not base or base == head or is_on_disk(root / path, content):
         return False
+    if not head or not are_commits(root, base):  # git has forgotten it, as after a rewritten history.
+        return False
     others = ("--invert-grep", f"--grep=^{_TRAILER}", "--end-of-options", f"{base}..{head}", "--", path)
-    return bool(head and git(root, "log", "-1", "--format=%H", *others))
+    return bool(git_or_fail(root, "log", "-1", "--format=%H", *others))
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
@@ -268,6 +271,6 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 
 
 def is_own_commit(repository: Repository, commit: str) -> bool:
-    """Whether a commit was made here."""
-    found = git(repository.root, "log", "-1", "--format=%(trailers:key=Quire-Actor)", commit, "--")
-    return bool((found or "").strip())
+    """Whether a commit was made here. Raises GitError."""
+    found = git_or_fail(repository.root, "log", "-1", "--format=%(trailers:key=Quire-Actor)", commit, "--")
+    return bool(found.strip())

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from pathlib import Path
 
+from server.errors import GitError
 from server.paths import cache_folder
-from server.storage.git.command import git
+from server.storage.git.command import git_or_fail
 from server.storage.git.repository import location, prefix_of
 
 _FORMAT = "%x01%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%ae%x1f%B"
@@ -65,7 +66,10 @@ class CommitLog:
         self._position = 0  # in the file, up to which everything was read
 
     def update(self, commit: str) -> None:
-        """Have a commit and all before it; git is asked only for those that nobody has asked for."""
+        """Have a commit and all before it; git is asked only for those that nobody has asked for.
+
+        Raises GitError: what is not known is not kept as if there were nothing.
+        """
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -131,7 +135,13 @@ class CommitLog:
             self.commits, self._shallow = {}, shallow
         parents = {parent for one in self.commits.values() for parent in one.parents}
         known = [f"^{one}" for one in self.commits if one not in parents]
-        added = read_commits(self.root, [commit, *known])
+        try:
+            added = read_commits(self.root, [commit, *known])
+        except GitError:
+            if not known:
+                raise
+            # What was rewritten is known here, and git may have forgotten it: it can't be left out by name.
+            added = [one for one in read_commits(self.root, [commit]) if one.id not in self.commits]
         self.commits.update((one.id, one) for one in added)
         return added
 
@@ -166,8 +176,11 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
-    """The commits that some revisions lead to, such as COMMIT and ^COMMIT; at most so many, the newest."""
-    printed = git(
+    """The commits that some revisions lead to, such as COMMIT and ^COMMIT; at most so many, the newest.
+
+    Raises GitError, also for a revision that there is not.
+    """
+    printed = git_or_fail(
         root,
         "log",
         "-c",
@@ -182,7 +195,7 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
         given="\n".join([*revisions, ""]),
     )
     # `--relative` leaves the files of merges as they are.
-    return list(_parsed(printed or "", prefix_of(root)))
+    return list(_parsed(printed, prefix_of(root)))
 
 
 def _shallow_commits(root: Path) -> str:

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from server.storage.git.command import git
+from server.storage.git.command import git_if_possible
 
 LONGEST_S = 3.0  # that git may compare lines; it takes minutes for megabytes of lines that are alike
 
@@ -39,9 +39,9 @@ def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
                 (Path(folder) / name).write_bytes(f"{body}\n".encode() if body else b"")
         except UnicodeEncodeError:  # half of a surrogate pair, which a file of JSON can say
             return None
-        merged = git(
-            Path(folder), "merge-file", "--stdout", "--quiet", "ours", "base", "theirs", seconds=LONGEST_S
-        )
+        # Its status is the number of conflicts. Where it fails, that is one for a person as well.
+        command = ("merge-file", "--stdout", "--quiet", "ours", "base", "theirs")
+        merged = git_if_possible(Path(folder), *command, seconds=LONGEST_S)
     if merged is None:
         return None
     return merged.removesuffix("\n") + "\n" * ended

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
+from server.errors import GitError
 from server.storage.files import file_mark_of
-from server.storage.git.command import git
+from server.storage.git.command import git, git_or_fail
 from server.storage.git.log import CommitLog
 from server.storage.git.repository import location
 
@@ -21,7 +22,10 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def head_commit(root: Path) -> str:
-    """The id of the commit that is checked out; "" in a repository without one, or where there is none."""
+    """The id of the commit that is checked out; "" in a repository without one, or where there is none.
+
+    Raises GitError, as all do here that look for a commit: what is not found is "", what failed is not known.
+    """
     name = _head(root)
     if found := name if COMMIT_ID.fullmatch(name) else _in_file(root, name):
         return found
@@ -38,8 +42,10 @@ def ref_commit(root: Path, name: str) -> str:
     """The commit that a full name leads to, such as `refs/remotes/origin/main`; "" where there is none."""
     if found := _in_file(root, name):
         return found
-    found = (git(root, "show-ref", "--verify", "--hash", "--", name) or "").strip()
-    return found if COMMIT_ID.fullmatch(found) else ""
+    # `show-ref --verify` ends alike for a name that there is not and where it fails.
+    printed = git(root, "for-each-ref", "--format=%(objectname) %(refname)", "--", name) or ""
+    ids = {one: id_ for id_, one in (line.split(" ", 1) for line in printed.splitlines())}
+    return ids.get(name, "")
 
 
 def _head(root: Path) -> str:
@@ -88,7 +94,7 @@ def branch_commit(root: Path, name: str) -> str:
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """Whether a commit is one that a later one, or itself, was made from."""
+    """Whether a commit is one that a later one, or itself, was made from. Raises GitError."""
     try:
         return (bool(commit) and commit == later) or _is_ancestor(root, commit, later)
     except LookupError:
@@ -98,18 +104,33 @@ def is_ancestor(root: Path, commit: str, later: str) -> bool:
 @lru_cache(maxsize=1024)
 def _is_ancestor(root: Path, commit: str, later: str) -> bool:
     """See `is_ancestor`: what is so stays so. Raises LookupError where it is not: it may not be here yet."""
-    if git(root, "merge-base", "--is-ancestor", commit, later) is None:
+    try:
+        found = git(root, "merge-base", "--is-ancestor", commit, later)
+    except GitError:
+        if are_commits(root, commit, later):
+            raise
+        found = None
+    if found is None:
         raise LookupError
     return True
 
 
+def are_commits(root: Path, *ids: str) -> bool:
+    """Whether all of some ids are those of commits that are here. Raises GitError."""
+    lines = git_or_fail(root, "cat-file", "--batch-check", given="".join(f"{id_}\n" for id_ in ids))
+    return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
+
+
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Those of some commits that are not in the history of a later one, or not in this repository at all."""
+    """Those of some commits that are not in the history of a later one, or not in this repository at all.
+
+    Raises GitError.
+    """
     wanted = sorted(commits)
-    lines = git(root, "cat-file", "--batch-check", given="".join(f"{id_}\n" for id_ in wanted)) or ""
+    lines = git_or_fail(root, "cat-file", "--batch-check", given="".join(f"{id_}\n" for id_ in wanted))
     there = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}
     named = "".join(f"{line}\n" for line in (*sorted(there & {*wanted}), f"^{later}"))
-    beside = set((git(root, "rev-list", "--stdin", given=named) or "").split()) if there else set[str]()
+    beside = set(git_or_fail(root, "rev-list", "--stdin", given=named).split()) if there else set[str]()
     return {id_ for id_ in wanted if id_ not in there or id_ in beside}
 
 

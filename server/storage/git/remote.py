@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from server.errors import (
+    GitError,
     RemoteAccessError,
     RemoteAwayError,
     RemoteError,
@@ -28,7 +29,7 @@ from server.errors import (
     RemoteRefusedError,
 )
 from server.storage.files import file_mark_of
-from server.storage.git.command import git, is_full
+from server.storage.git.command import git, git_or_fail, is_full
 from server.storage.git.refs import HEADS, is_ancestor, ref_commit
 from server.storage.git.repository import location
 
@@ -150,7 +151,8 @@ def push(
     done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
     if done.status == 0:
         if tracked_commit(root, remote, branch) != commit:  # git does so where it is set up to fetch it.
-            git(root, "update-ref", tracking_ref(remote, branch), commit)
+            with suppress(GitError):  # The remote has it, whatever is known of that here.
+                git_or_fail(root, "update-ref", tracking_ref(remote, branch), commit)
         return
     refusal = next((line for line in done.printed.splitlines() if line.startswith("!")), "")
     reason = refusal.rpartition("\t")[2]

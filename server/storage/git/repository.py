@@ -40,7 +40,7 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Where the repository of a site is; None where git knows none, or does not read it.
+    """Where the repository of a site is; None where git knows none, or does not read it. Raises GitError.
 
     git is asked once, and again where another .git is in the place of that one.
     """
@@ -85,12 +85,12 @@ def prefix_of(root: Path) -> str:
 
 
 def is_tracked(root: Path, path: str) -> bool:
-    """Whether git knows a file at a path of the site or below it."""
+    """Whether git knows a file at a path of the site or below it. Raises GitError."""
     return bool(git(root, "ls-files", "--", path))
 
 
 def is_shallow(root: Path) -> bool:
-    """Whether a clone lacks the older part of its history."""
+    """Whether a clone lacks the older part of its history. Raises GitError."""
     return (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
 
 
@@ -164,7 +164,7 @@ class Repository:
         return (self.folder / "index.lock").exists()
 
     def head(self) -> str:
-        """The commit that is checked out; "" where there is none yet."""
+        """The commit that is checked out; "" where there is none yet. Raises GitError."""
         return (git(self.root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") or "").strip()
 
     @property
@@ -176,7 +176,7 @@ class Repository:
 
     @property
     def signs(self) -> bool:
-        """Whether its commits are signed."""
+        """Whether its commits are signed. Raises GitError."""
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
     def require_quiet(self) -> None:

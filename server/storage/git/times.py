@@ -4,17 +4,21 @@ A site that is no repository, or a machine without git, knows no such times.
 """
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
+from server.errors import GitError
 from server.paths import cache_folder
 from server.storage.durable import replace_file
 from server.storage.git.log import ALIKE, Commit, CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
+
+log = logging.getLogger("quire")
 
 FILE = "git.json"
 _VERSION = 4
@@ -48,13 +52,17 @@ class CommitTimes:
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """The times at HEAD. What `before` or the cache in `folder` holds is not read from git again."""
+    """The times at HEAD. What `before` or the cache in `folder` holds is not read from git again.
+
+    Raises GitError if it is not known when files were committed. If it is only not known which of them were
+    changed since, it says so in the log, and goes on with those that `before` has.
+    """
     commit = head_commit(root)
     if not commit:
         return CommitTimes()
     known = before if before and before.commit else _load(folder)
     if known.commit == commit:
-        return replace(known, changed=changed_paths(root, cache=folder))
+        return replace(known, changed=_changed(root, folder, before))
     log = CommitLog(root, folder)
     log.update(commit)
     since = list(log.before(commit, until=(known.commit,)))
@@ -65,7 +73,16 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
         times = with_commits({}, log.before(commit))
     if folder:
         _save(root, folder, commit, times)
-    return CommitTimes(commit, times, changed_paths(root, cache=folder))
+    return CommitTimes(commit, times, _changed(root, folder, before))
+
+
+def _changed(root: Path, folder: Path | None, before: CommitTimes | None) -> frozenset[str]:
+    """The paths whose file differs from HEAD; those that differed before if git does not say."""
+    try:
+        return changed_paths(root, cache=folder)
+    except GitError as error:
+        log.warning("%s: which files are not committed is not known: %s", root, error)
+        return before.changed if before else frozenset()
 
 
 def with_commits(

@@ -6,7 +6,8 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import IO
 
-from server.storage.git.command import git, git_bytes, git_or_fail
+from server.errors import GitError
+from server.storage.git.command import git_bytes, git_or_fail
 from server.storage.git.repository import Staged, prefix_of
 from server.storage.links import may_lead
 
@@ -69,18 +70,21 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
     """What is in some blobs, in their order; None for one that is not there, as in a partial clone.
 
-    An id may also be `COMMIT:./PATH`, without a newline in it.
+    An id may also be `COMMIT:./PATH`, without a newline in it. Raises GitError.
     """
     wanted = list(ids)
     if not wanted:
         return
-    data = git_bytes(root, "cat-file", "--batch", "--buffer", given="".join(f"{id_}\n" for id_ in wanted))
-    at, data = 0, data or b""
+    given = "".join(f"{id_}\n" for id_ in wanted)
+    data = _printed(root, "cat-file", "--batch", "--buffer", given=given)
+    at = 0
     for _ in wanted:
         end = data.find(b"\n", at)
-        head = data[at:end].split() if end >= 0 else []
+        if end < 0:
+            raise GitError("git cat-file has failed: it has not said all")
+        head = data[at:end].split()
         if len(head) != 3 or head[1] != b"blob":  # "ID missing"
-            at = end + 1 if end >= 0 else len(data)
+            at = end + 1
             yield None
             continue
         size = int(head[2])
@@ -89,25 +93,35 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def write_blob(root: Path, data: bytes) -> str:
-    """The id of some contents in git, which has them then; "" where git can't write."""
-    return (git_bytes(root, "hash-object", "-w", "--stdin", given=data) or b"").decode().strip()
+    """The id of some contents in git, which has them then. Raises GitError where git can't write."""
+    return _printed(root, "hash-object", "-w", "--stdin", given=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Write what is in a blob into a file, however large it is; False where it is not there."""
-    return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
+    """Write what is in a blob into a file, however large it is; False where it is not there.
+
+    Raises GitError.
+    """
+    try:
+        return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
+    except GitError:
+        head = _printed(root, "cat-file", "--batch-check", given=f"{id_}\n").split()
+        if head[1:2] == [b"blob"]:
+            raise
+        return False
 
 
 def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
     """What is in the files with some names, `COMMIT:./PATH`, in their order; few are in memory at once.
 
-    None for one that is not there, and for one of more than `most` bytes. No name has a newline in it.
+    None for one that is not there, and for one of more than `most` bytes. No name has a newline in it. Raises
+    GitError.
     """
     wanted = list(names)
     if not wanted:
         return
     given = "".join(f"{name}\n" for name in wanted)
-    lines = (git_bytes(root, "cat-file", "--batch-check", "--buffer", given=given) or b"").split(b"\n")
+    lines = _printed(root, "cat-file", "--batch-check", "--buffer", given=given).split(b"\n")
     heads = (line.split() for line in lines[: len(wanted)])
     found = [Blob(h[0].decode(), int(h[2])) if len(h) == 3 and h[1] == b"blob" else None for h in heads]
     found += [None] * (len(wanted) - len(found))
@@ -133,10 +147,10 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
     """The files that differ between two commits, as each has them; links and submodules among them.
 
-    Paths are relative to the site at `root`; those outside of it begin with `../`.
+    Paths are relative to the site at `root`; those outside of it begin with `../`. Raises GitError.
     """
     prefix = prefix_of(root)
-    printed = git_bytes(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--") or b""
+    printed = _printed(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
     words = printed.decode(errors="surrogateescape").split("\0")
     found = {}
     for about, path in zip(words[0::2], words[1::2], strict=False):
@@ -147,10 +161,21 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 
 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """The paths in the site at `root` that some commits change; of a merge, those that no side has so."""
+    """The paths in the site at `root` that some commits change; of a merge, those that no side has so.
+
+    Raises GitError.
+    """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
-    printed = git(root, "diff-tree", *options, given="".join(f"{id_}\n" for id_ in commits)) or ""
+    printed = git_or_fail(root, "diff-tree", *options, given="".join(f"{id_}\n" for id_ in commits))
     return set(printed.split("\0")) - {""}
+
+
+def _printed(root: Path, *arguments: str, given: str | bytes = "") -> bytes:
+    """What a git command prints, as bytes. Raises GitError."""
+    printed = git_bytes(root, *arguments, given=given)
+    if printed is None:
+        raise GitError(f"git {arguments[0]} has failed: there is no repository")
+    return printed
 
 
 def _staged(mode: str, id_: str) -> Staged | None:

@@ -4,7 +4,6 @@ git compares a file with the index by its size and times, and reads it where the
 was copied they are, so that git would read all files again at each start: what it learns is kept in a cache.
 """
 
-import logging
 import os
 import shutil
 import tempfile
@@ -14,11 +13,10 @@ from pathlib import Path
 from server.errors import CommitError, GitError
 from server.storage.files import file_mark_of
 from server.storage.git.checkout import folders_above, holds
-from server.storage.git.command import filter_names, git, git_as_owner, git_or_fail
+from server.storage.git.command import filter_names, git_as_owner, git_or_fail
 from server.storage.git.log import FileChange
+from server.storage.git.refs import head_commit
 from server.storage.git.repository import Repository, Staged, git_folder, prefix_of, repository_of
-
-log = logging.getLogger("quire")
 
 # A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
@@ -40,28 +38,27 @@ def changed_paths(
 ) -> frozenset[str]:
     """The paths whose file differs from the last commit, among `paths` or among all.
 
-    There are none where the index can't be copied: git has none, or there is no room for temporary files. Nor
-    where git takes too long. What git learns of the files is kept in the folder `cache`.
+    There are none in a repository without a commit or an index, and if git has a filter whose name can't be
+    overruled. What git learns of the files is kept in the folder `cache`. Raises GitError if it is not known:
+    git fails, or takes too long, or the index can't be copied.
     """
     if paths is not None and not paths:
         return frozenset()
-    try:
-        return _changed(root, paths, cache)
-    except GitError as error:
-        log.warning("%s: which files are not committed is not known: %s", root, error)
-        return frozenset()
-
-
-def _changed(root: Path, paths: Collection[str] | None, cache: Path | None) -> frozenset[str]:
     some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
     arguments = ("diff", *_PLAIN, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
     place = git_folder(root)
-    index = (place or root) / "index"
+    if place is None or not (place / "index").exists() or not head_commit(root):
+        return frozenset()
+    index = place / "index"
     kept = _kept(index, cache)
-    found = _asked(root, arguments, kept, kept) if kept and kept.exists() else None
-    if found is None:
-        found = _asked(root, arguments, index, kept)
-    changed = frozenset((found or "").split("\0")) - {""}
+    try:
+        printed = _asked(root, arguments, kept if kept and kept.exists() else index, kept)
+    except GitError:
+        if kept is None or not kept.exists():
+            raise
+        kept.unlink(missing_ok=True)  # It is a copy, which may be what is damaged.
+        printed = _asked(root, arguments, index, kept)
+    changed = frozenset(printed.split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
 
 
@@ -76,21 +73,21 @@ def _kept(index: Path, cache: Path | None) -> Path | None:
     return cache / "-".join((INDEX, *map(str, mark)))
 
 
-def _asked(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str | None:
-    """What a git command prints that looks at an index; None where it fails. What git learns is kept."""
+def _asked(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str:
+    """What a git command prints that looks at an index. What git learns is kept. Raises GitError."""
     filters = filter_names(root)
     if filters is None:
-        return None
+        return ""
     try:
         with tempfile.TemporaryDirectory(prefix="quire-") as folder:
             # git writes what it learns of the files into the index: into a copy, which nobody else locks.
             copy = Path(shutil.copy2(index, Path(folder) / "index"))
             before = file_mark_of(copy)
-            found = git(root, *arguments, index=copy, filters=filters)
-            if kept and found is not None and file_mark_of(copy) != before:
+            found = git_or_fail(root, *arguments, index=copy, filters=filters)
+            if kept and file_mark_of(copy) != before:
                 _keep(copy, kept)
-    except OSError:
-        return None
+    except OSError as error:
+        raise GitError(f"the index of git can't be copied: {error.strerror}") from error
     return found
 
 
@@ -131,11 +128,9 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
                 added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
                 git_or_fail(root, *added, index=copy, filters=filters, given="\0".join(new))
             asked = ("diff", *_PLAIN, "-M", "-l400", "--name-status", "--relative", "-z", "HEAD")
-            printed = git(root, *asked, "--", *paths, index=copy, filters=filters)
+            printed = git_or_fail(root, *asked, "--", *paths, index=copy, filters=filters)
     except OSError as error:
         raise CommitError(f"git can't tell what is not committed: {error.strerror}") from error
-    if printed is None:
-        raise CommitError("git can't tell what is not committed")
     return sorted(_changes_in(printed), key=lambda change: change.path)
 
 
@@ -203,8 +198,8 @@ def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]
 
 
 def staged_renames(root: Path) -> list[FileChange]:
-    """The renames that the next commit will have, such as those of `git mv`."""
+    """The renames that the next commit will have, such as those of `git mv`. Raises GitError."""
     arguments = ("diff", *_PLAIN, "--cached", "-M", "--diff-filter=R", "--name-status", "-z", "--relative")
-    words = (git(root, *arguments, "HEAD") or "").split("\0")
+    words = git_or_fail(root, *arguments, "HEAD").split("\0")
     found = zip(words[0::3], words[1::3], words[2::3], strict=False)
     return [FileChange("R", path, before, int(status[1:])) for status, before, path in found]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.errors import SetupError
 from server.formats.yaml.writer import yaml_entry
-from server.storage.git.command import LIMIT_S, git
+from server.storage.git.command import LIMIT_S, git_if_possible
 
 COMPOSE = "compose.yaml"
 WORKFLOW = ".github/workflows/content.yaml"
@@ -66,7 +66,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
     if address is None:
         raise _unknown()
     here = Path(os.path.realpath(folder))
-    told = git(_existing(here), "rev-parse", "--show-toplevel", seconds=LIMIT_S)
+    told = git_if_possible(_existing(here), "rev-parse", "--show-toplevel", seconds=LIMIT_S)
     top = Path(told.strip()) if told else here
     site = "" if here == top else f" --site {shlex.quote(here.relative_to(top).as_posix())}"
     path = Path(os.path.relpath(top / WORKFLOW, here)).as_posix()
@@ -85,7 +85,8 @@ def repository_of(told: str | None) -> str | None:
         return address
     if _clone() is None:
         return _installed_from()
-    return _as_address(git(_PACKAGE.parent, "remote", "get-url", "origin", seconds=LIMIT_S) or "")
+    printed = git_if_possible(_PACKAGE.parent, "remote", "get-url", "origin", seconds=LIMIT_S)
+    return _as_address(printed or "")
 
 
 def _installed_from() -> str | None:

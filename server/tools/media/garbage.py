@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.errors import SetupError
+from server.errors import GitError, GitSlowError, SetupError
 from server.paths import UPLOADS
 from server.storage.files import walk
-from server.storage.git.command import git, git_bytes
+from server.storage.git.command import git_bytes, git_or_fail
 from server.storage.git.remote import fetch_all
 from server.storage.git.repository import git_folder, is_shallow
 from server.storage.git.tree import read_blobs
@@ -79,14 +79,14 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Every hash that a description has, on disk or in a commit. Raises SetupError and RemoteError."""
+    """Every hash that a description has, on disk or in a commit. Raises SetupError, RemoteError, GitError."""
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
     if git_folder(root) is None:
         return found
     if is_shallow(root):
         fix = "run git fetch --unshallow"
         raise SetupError("media gc", None, "this clone lacks the older part of the history", fix)
-    for remote in (git(root, "remote") or "").split():
+    for remote in git_or_fail(root, "remote").split():
         fetch_all(root, remote)
     ids = _descriptions(root)
     for start in range(0, len(ids), AT_ONCE):
@@ -144,7 +144,12 @@ def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 def _printed(root: Path, *arguments: str) -> bytes:
     """What git prints of all that there is. Raises SetupError where some of it is not there."""
-    printed = git_bytes(root, *arguments, seconds=HISTORY_S)
+    try:
+        printed = git_bytes(root, *arguments, seconds=HISTORY_S)
+    except GitSlowError:
+        raise
+    except GitError as error:
+        raise _lacking() from error
     if printed is None:
         raise _lacking()
     return printed

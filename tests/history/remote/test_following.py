@@ -18,6 +18,7 @@ from server.jobs.runner import Runner
 from server.jobs.timing import Timing
 from server.storage.git.times import read_times
 from tests.git import git
+from tests.git_programs import failing_git
 from tests.history.remote.machines import counting, machines
 from tests.history.remote.places import FILES, Places
 from tests.servers import free_port, serving
@@ -243,3 +244,20 @@ def test_objects_do_not_pile_up_where_a_machine_only_follows(tmp_path: Path, is_
         api.site.committer.commit_due()
         assert len(list(packs.glob("*.pack"))) == (1 if is_on else before)
         assert git(api.root, "fsck", "--connectivity-only") is not None
+
+
+def test_nothing_is_taken_over_while_it_is_not_known_what_that_changes(
+    places: Places, follower: Follower, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = git(places.root, "rev-parse", "HEAD")
+    places.push({ONE: TEXT.replace("Short", "There")})
+    with monkeypatch.context() as patch:
+        failing_git(patch, tmp_path / "bin", "diff-tree")
+        assert asked(places, follower) == BEHIND
+    standing = read_standing(places.root)
+    assert standing
+    assert standing.reason == "git diff-tree has failed: fatal: it is damaged"
+    assert git(places.root, "rev-parse", "HEAD") == before
+    assert asked(places, follower) == CURRENT
+    assert places.note()["summary"] == "There"
+    assert git(places.root, "status", "--porcelain") == ""
