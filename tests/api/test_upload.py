@@ -1,13 +1,16 @@
 """Media over HTTP: uploading, describing, scaling, serving, deleting."""
 
+import fcntl
 import hashlib
 import io
 import json
+import os
 import re
 import resource
 import sys
 import time
 import zlib
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -493,6 +496,33 @@ def test_a_picture_that_has_to_wait_for_long_gets_its_formats_later(
     assert (
         api.site.scale(f"content{file['url']}").snapshot.media[file["url"].rpartition("/")[2]].get("formats")
     )
+
+
+def test_a_picture_is_hashed_before_the_write_lock_is_held(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, file_digest = list[bool](), hashlib.file_digest
+
+    def digest(file: BufferedReader, name: str) -> Any:
+        held.append(is_held(api.root))
+        return file_digest(file, name)
+
+    monkeypatch.setattr(hashlib, "file_digest", digest)
+    file = upload(api, (picture(), "a.png")).body[0]
+    assert file["formats"]
+    assert held == [False, False]  # once more when it was scaled
+    changed = upload(api, (picture(610), "a.png"), query=f"?id={file['id']}").body
+    assert (changed["width"], held) == (610, [False] * 4)
+
+
+def is_held(root: Path) -> bool:
+    """Whether somebody holds the write lock of a site."""
+    folder = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(folder)
+    return False
 
 
 def test_an_icon_is_measured_and_not_decoded(api: Api) -> None:

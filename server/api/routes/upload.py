@@ -19,7 +19,7 @@ from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import message_of
 from server.auth.permissions import narrow
 from server.documents.document import Document
-from server.errors import PayloadTooLargeError, StorageError, ValidationError
+from server.errors import NotFoundError, PayloadTooLargeError, StorageError, ValidationError
 from server.index.dangling import MEDIA, Key
 from server.index.find import Listing, find
 from server.index.snapshot import View
@@ -92,13 +92,20 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes, 
         return _rendered(state, Query(state.schema.types[UPLOAD]), files)
 
     def in_bucket(file: uploading.Incoming) -> uploading.Incoming:
-        """A received file, which is in the bucket then, where the site has one."""
+        """A received file, which is in the bucket then, where the site has one; else a picture is hashed."""
         ending = uploading.ending_of_upload(file)
+        if not site.state.settings.media_store:
+            site.image_cache.read_ahead(file.source, ending)
         return replace(file, stored=bucket.keep(site.state.settings, file.source, ending))
 
     def in_bucket_instead(change: uploading.FileChange) -> uploading.FileChange:
         """A change of a file, whose new content is in the bucket then, where the site has one."""
-        if change.file is None or not site.state.settings.media_store:
+        if change.file is None:
+            return change
+        if not site.state.settings.media_store:
+            with suppress(NotFoundError):  # The write says so.
+                ending = posixpath.splitext(_file(state_of(request), change.key).path)[1]
+                site.image_cache.read_ahead(change.file.source, ending)
             return change
         old = _file(state_of(request), change.key)
         uploading.check_replacement(old, change.file)

@@ -10,6 +10,7 @@ import os
 import posixpath
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ from server.documents.ids import composed
 from server.errors import BusyError
 from server.paths import FOLDER, UPLOADS, state_folder
 from server.storage.durable import replace_file
-from server.storage.files import Signature, signature
+from server.storage.files import FileMark, Signature, file_mark, signature
 from server.storage.images.formats import (
     UnscalableError,
     format_file,
@@ -37,6 +38,8 @@ from server.storage.images.kinds import PICTURES, ImageSize
 from server.storage.links import open_ordinary
 
 _VERSION = 5
+MAX_READ_AHEAD = 1000  # images that are remembered from before they were put in place
+READ_AHEAD_S = 60.0  # for so long
 # Seconds to wait after each failure that is not for the picture; after one more, the next start tries again.
 RETRIES_S = (1.0, 10.0, 60.0, 300.0)
 
@@ -68,8 +71,25 @@ class ImageCache:
         self._known: dict[str, _Known] = {}
         self._unscalable = set[str]()  # hashes
         self._failures: dict[str, tuple[int, float]] = {}  # by hash: how many, and when to try again
+        self._read_ahead: OrderedDict[FileMark, tuple[str, Picture, float]] = OrderedDict()
         self._lock = threading.Lock()
         self._load()
+
+    def read_ahead(self, source: Path, ending: str) -> None:
+        """Read a file that is about to become an image here, as by a hard link, with an ending.
+
+        To hash it takes long, and whoever puts it in place holds the write lock of the site.
+        """
+        try:
+            with source.open("rb") as file:
+                mark = file_mark(os.fstat(file.fileno()))
+                picture = read_picture(file, ending)
+        except (OSError, ValueError):  # It is read once it is in place.
+            return
+        with self._lock:
+            self._read_ahead[mark] = ending.lower(), picture, time.monotonic()
+            while len(self._read_ahead) > MAX_READ_AHEAD:
+                self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
         """The size of an image, and its formats if they are made; None for either where there is none."""
@@ -168,14 +188,26 @@ class ImageCache:
             known = self._known.get(inside)
             if known is None or known[0] != found:
                 with self._open(inside) as file:
-                    found = signature(os.fstat(file.fileno()))  # before it is read: it may change meanwhile
-                    picture = read_picture(file, posixpath.splitext(inside)[1])
+                    status = os.fstat(file.fileno())  # before it is read: it may change meanwhile
+                    found = signature(status)
+                    picture = self._picture_of(file, file_mark(status), posixpath.splitext(inside)[1])
                 known = found, picture.size, "" if picture.key in self._unscalable else picture.key
                 with self._lock:
                     self._known[inside] = known
         except (OSError, ValueError):
             return None, ""
         return known[1], known[2]
+
+    def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
+        """What is known of an image from before it was put in place, else what is read of it.
+
+        For a short time, its mark tells enough: each hard link that comes or goes changes the ctime.
+        """
+        with self._lock:
+            known = self._read_ahead.get(mark)
+        if known and known[0] == ending.lower() and time.monotonic() - known[2] < READ_AHEAD_S:
+            return known[1]
+        return read_picture(file, ending)
 
     def _open(self, inside: str) -> BufferedReader:
         """The file of an image, in whose place nobody can have put a link. Raises OSError."""
