@@ -38,7 +38,7 @@ from server.api.limiting.table import CountTable
 from server.api.operations.content import content_at
 from server.api.operations.media import FILES
 from server.api.operations.site import HEALTH
-from server.api.operations.table import area_of, operations_at
+from server.api.operations.table import OPERATIONS, area_of, operations_at
 from server.api.response import (
     CACHE_TAG,
     NOBODY,
@@ -83,6 +83,7 @@ Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 Handle = Callable[[Environ], Answer]
 # Where the entrance answers itself, beside reads of content.
 LIVE = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
+WAITING = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 # A browser that was answered over TLS once uses nothing else for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
@@ -174,6 +175,10 @@ class Entrance:
                 may = operation.permission(actor, state.schema, type_)
                 return (operation.max_body or state.settings.upload_limit) if may else SMALL
         return SMALL
+
+    def waits_long(self, environ: Environ) -> bool:
+        """Whether a request waits for another process, as an upload does for the formats of pictures."""
+        return any(o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"]) for o in WAITING)
 
     def may_query_accounts(self, environ: Environ) -> bool:
         """Whether a request may have to wait for a database of accounts that is elsewhere.

@@ -1,5 +1,6 @@
 """No client holds a thread, however slowly it sends or reads; and HTTP is spoken as clients expect it."""
 
+import io
 import json
 import socket
 import time
@@ -10,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from server.auth.accounts import Accounts
 from server.auth.database import opening
+from server.storage.write_lock import WriteLock
 from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import schema, write
 from tests.waiting import are_heard, until
@@ -262,6 +265,26 @@ def test_a_request_has_one_host(server: Server) -> None:
         answer = server.exchange(first + b"1\r\n" + hosts + close)
         assert answer.split()[1] == status
     assert server.exchange(first + b"0\r\n" + close).split()[1] == b"200"
+
+
+def test_uploads_that_wait_for_formats_keep_no_write_waiting(server: Server) -> None:
+    folder = server.root / ".quire/formats"
+    folder.mkdir(exist_ok=True)
+    image = io.BytesIO()
+    Image.linear_gradient("L").resize((600, 400)).save(image, "PNG")
+    part = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n'
+    form = part + image.getvalue() + b"\r\n--x--\r\n"
+    headers = (f"Authorization: Bearer {server.token}", "Content-Type: multipart/form-data; boundary=x")
+    request = head("POST", "/api/upload", *headers, f"Content-Length: {len(form)}") + form
+    with ExitStack() as stack, WriteLock(folder / "lock", folder).held():
+        clients = [stack.enter_context(server.connect(request)) for _ in range(MANY)]
+        uploads = server.root / "content/uploads"
+        until(lambda: len(list(uploads.glob("a_*.png"))) >= 24)
+        began = time.monotonic()
+        assert server.put("meanwhile") == 200
+        assert time.monotonic() - began < 10
+        for client in clients:
+            client.close()
 
 
 def test_a_body_may_come_in_chunks(server: Server) -> None:

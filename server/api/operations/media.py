@@ -59,7 +59,7 @@ UPLOAD = Area(
                 {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}},
                 (*WRITE, 404),
             ),
-            max_body=None, branch=True, commits="maybe",
+            max_body=None, waits=True, branch=True, commits="maybe",
         ),
         Operation(
             "findFiles", "GET", "/api/upload/files", may("upload", "find"),

@@ -96,6 +96,7 @@ class Operation:
     - `max_body` is the largest body in bytes, None for the limit of uploads. If the caller may not use the
       operation, the server reads no more than SMALL.
     - `runs_inline`: the entrance handles it itself, without a handler and a thread pool.
+    - `waits`: it waits long for another process, so that it has threads of its own.
     - `branch` and `dry_run` say which of these parameters it takes.
     - `slash`: its path may end in a slash.
     - `always_fails`: it returns only an error that explains itself, so `Allow` omits the method.
@@ -109,6 +110,7 @@ class Operation:
     docs: Docs | Callable[[Audience], Docs] | str
     max_body: int | None = SMALL
     runs_inline: bool = False
+    waits: bool = False
     branch: bool = False
     dry_run: bool = False
     commits: Commits = "never"

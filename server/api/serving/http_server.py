@@ -3,7 +3,8 @@
 A read of content is answered in place, by the thread that granian calls with it: there are few of these,
 since threads of Python that compute at once only get in each other's way. What may have to wait is answered
 by a thread of a pool: a read that has turned out costly, and all that is no read of content. What may have to
-wait for a database of accounts that is elsewhere has a pool of its own. A body is received first, on an event
+wait for a database of accounts that is elsewhere has a pool of its own, and so have uploads, which wait until
+their pictures are scaled. A body is received first, on an event
 loop, so that no client, however slowly it sends, holds a thread. granian sends the answer as slowly as the
 client takes it; of a large file, it is given no more than that.
 
@@ -91,6 +92,7 @@ class HttpServer:
             for asks in (False, True)
             for writes in (False, True)
         }
+        self._waiting = ThreadPoolExecutor(THREADS, "upload")
         self._working: set[asyncio.Task[None]] = set()
         self._stop = _granian.WorkerSignal()
 
@@ -140,7 +142,7 @@ class HttpServer:
         )
         worker.serve_async(_Scheduler(self._loop, self._schedule), self._loop, stop)
         await ended.wait()
-        for pool in self._pools.values():
+        for pool in (*self._pools.values(), self._waiting):
             pool.shutdown()
 
     def _schedule(self, request: Any) -> None:
@@ -210,6 +212,8 @@ class HttpServer:
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         """What a thread makes of some work for a request, which may have to wait."""
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
+        if self._app.waits_long(environ):
+            pool = self._waiting
         return self._loop.run_in_executor(pool, work, *args)
 
     def _answer(self, environ: Environ, protocol: Any) -> None:
