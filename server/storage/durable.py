@@ -42,6 +42,19 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
     return temporary
 
 
+def mode_of_new(path: Path) -> int:
+    """The mode of a new file, which is made for that and removed.
+
+    The umask can be read only by setting it, which other threads would have their files by.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        return stat.S_IMODE(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)
+        path.unlink()
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Give a file new bytes in one step, without a sync: what is lost in a crash can be computed again.
 

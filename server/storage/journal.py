@@ -18,7 +18,7 @@ from pathlib import Path
 
 from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER, state_folder
-from server.storage.durable import SYNCS_ALL, copy, make_folders, stage, sync_folder, take
+from server.storage.durable import SYNCS_ALL, copy, make_folders, mode_of_new, stage, sync_folder, take
 from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
 from server.storage.files import FileMark, Signature, below_file, digest_of, file_mark, link_mark
 from server.storage.intent import Step, write_intent
@@ -110,7 +110,7 @@ class Journal:
         # Replaced files outlast the process that has replaced them, and its number may come again.
         self._run = secrets.token_hex(4)
         self._count = 0
-        self._umask = _umask()
+        self._mode_of_new: int | None = None
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -207,12 +207,18 @@ class Journal:
         aside = self.folder / f"{self._name()}.staged"
         if write.deletes:
             return _Staged(write, target, aside, before, None)
-        mode = stat.S_IMODE(_mode(write.path, target)) if write.before else 0o666 & ~self._umask
+        mode = stat.S_IMODE(_mode(write.path, target)) if write.before else self._new_mode()
         if write.source is not None:
             take(write.source, aside, mode, synced=synced)
         else:
             stage(write.data or b"", aside, mode, synced=synced)
         return _Staged(write, target, aside, before, link_mark(aside))
+
+    def _new_mode(self) -> int:
+        """The mode that a new file gets, by the umask of the process. It is asked once."""
+        if self._mode_of_new is None:
+            self._mode_of_new = mode_of_new(self.folder / f"{self._name()}.mode")
+        return self._mode_of_new
 
     def _record(self, staged: list[_Staged]) -> Path:
         """Write the record of intent, synced where it has to outlast the machine: there are several files."""
@@ -399,13 +405,6 @@ def _conflict(path: str, what: str) -> ConflictError:
 
 def _digest(data: bytes | None) -> str:
     return "" if data is None else digest_of(data).hex()
-
-
-def _umask() -> int:
-    """The umask of the process, which can be read only by setting it."""
-    current = os.umask(0o022)
-    os.umask(current)
-    return current
 
 
 def _shown(error: OSError, root: Path) -> str:

@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -61,6 +62,26 @@ def test_a_failure_at_any_step_is_507_and_leaves_what_there_was(
         else:
             assert status == 507, f"{events[at - 1]} at {at}"
             assert contents(api.root) == old, f"{events[at - 1]} at {at}"
+
+
+def test_the_mode_of_new_files_is_by_the_umask_which_nobody_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes = {0o022: 0o644, 0o027: 0o640, 0o077: 0o600}
+    for umask, mode in modes.items():
+        before = os.umask(umask)
+        try:
+            with monkeypatch.context() as patch:
+                patch.delattr(os, "umask")
+                api = make(tmp_path / oct(umask), SITE)
+                for name in ("create", "upload"):
+                    assert WRITES[name](api) == 201
+        finally:
+            os.umask(before)
+        files = (path for path in (api.root / "content").rglob("*") if path.is_file())
+        new = [path for path in files if str(path.relative_to(api.root)) not in SITE]
+        assert len(new) == 3
+        assert {stat.S_IMODE(path.stat().st_mode) for path in new} == {mode}
 
 
 @pytest.fixture

@@ -97,11 +97,8 @@ class Offer:
         try:
             with _short_path(self._root, self._port) as path:
                 Path(path).unlink(missing_ok=True)
-                before = os.umask(0o177)
-                try:
-                    asked.bind(path)
-                finally:
-                    os.umask(before)
+                asked.bind(path)
+                os.chmod(path, 0o600)  # Nobody can connect before it listens.
             asked.listen(MOST_SILENT)
         except OSError:  # Then nobody takes over, which nothing else depends on.
             asked.close()
