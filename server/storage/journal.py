@@ -161,7 +161,8 @@ class Journal:
                 staged.append(self._stage(write, self._target(write), synced=not together))
             if together:
                 os.sync()
-            record = self._record(staged)
+            with _naming(*(step.target for step in staged[:1])):
+                record = self._record(staged)
             for step in staged:
                 if step.after:
                     made += make_folders(step.target.parent)
@@ -207,11 +208,12 @@ class Journal:
         aside = self.folder / f"{self._name()}.staged"
         if write.deletes:
             return _Staged(write, target, aside, before, None)
-        mode = stat.S_IMODE(_mode(write.path, target)) if write.before else self._new_mode()
-        if write.source is not None:
-            take(write.source, aside, mode, synced=synced)
-        else:
-            stage(write.data or b"", aside, mode, synced=synced)
+        with _naming(target):
+            mode = stat.S_IMODE(_mode(write.path, target)) if write.before else self._new_mode()
+            if write.source is not None:
+                take(write.source, aside, mode, synced=synced)
+            else:
+                stage(write.data or b"", aside, mode, synced=synced)
         return _Staged(write, target, aside, before, link_mark(aside))
 
     def _new_mode(self) -> int:
@@ -326,12 +328,26 @@ def _confirm(done: _Done) -> None:
 
 def _put(step: _Staged, folder: int) -> bool:
     """Put a step's file in place; whether what is aside then is the very file that was there."""
-    if step.after is None:
-        return take_away(step.target, folder, step.aside)
-    if step.before is None:
-        put_new(step.aside, step.target, folder)
-        return False
-    return exchange(step.aside, step.target, folder)
+    with _naming(step.target):
+        if step.after is None:
+            return take_away(step.target, folder, step.aside)
+        if step.before is None:
+            put_new(step.aside, step.target, folder)
+            return False
+        return exchange(step.aside, step.target, folder)
+
+
+@contextmanager
+def _naming(*target: Path) -> Iterator[None]:
+    """Let an OSError of the block name the file that is written, not the one that is to take its place."""
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError):  # These say which of both it is about.
+        raise
+    except OSError as error:
+        if error.errno is None or not target:
+            raise
+        raise OSError(error.errno, error.strerror, str(target[0])) from error
 
 
 def _take_back(done: _Done, left: Recovery) -> None:

@@ -64,6 +64,40 @@ def test_a_failure_at_any_step_is_507_and_leaves_what_there_was(
             assert contents(api.root) == old, f"{events[at - 1]} at {at}"
 
 
+def test_a_refusal_names_the_file_that_could_not_be_written(tmp_path: Path) -> None:
+    api = make(tmp_path / "site", SITE)
+    shutil.copytree(api.root / "content", tmp_path / "before")
+    staged = str(api.root / ".quire/journal/1-a-2.staged")
+
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), staged)
+
+    def step(api: Api) -> tuple[int, str]:
+        answer = api.put("/api/things/two", {"body": BIG})
+        return answer.status, answer.error["details"].get("path", "") if answer.status == 507 else ""
+
+    events, _ = run_disturbed(api, step, 0, fail)
+    named = set()
+    for at in range(1, len(events) + 1):
+        named.add(run_disturbed(api, step, at, fail)[1][1])
+        shutil.rmtree(api.root / "content")
+        shutil.copytree(tmp_path / "before", api.root / "content")
+        api.site.refresh()
+    assert {"content/things/two.md", "content/things/two.draft.md"} <= named
+
+
+def test_a_full_disk_is_said_of_the_file_that_was_to_be_written(small_disk: Path) -> None:
+    root = small_disk / "site"
+    root.mkdir()
+    api = make(root, SITE)
+    assert api.put("/api/things/two", {"body": "Short"}).status == 200
+    with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            continue
+    refused = api.put("/api/things/two", {"body": BIG})
+    assert (refused.status, refused.error["details"]["path"]) == (507, "content/things/two.md")
+
+
 def test_the_mode_of_new_files_is_by_the_umask_which_nobody_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
