@@ -30,12 +30,13 @@ class Limits:
 
 
 ALL = Limits()
+REQUIRED = "is required"
 
 
 def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL) -> list[str]:
     """The sentences that say which options of an attribute a value breaks, without its name."""
     if is_empty(value):
-        return ["is required"] if attribute.required and not attribute.derived and not limits.draft else []
+        return [REQUIRED] if attribute.required and not attribute.derived and not limits.draft else []
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from server.config.model import Settings
 from server.documents.advice.values import option_advice
-from server.documents.constraints import broken_within
+from server.documents.constraints import REQUIRED, broken_within
 from server.documents.decode import (
     Mismatch,
     Reading,
@@ -23,7 +23,8 @@ from server.documents.decode import (
 from server.documents.document import Document, make
 from server.documents.drafts import is_draft, unused_key
 from server.documents.keys import gather, with_name
-from server.documents.layout import Claim, Layout
+from server.documents.layout import MARKDOWN, Claim, Layout
+from server.formats.frontmatter import split
 from server.formats.positions import Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
@@ -246,6 +247,8 @@ class Store:
                 if at not in unread:
                     name = str(at[0])
                     fix = option_advice(claim.type.attributes[name], tree.get(name)) if len(at) == 1 else ""
+                    if not fix and sentence == REQUIRED and _lacks_front_matter(path, text):
+                        fix = "the file has no front matter (its first line should be ---)"
                     reading.fail(at, sentence, fix, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = None if written else self.timestamps(path, found[0] / 1e9)
@@ -264,6 +267,11 @@ class Store:
         timestamps = (created, updated, published)
         document = make(claim.type, document_id, values, timestamps, claim.locale, path)
         return Entry(path, found, document, problems, digest, derived)
+
+
+def _lacks_front_matter(path: str, text: str) -> bool:
+    """Whether a Markdown file does not begin with front matter."""
+    return path.endswith(MARKDOWN) and split(text).handler is None
 
 
 def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:

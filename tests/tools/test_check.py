@@ -15,8 +15,9 @@ from server.auth.users import Users
 from server.commands.cli import main
 from server.problems import RULES
 from server.schema.model import USER
+from server.site.check.survey import survey
 from server.site.site import Site
-from tests.sites import STRING, Files, collection, component, relation, translated, write
+from tests.sites import STRING, Files, collection, component, opened, relation, translated, write
 
 ROOT = Path(__file__).parents[2]
 MEDIA = {"type": "media", "multiple": True}
@@ -819,3 +820,15 @@ def test_locales_that_differ_in_what_they_share(tmp_path: Path) -> None:
         ("a.fr.md", 3, f"rank: has another value here than in content/notes/a.md, {share}"),
         ("b.de.md", 3, f"tags: has another value here than in content/notes/b.fr.md, {share}"),
     ]
+
+
+def test_a_markdown_file_without_its_opening_dashes(tmp_path: Path) -> None:
+    article = collection(
+        "article", {"title": {"type": "string", "required": True}, "body": {"type": "richtext"}}
+    )
+    bare, empty = "title: Fog\n---\n\nText.\n", "---\nbody: Text.\n---\n"
+    write(tmp_path, {**article, "content/articles/bare.md": bare, "content/articles/empty.md": empty})
+    hints = {p.path: (p.message, p.fix) for p in survey(tmp_path, lambda: opened(tmp_path)).problems}
+    hint = "the file has no front matter (its first line should be ---)"
+    assert hints["content/articles/bare.md"] == ("title: is required", hint)
+    assert hints["content/articles/empty.md"] == ("title: is required", "")
