@@ -46,6 +46,7 @@ from server.history.past import PastStates
 from server.history.remote.waking import wake_for
 from server.index.find import prepare_texts
 from server.jobs.runner import Runner
+from server.jobs.table import JobTable
 from server.paths import incoming_folder
 from server.service.opening import OpenSite
 from server.site.background.jobs import FollowLog
@@ -110,7 +111,7 @@ def worker_count(wanted: int | None) -> int:
 class Shared:
     """What all processes of a server share: the log of changes, the socket that clients connect to, how
     many event streams each has open, the counts of requests, who is at which document, how many requests
-    each client has made, and whether they log JSON.
+    each client has made, the reports of jobs, and whether they log JSON.
     """
 
     log: ChangeLog
@@ -119,6 +120,7 @@ class Shared:
     counts: RequestCounts = field(default_factory=RequestCounts)
     presence: PresenceTable = field(default_factory=PresenceTable)
     limited: CountTable = field(default_factory=CountTable)
+    jobs: JobTable = field(default_factory=JobTable)
     json_log: bool = False
 
 
@@ -150,7 +152,9 @@ def serve(
         report(change, time.perf_counter() - began)
         opened.recorder.database.close()  # which no process may use that was not the one to open it
     retiring = threading.Event()
-    watched = Watched(opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices)
+    watched = Watched(
+        opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices, shared.jobs
+    )
 
     def work() -> None:
         app, leader = _start(opened, shared, key, report, watched)
@@ -191,7 +195,8 @@ def _start(
     tell = _tell_json if shared.json_log else _tell
 
     def make_runner() -> Runner:
-        return Runner(jobs_of(opened, watched, shared.limited, report, tell))
+        shared.jobs.clear()
+        return Runner(jobs_of(opened, watched, shared.limited, report, tell), observe=shared.jobs.note)
 
     leader = Leader(shared.log, make_runner, opened.timing.lead_s)
     leader.start()

@@ -25,7 +25,7 @@ class Report:
 
 
 class Runner:
-    """Runs jobs from `start` to `stop`. `observe` is given each report, in the thread of the job."""
+    """Runs jobs from `start` to `stop`. `observe` is given a first report of each, and one after each run."""
 
     def __init__(
         self,
@@ -33,11 +33,14 @@ class Runner:
         clock: Clock | None = None,
         observe: Callable[[Report], None] | None = None,
     ) -> None:
-        clock = clock or Clock()
+        clock, self._observe = clock or Clock(), observe
         self._lanes = {job.name: _Lane(job, clock, observe) for job in jobs}
 
     def start(self) -> None:
         """Start a thread for each job."""
+        if self._observe:  # before there are other threads that do
+            for report in self.reports:
+                self._observe(report)
         for lane in self._lanes.values():
             lane.start()
 

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,9 @@ def test_what_is_logged_is_one_line_of_json(capfd: pytest.CaptureFixture[str]) -
     assert "of line 7" in told["exception"]
 
 
+COMMIT = (("job", "commit"),)
+
+
 def lines(log: Path, event: str) -> list[dict[str, Any]]:
     told = [json.loads(line) for line in log.read_text().splitlines()]
     return [line for line in told if line["event"] == event]
@@ -190,7 +194,12 @@ def test_a_server_counts_and_logs_the_requests_of_all_its_workers(tmp_path: Path
         victim = min(workers(process.pid))
         os.kill(victim, signal.SIGKILL)
         until(lambda: victim not in workers(process.pid) and len(workers(process.pid)) == 2)
+        killed_at, ran = time.time(), "quire_job_run_timestamp_seconds"
+        # The worker that leads now, which another may be than before, runs the jobs.
+        until(lambda: samples(get(free, "/metrics")[1].decode()).get((ran, COMMIT), 0.0) > killed_at)
         found = samples(get(free, "/metrics")[1].decode())
+        assert found["quire_job_up", COMMIT] == 1
+        assert found["quire_job_due_timestamp_seconds", COMMIT] > killed_at
         assert count_of(found, "content", "200") == 20
         assert count_of(found, "content", "400") == 1
         assert found["quire_request_seconds_count", (("route", "content"),)] == 21

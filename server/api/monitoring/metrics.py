@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from server.api.monitoring.condition import AWAY, READY, Condition, problems_of, versions_of
 from server.api.monitoring.request_counts import BOUNDS_S, RequestCounts
 from server.api.monitoring.watched import Watched
+from server.jobs.table import JobTable
 from server.site.site import Site
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -23,7 +24,7 @@ class Metrics(Collector):
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition
-        self._counts, self._streams = watched.counts, watched.streams
+        self._counts, self._streams, self._jobs = watched.counts, watched.streams, watched.jobs
         self._registry = CollectorRegistry()
         self._registry.register(self)
         self._of_state: tuple[Any, list[Metric]] = (None, [])
@@ -44,6 +45,7 @@ class Metrics(Collector):
         yield from _of_processes(self._counts)
         streams = self._streams.total()
         yield _gauge("quire_event_streams", "Event streams that are open.", streams)
+        yield from _of_jobs(self._jobs)
         yield from _of_condition(self._condition())
 
     def _content(self) -> list[Metric]:
@@ -119,6 +121,21 @@ def _resident(process: int) -> int:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _of_jobs(jobs: JobTable) -> Iterator[Metric]:
+    text = "Whether the last run of a job in the background has succeeded."
+    up = GaugeMetricFamily("quire_job_up", text, labels=("job",))
+    text = "When the last run of a job ended, in seconds since 1970; 0 before it."
+    ran = GaugeMetricFamily("quire_job_run_timestamp_seconds", text, labels=("job",))
+    text = "When a job is due again; none for one that waits until it is woken."
+    due = GaugeMetricFamily("quire_job_due_timestamp_seconds", text, labels=("job",))
+    for report in jobs.reports():
+        up.add_metric((report.name,), not report.error)
+        ran.add_metric((report.name,), report.ended)
+        if report.due is not None:
+            due.add_metric((report.name,), report.due)
+    yield from (up, ran, due)
 
 
 def _of_condition(found: Condition) -> Iterator[Metric]:
