@@ -51,6 +51,7 @@ from server.api.serving.bodies import MAX_BODY
 from server.api.studio import routes as studio
 from server.errors import HTTP_NAMES
 from server.history.past import PastStates
+from server.service.branches import SiteBranches
 from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
@@ -125,7 +126,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     overview.bind(handles, identities)
     history.bind(handles, site, identities, past, writes)
     source.bind(handles, site, identities, writes)
-    branches.bind(handles, identities, past, writes)
+    branches.bind(handles, identities, SiteBranches(past, writes))
     access.bind(handles, identities, past)
     problems.bind(handles, site, identities, writes)
     studio.bind(handles, site, identities)

@@ -126,7 +126,7 @@ class Writes:
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign) -> None:
-        self.site, self._sign = site, sign
+        self.site, self.past, self._sign = site, past, sign
         self._branches = Branches(past)
         self._writer = BranchWriter(past, self._branches)
 

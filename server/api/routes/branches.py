@@ -9,30 +9,25 @@ from orjson import Fragment
 from server.api.identities import Identities
 from server.api.request import (
     answer,
-    budget_of,
     caller_of,
     parameters,
     read_body,
-    state_of,
     tell_commit,
 )
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.api.routes.history.document import shown_differences
 from server.api.routes.write_requests import LONGEST_MESSAGE, message_of
-from server.auth.permissions import Actor, require_branch
 from server.documents.timestamps import from_seconds
-from server.errors import ForbiddenError, ValidationError
-from server.history.branching.branches import Branches
-from server.history.branching.changes import DocumentChange, changed_documents, fork_of
+from server.errors import ValidationError
+from server.history.branching.changes import DocumentChange
 from server.history.merging.conflicts import Resolution, read_resolution
-from server.history.merging.merge import Merger, MergeRequest
-from server.history.past import PastStates
 from server.index.budget import Budget
 from server.query.pagination import pagination, read_page
 from server.schema.spelling import suggestion
+from server.service.branches import HEAD, SiteBranches
+from server.service.read import Caller
 from server.service.render import dumps
-from server.service.write import Writes
 from server.storage.git.branches import Branch
 
 _KEYS = ("name", "from")
@@ -40,85 +35,60 @@ _OF_MERGE = ("into", "message", "resolve")
 _PAGE = ("page", "pageSize")
 
 
-def bind(handles: Handlers, identities: Identities, past: PastStates, writes: Writes) -> None:
+def bind(handles: Handlers, identities: Identities, branches: SiteBranches) -> None:
     """Bind the operations of `/branches`."""
-    branches = Branches(past)
-    merger = Merger(past, branches)
 
-    def permit(action: str) -> Actor:
-        actor = identities.actor(request)
-        require_branch(actor, action, state_of(request).schema)
-        return actor
+    def permitted(action: str) -> Caller:
+        caller = caller_of(request, identities)
+        branches.permit(caller, action)
+        return caller
 
     @handles("findBranches")
     def listed() -> Response:
-        permit("find")
-        served = branches.served()
-        data = [_shown(branch, served) for branch in branches.all()]
-        return answer(dumps({"data": data}), cache_control=CALLER)
+        found, served = branches.all(permitted("find")), branches.served
+        return answer(dumps({"data": [_shown(branch, served) for branch in found]}), cache_control=CALLER)
 
     @handles("createBranch")
     def create() -> Response:
-        actor = permit("create")
+        caller = permitted("create")
         name, origin = _new_branch(read_body(request))
-        past.require_commits()
-        branch = branches.create(name, _origin(origin, actor))
-        return answer(dumps({"data": _shown(branch, branches.served())}), 201)
+        branch = branches.create(caller, name, origin)
+        return answer(dumps({"data": _shown(branch, branches.served)}), 201)
 
     @handles("deleteBranch")
     def delete(name: str) -> Response:
-        permit("delete")
-        branches.delete(name)
+        branches.delete(permitted("delete"), name)
         return Response(status=204)
 
     @handles("findBranchChanges")
     def changes(name: str) -> Response:
-        actor, state, budget = permit("find"), state_of(request), budget_of(request)
-        page = read_page(
-            {key: given for key, given in parameters(request).items() if key in _PAGE}, state.settings
-        )
-        head = branches.commit(name)
-        fork = fork_of(past, head)
-        if not (past.is_kept(head) and past.is_kept(fork)):
-            budget.take_turn()
-        found = changed_documents(past.at(fork), past.at(head), actor)
-        part = found[page.start : page.start + page.limit]
-        budget.spend(len(found) + len(part) * 20)
-        meta = {"from": fork, "to": head, "pagination": pagination(page, len(found))}
-        data = [_change(each, budget) for each in part]
+        caller, params = permitted("find"), parameters(request)
+        page = read_page({key: params[key] for key in _PAGE if key in params}, caller.state.settings)
+        found = branches.changes(caller, name)
+        part = found.documents[page.start : page.start + page.limit]
+        caller.budget.spend(len(part) * 20)
+        meta = {
+            "from": found.fork,
+            "to": found.head,
+            "pagination": pagination(page, len(found.documents)),
+        }
+        data = [_change(each, caller.budget) for each in part]
         return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
 
     @handles("mergeBranch")
     def merge(name: str) -> Response:
-        actor, state = permit("merge"), state_of(request)
+        caller = permitted("merge")
         into, message, resolution = _wanted_merge(read_body(request))
-        by = writes.authorship(caller_of(request, identities), message=message_of(request, message))
-        past.require_commits()
-        budget_of(request).take_turn()
-        made = merger.merge(MergeRequest(name, into, actor, by, resolution), state.settings)
+        made = branches.merge(caller, name, resolution, into, message_of(request, message))
         shown = {"branch": name, "into": made.into, "result": made.result, "commit": made.commit}
         counted = {"documents": made.documents, "files": made.files}
         return tell_commit(answer(dumps({"data": {**shown, **counted}})), made.commit)
-
-    def _origin(origin: str, actor: Actor) -> str:
-        """The commit that a new branch begins at.
-
-        It shows all of that commit: other commits than those of branches take `history.read`.
-        """
-        if origin == "HEAD":
-            return past.require_commits()
-        commit = past.branch(origin)
-        if not commit:
-            if not actor.may("history", "read"):
-                raise ForbiddenError()
-            commit = past.resolve(origin)
-        return commit
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
     """The name of a new branch, and what it begins at. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
-    origin = body.get("from", "HEAD") if isinstance(body, dict) else None
+    origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
         raise ValidationError('The body must be {"name": "spring", "from": "a commit, tag, branch or time"}')
     _refuse_other_keys(body, _KEYS)

@@ -54,15 +54,15 @@ def bind(handles: Handlers, site: Site, identities: Identities, past: PastStates
 
     @handles("findUncommitted")
     def not_committed() -> Response:
-        return uncommitted.listed(site, past, permitted("read").actor)
+        return uncommitted.listed(site, past, permitted("read"))
 
     @handles("diffUncommitted")
     def not_committed_diff() -> Response:
-        return uncommitted.diff(site, past, permitted("read").actor)
+        return uncommitted.diff(site, past, permitted("read"))
 
     @handles("commitFiles")
     def commit() -> Response:
-        return uncommitted.commit(site, writes, past, permitted("read", "commit"))
+        return uncommitted.commit(writes, past, permitted("read", "commit"))
 
     @handles("findTypeHistory")
     def single(api_id: str) -> Response:
