@@ -5,6 +5,8 @@ new is read once, encoded once, and put together once for all streams that see t
 behind, since it goes on from an earlier event or its client takes long, is sent what it lacks as it takes it.
 So hardly anything is kept for a client: of one that takes nothing for SLOW_S, the connection is closed. It
 can come back, and goes on from the last event that it has got.
+
+Its loops are coroutines of that event loop, not jobs (`server.jobs`), each of which has a thread.
 """
 
 import asyncio

@@ -52,6 +52,7 @@ class Outage:
             threading.Thread(target=self._try, name="accounts", daemon=True).start()
 
     def _try(self) -> None:
+        """Try until it is well. No job does: each process tries for itself, and only while it has to."""
         while self._trying:
             time.sleep(RETRY_S)
             with suppress(Exception):
