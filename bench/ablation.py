@@ -23,7 +23,7 @@ from bench.sites import Sizes
 from bench.tables import count, ratio, show
 from server.api import entrance as entrances
 from server.api.app import create_app
-from server.api.caching.answers import answer_cache
+from server.api.caching import answer_cache
 from server.api.identities import Identities
 from server.api.request import answer, parameters, state_of
 from server.auth.accounts import Accounts

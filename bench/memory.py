@@ -9,7 +9,7 @@ from bench.read_requests import cases
 from bench.serving import fetch, quire
 from bench.sites import Sizes, content_bytes
 from bench.tables import count, ratio, show, size
-from server.api.caching import answers
+from server.api import caching
 from server.index import fragments, orders
 
 FLOOD = scaled(20_000, 20)  # different queries
@@ -45,7 +45,7 @@ def measure_flood(root: Path, articles: int) -> None:
             fetch(connection, _query(i))
         grown = serving.memory() - before
         connection.close()
-    bounds = [size(answers.MAX_BYTES), size(2 * fragments.MAX_BYTES), size(orders.MAX_BYTES)]
+    bounds = [size(caching.MAX_BYTES), size(2 * fragments.MAX_BYTES), size(orders.MAX_BYTES)]
     cells = [size(FLOOD * LONG), size(before), size(grown), *bounds]
     head = ["sent", "resident before", "more after it", "bound of answers", "of rendered parts", "of orders"]
     title = f"Memory after {count(FLOOD)} different queries of {size(LONG)}, {count(articles)} articles"

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from docs.packages import LAZY, PACKAGES, about, modules
-from server.config.actions import ACTIONS
-from server.config.export import TYPE_KEYS
-from server.config.model import DEFAULTS, FIELDS
+from server.config.model import ACTIONS, DEFAULTS, FIELDS
+from server.config.sections import TYPE_KEYS
 from server.config.webhooks import WEBHOOK_KEYS
 from server.errors import ApiError
 from server.events.model import KINDS

@@ -11,9 +11,8 @@ import yaml
 
 from docs.examples import with_answers
 from docs.tables import with_tables
-from server.config.export import TYPE_KEYS
 from server.config.model import KEYS
-from server.config.previews import PREVIEW_KEYS
+from server.config.sections import PREVIEW_KEYS, TYPE_KEYS
 from server.problems import RULES
 from server.query.operators import LOGIC, OPERATORS
 from server.query.parse import PUBLICATION_FILTERS

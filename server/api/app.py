@@ -17,7 +17,7 @@ from server.api.entrance import Entrance
 from server.api.failure import envelope
 from server.api.identities import Identities
 from server.api.monitoring import handlers as monitoring
-from server.api.monitoring.watched import Watched
+from server.api.monitoring.request_counts import Watched
 from server.api.openapi import routes as openapi
 from server.api.operations.operation import CONVERTERS
 from server.api.operations.table import OPERATIONS

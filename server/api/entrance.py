@@ -12,9 +12,8 @@ from functools import partial
 from importlib import import_module
 from typing import NoReturn, cast
 
-from server.api.caching.answers import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
-from server.api.commits.arrivals import AFTER, Arrivals
-from server.api.commits.header import COMMIT_HEADER, AnsweredCommit, as_of, commit_of
+from server.api.caching import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
+from server.api.commits import AFTER, COMMIT_HEADER, AnsweredCommit, Arrivals, as_of, commit_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
 from server.api.environ import (
     ADMITTED,
@@ -53,8 +52,8 @@ from server.api.response import (
     without,
 )
 from server.api.serving.bodies import SMALL
-from server.api.source_maps.marking import HEADER as SOURCE_MAPS
-from server.api.source_maps.marking import mark
+from server.api.source_maps import HEADER as SOURCE_MAPS
+from server.api.source_maps import mark
 from server.api.studio.cookie import HEADER, use_cookie
 from server.auth.database.file import is_server
 from server.auth.permissions import Actor, may_branch

@@ -6,7 +6,7 @@ from typing import cast
 from flask import Request, Response, g
 from werkzeug.http import parse_list_header
 
-from server.api.commits.header import COMMIT_HEADER
+from server.api.commits import COMMIT_HEADER
 from server.api.environ import BUDGET, COMMIT, STATE, is_v4, parse_query
 from server.api.identities import Identities
 from server.api.operations.operation import Operation
@@ -21,11 +21,11 @@ from server.errors import (
     PayloadTooLargeError,
     ValidationError,
 )
-from server.formats.json.reader import has_more_values, read_json
+from server.formats.json import has_more_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
 from server.query import qs
-from server.schema.cache_tags import header_value
+from server.schema.naming import header_value
 from server.service.read import Caller
 from server.service.render import dumps
 from server.site.site import State

@@ -21,10 +21,8 @@ from server.api.entrance import Entrance
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.limiting.table import CountTable
-from server.api.monitoring.observer import Observer
-from server.api.monitoring.request_counts import RequestCounts
+from server.api.monitoring.request_counts import Observer, RequestCounts, Watched
 from server.api.monitoring.request_log import JsonHandler, write_line
-from server.api.monitoring.watched import Watched
 from server.api.response import Answer
 from server.api.serving.generations import Generation
 from server.api.serving.http_server import WAITING, HttpServer
@@ -34,12 +32,11 @@ from server.api.serving.unsent import Connections
 from server.auth.database.file import database_file, is_server, is_sound
 from server.auth.database.notices import ACCOUNTS, COMMITS
 from server.auth.permissions import Actor
-from server.auth.session_key import session_key
+from server.auth.sessions import session_key
 from server.config.model import Settings
 from server.errors import SetupError
 from server.events.hub import Hub
-from server.events.presence.table import PresenceTable
-from server.events.presence.telling import PresenceSource
+from server.events.presence import PresenceSource, PresenceTable
 from server.events.source import Source
 from server.events.stream_counts import StreamCounts
 from server.history.past import PastStates

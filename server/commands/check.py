@@ -14,12 +14,19 @@ from server.problems import in_order
 from server.service.authorship import by_command
 from server.service.opening import Mode, open_site
 from server.site.check.bucket import missing_objects
-from server.site.check.fixes import FixResult, Repair, apply_fixes, find_fixes
-from server.site.check.key_fixes import KeyFix, apply_key_fixes, key_fix_writes, repair_configuration
+from server.site.check.fixes import (
+    FixResult,
+    KeyFix,
+    Repair,
+    apply_fixes,
+    apply_key_fixes,
+    find_fixes,
+    key_fix_writes,
+    repair_configuration,
+)
 from server.site.check.survey import Survey, look, survey
 from server.site.site import Site
-from server.tools.check.formats import FORMATS
-from server.tools.check.report import fixed, report
+from server.tools.check import FORMATS, fixed, report
 from server.tools.terminal import (
     check_site,
     one_line_errors,

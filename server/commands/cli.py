@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "import": CommandEntry("server.commands.import_strapi", "import_", "Take over content from elsewhere."),
     "media": CommandEntry(
-        "server.commands.media.command",
+        "server.commands.media",
         "media",
         "Move media into a bucket and back; remove what nobody names.",
     ),

@@ -11,8 +11,8 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site
 from server.storage.git.refs import describe
 from server.storage.git.repository import is_shallow
+from server.tools.export.folder import check_target
 from server.tools.export.run import Done, ExportOptions, export
-from server.tools.export.target import check_target
 from server.tools.past import find_commit, past_site
 from server.tools.terminal import check_site, one_line_errors, printable, progress_bar, site_option
 

@@ -19,7 +19,7 @@ from server.service.opening import Mode, open_site
 from server.site.check.survey import survey
 from server.storage.files import walk
 from server.storage.git.repository import git_folder
-from server.tools.check.report import count
+from server.tools.check import count
 from server.tools.init.deployment import compose_file, workflow_file
 from server.tools.init.propose import files_of, propose
 from server.tools.init.scan import Scan, scan

@@ -9,7 +9,7 @@ from server.config.reader import read_settings
 from server.errors import SetupError
 from server.schema.load import read_content_types
 from server.tools.terminal import check_site, one_line_errors, site_option
-from server.tools.typescript.module import write_module
+from server.tools.typescript import write_module
 
 
 @click.command("types")

@@ -1,7 +1,6 @@
 """The settings of a site, site.yaml. Every key is optional; an unknown one is refused by name.
 
-Each key is declared once, as a field of Settings; docs/settings.md is made from KEYS.
-"""
+Each key is declared once, as a field of Settings; docs/settings.md is made from KEYS."""
 
 import re
 from collections.abc import Mapping
@@ -11,9 +10,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from server.config.webhooks import Webhook
-from server.formats.positions import Positions
+from server.formats.text_positions import Positions
 from server.paths import SETTINGS
 from server.problems import Problem
+from server.schema.check import RESERVED
 
 FILE = SETTINGS
 
@@ -398,3 +398,32 @@ FIELDS: Mapping[str, SettingKey] = {
     f.name: f.metadata["key"] for f in fields(Settings) if "key" in f.metadata
 }
 KEYS: Mapping[str, SettingKey] = {key.name: key for key in FIELDS.values()}
+
+
+# --- actions --------------------------------------------------------------------------------------
+
+# What may be granted, by subject; "" stands for every content type.
+ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "": ("find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"),
+    "upload": ("upload", "find", "findOne", "destroy"),
+    "user": ("me", "updateMe", "find", "findOne", "create", "update", "destroy", "count"),
+    "auth": (
+        "callback", "register", "changePassword", "forgotPassword", "resetPassword",
+        "sendEmailConfirmation", "emailConfirmation", "connect",
+        "refresh", "logout", "getSessions", "revokeSession",
+    ),
+    "role": ("find", "findOne"),
+    "locale": ("find",),
+    "history": ("read", "restore", "commit"),
+    "metrics": ("read",),
+    "branch": ("find", "create", "update", "delete", "merge"),
+    "source": ("read", "write"),
+    "problems": ("find", "fix"),
+    "content-type": ("find", "findOne"),
+}  # fmt: skip
+
+
+def known_actions(subject: str) -> tuple[str, ...]:
+    """What may be granted on a subject, and, where that can be a content type as well, on such a type."""
+    own = ACTIONS.get(subject, ())
+    return own if subject in RESERVED else tuple(dict.fromkeys((*own, *ACTIONS[""])))

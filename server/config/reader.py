@@ -5,23 +5,23 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from server.config import media, remote, values
-from server.config.actions import ACTIONS, known_actions
-from server.config.export import read_query, read_type
+from server.config import sections, values
 from server.config.model import (
+    ACTIONS,
     DEFAULTS,
     FIELDS,
     FILE,
     KEYS,
     SettingKey,
     Settings,
+    known_actions,
 )
-from server.config.previews import odd_names, read_preview
+from server.config.sections import odd_names, read_preview, read_query, read_type
 from server.config.webhooks import hosts, read_webhooks
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
-from server.formats.positions import KeyPath, nearest
-from server.formats.scalars import is_null
+from server.formats.text_positions import KeyPath, nearest
+from server.formats.tree import is_null
 from server.problems import RULES, Problem
 from server.schema.model import Schema
 from server.schema.spelling import suggestion
@@ -56,7 +56,7 @@ def _refused_keys(file: ConfigFile) -> Iterator[SetupError]:
     """A refusal of each key that the table KEYS does not have."""
     for at, siblings in unknown_keys(file):
         name = ".".join(map(str, at))
-        fix = media.fix_of_secret(tuple(map(str, at))) or suggestion(str(at[-1]), siblings)
+        fix = sections.fix_of_secret(tuple(map(str, at))) or suggestion(str(at[-1]), siblings)
         fix = fix or "known here: " + ", ".join(sorted(siblings))
         yield file.refuse_key(f'the key "{name}" is not known', fix, *at)
 
@@ -150,9 +150,9 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "origins": values.origins,
     "networks": values.networks,
     "url": values.text,
-    "URL": media.web_url,
-    "bucket": media.store,
-    "serve": media.serve,
+    "URL": sections.web_url,
+    "bucket": sections.store,
+    "serve": sections.serve,
     "locale": values.locale,
     "locales": values.locales,
     "count": values.count,
@@ -161,10 +161,10 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "rate": values.rate,
     "rate store": values.rate_store,
     "commit": values.commit,
-    "remote": remote.remote,
-    "branch": remote.branch,
-    "follow": remote.follow,
-    "push": remote.push,
+    "remote": sections.remote,
+    "branch": sections.branch,
+    "follow": sections.follow,
+    "push": sections.push,
     "keep": values.keep,
     "person": values.person,
     "flag": values.flag,
@@ -242,7 +242,7 @@ def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
 
 
 def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    yield from media.check(settings.media_store, settings.media_public_url, settings.media_serve, file)
+    yield from sections.check(settings.media_store, settings.media_public_url, settings.media_serve, file)
 
 
 _CHECKS = (

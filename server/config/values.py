@@ -12,8 +12,7 @@ from typing import Any
 
 from server.config.durations import read_duration
 from server.formats.config_file import ConfigFile
-from server.formats.scalars import is_null, typed
-from server.formats.tree import Tree
+from server.formats.tree import Tree, is_null, typed
 
 LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")

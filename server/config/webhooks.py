@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from server.config import values
 from server.errors import SetupError
 from server.formats.config_file import ConfigFile
-from server.formats.scalars import is_null
+from server.formats.tree import is_null
 from server.paths import SETTINGS
 from server.schema.spelling import suggestion
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 
 PROTOCOLS = ("http", "https", "ftp", "mailto", "tel")

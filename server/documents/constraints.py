@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from server.documents.values import components_at, is_empty
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.schema.model import Attribute, Type
 
 LONGEST_EMAIL = 320

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.documents.advice.dates import timestamp_advice
-from server.documents.advice.values import advice, component_advice
+from server.documents.advice import advice, component_advice, timestamp_advice
 from server.documents.ids import composed
 from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Component, empty_value, identify
-from server.formats.positions import KeyPath
-from server.formats.scalars import is_null
-from server.formats.tree import Tree
+from server.formats.text_positions import KeyPath
+from server.formats.tree import Tree, is_null
 from server.schema.model import Attribute, Type
 from server.schema.spelling import suggestion
 

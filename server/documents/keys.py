@@ -1,8 +1,7 @@
 """The keys of a file and its attributes, where a content type has options that relate them in other ways.
 
 `options.otherKeys`: the keys that are no attributes are the value of one json attribute.
-`options.fileName`: the name of a file says some values, `{date}-{slug}` in `2024-01-31-hello`.
-"""
+`options.fileName`: the name of a file says some values, `{date}-{slug}` in `2024-01-31-hello`."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -11,9 +10,8 @@ from typing import Any
 
 from server.documents.timestamps import read_date
 from server.formats.edits import REMOVE, same
-from server.formats.scalars import is_null
-from server.formats.tree import Plain, Tree
-from server.schema.model import DATED, FILE_FIELDS, Type
+from server.formats.tree import Plain, Tree, is_null
+from server.schema.model import DATED, FILE_FIELDS, DraftKey, Type
 
 FIELD = re.compile(r"\{(.*?)\}")
 
@@ -90,3 +88,36 @@ def _compile(pattern: str, dates: frozenset[str]) -> re.Pattern[str]:
     parts = [re.escape(text) for text in texts]
     parts[1::2] = [rf"(?P<{n}>{'[0-9]{4}-[0-9]{2}-[0-9]{2}' if n in dates else '.+?'})" for n in texts[1::2]]
     return re.compile("".join(parts))
+
+
+# --- drafts ---------------------------------------------------------------------------------------
+
+# The keys by which generators tell drafts: Hugo, Zola, Astro and Eleventy by the one, Jekyll by the other.
+KNOWN: tuple[DraftKey, ...] = (DraftKey("draft", True), DraftKey("published", False))
+
+
+def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
+    """Whether the tree of a file says that it is a draft."""
+    return type_.draft_key is not None and says(tree, type_.draft_key)
+
+
+def says(tree: Mapping[str, Tree], key: DraftKey) -> bool:
+    """Whether a tree has the value of a key that stands for a draft, with or without quotes."""
+    value = tree.get(key.name)
+    return not is_null(value) and str(value).lower() == str(key.value).lower()
+
+
+def published_value(key: DraftKey) -> bool | None:
+    """The value that a published version has under a key instead; None: it has no such key."""
+    return not key.value if isinstance(key.value, bool) else None
+
+
+def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
+    """The key by which a file says that it is a draft, where its type does not go by it; else None.
+
+    An attribute of that name has a meaning of its own, but for files that a generator reads as well.
+    """
+    if type_.draft_key is not None:
+        return None
+    keys = (key for key in KNOWN if type_.files or key.name not in type_.attributes)
+    return next((key for key in keys if says(tree, key)), None)

@@ -11,8 +11,7 @@ from typing import Any
 
 from server.documents.ids import composed, id_of_reference
 from server.documents.timestamps import read_date, read_time, read_timestamp
-from server.formats.scalars import MAX_DIGITS, is_null, typed
-from server.formats.tree import Plain, Tree
+from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, typed
 from server.schema.model import Attribute
 from server.schema.spelling import suggestion
 

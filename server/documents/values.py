@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.schema.model import Attribute, Type
 
 

@@ -5,8 +5,6 @@ new is read once, encoded once, and put together once for all streams that see t
 behind, since it goes on from an earlier event or its client takes long, is sent what it lacks as it takes it.
 So hardly anything is kept for a client: of one that takes nothing for SLOW_S, the connection is closed. It
 can come back, and goes on from the last event that it has got.
-
-Its loops are coroutines of that event loop, not jobs (`server.jobs`), each of which has a thread.
 """
 
 import asyncio
@@ -23,7 +21,7 @@ from server.auth.permissions import Actor
 from server.errors import ApiError, GoneError, UnavailableError
 from server.events import frames
 from server.events.model import Event
-from server.events.presence.telling import PresenceSource
+from server.events.presence import PresenceSource
 from server.events.reading import Selection
 from server.events.stream import Client, Stream
 from server.events.stream_counts import StreamCounts

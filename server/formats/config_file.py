@@ -7,10 +7,9 @@ from typing import Any
 
 from server.errors import SetupError
 from server.formats.conflicts import check_conflict
-from server.formats.json.reader import json_positions, read_json
-from server.formats.positions import KeyPath, Position, Positions, nearest
-from server.formats.scalars import is_null
-from server.formats.tree import SyntaxProblem, Tree
+from server.formats.json import json_positions, read_json
+from server.formats.text_positions import KeyPath, Position, Positions, nearest
+from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
 
 

@@ -1,11 +1,13 @@
 """What the editors of YAML and JSON share: cuts of a text, and whether a tree already says a value."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from server.formats.scalars import is_null, typed
-from server.formats.tree import Plain, Tree
+from server.formats.text_positions import line_start, newline_of
+from server.formats.tree import Plain, Tree, is_null, typed
 
 REMOVE: Any = object()  # stands for a value where a key is to be removed
 
@@ -55,3 +57,146 @@ def same(old: Tree, new: Any) -> bool:
 def _equal(old: Any, new: Any) -> bool:
     """Equality that tells 1 from True and from 1.0."""
     return type(old) is type(new) and bool(old == new)
+
+
+# --- brackets -------------------------------------------------------------------------------------
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_COMMENT = re.compile(r"[ \t]*#[^\r\n]*")
+
+Span = tuple[int, int]  # where an item begins and ends
+Part = tuple[int, str | None]  # the index of an item (-1: a new one), and its text (None: it goes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An item's text and what stands around it: in front, up to its comma, and behind that on its line."""
+
+    lead: str
+    text: str
+    gap: str = ""
+    comma: bool = False
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Brackets:
+    """A list or a mapping between brackets, in parts that together are its text.
+
+    `first` stands before a new first item and `inner` before any other; `broken` is what begins a new line
+    for an item, `margin` for the closing bracket. `trailing` says whether a comma may stand behind the last.
+    """
+
+    opening: str
+    items: list[_Item]
+    closing: str
+    first: str
+    inner: str
+    broken: str
+    margin: str
+    trailing: bool
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether a new item stands on a line of its own."""
+        return "\n" in self.inner
+
+    def written(self, parts: Iterable[Part]) -> str:
+        """The text with other items, of which there must be some: those that go are told where they stood."""
+        placed: list[_Item] = []
+        left = ""  # the comments above items that go
+        for i, text in parts:
+            item = self.items[i] if i >= 0 else _Item("", "")
+            if text is None:
+                left += item.lead.rstrip() if "#" in item.lead else ""
+                continue
+            lead = self._lead(i, first=not placed)
+            lead = left + (_on_new_line(lead, self.broken) if left else lead)
+            placed.append(replace(item, lead=lead, text=text))
+            left = ""
+        made, commented = self.opening, "#" in self.opening
+        for item in placed:
+            made += _on_new_line(item.lead, self.broken) if commented else item.lead
+            behind, commented = self._behind(item, last=item is placed[-1])
+            made += item.text + behind
+        closing = left + (_on_new_line(self.closing, self.margin) if left else self.closing)
+        return made + (_on_new_line(closing, self.margin) if commented else closing)
+
+    def _lead(self, i: int, *, first: bool) -> str:
+        """What stands before an item: where no comment does, the white space of its new place."""
+        lead = self.items[i].lead if i >= 0 else ""
+        if i >= 0 and ("#" in lead or first == (i == 0)):
+            return lead
+        return self.first if first else self.inner
+
+    def _behind(self, item: _Item, *, last: bool) -> tuple[str, bool]:
+        """What stands behind an item, with or without a comma, and whether that ends in a comment."""
+        ends_line = "\n" in self.closing and "\n" not in item.gap
+        if not last or self.items[-1].comma or (self.trailing and item.comma and ends_line):
+            gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
+            if "\n" in gap and not item.comma:
+                return item.tail + gap + ",", False
+            return gap + "," + item.tail, bool(item.tail)
+        gap = item.gap.rstrip() if "#" in item.gap else ""
+        return gap + item.tail, bool(gap + item.tail)
+
+
+def _on_new_line(lead: str, broken: str) -> str:
+    """What stands behind a comment: it begins with a new line."""
+    return lead if lead.lstrip(" \t\r").startswith("\n") else broken + lead.lstrip(" \t")
+
+
+def brackets(
+    text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing: bool = True
+) -> Brackets | None:
+    """The parts of what stands between the brackets at `start` and before `end`, with items at some spans.
+
+    `gap` is what stands behind a comma where the text has no example. None where there is no item, or
+    something else than commas, white space and comments between them.
+    """
+    if not spans or text[start] not in "[{":
+        return None
+    comment = _COMMENT.match(text, start + 1)
+    at = comment.end() if comment else start + 1
+    opening = text[start:at]
+    items = []
+    for n, (begin, behind) in enumerate(spans):
+        lead = text[at:begin]
+        found = _BLANK.match(text, behind)
+        comma = found.end() if found else behind
+        has_comma = text[comma] == ","
+        if behind <= begin or not _BLANK.fullmatch(lead) or not (has_comma or n == len(spans) - 1):
+            return None
+        at = comma + 1 if has_comma else behind
+        tail = _COMMENT.match(text, at)
+        items.append(
+            _Item(
+                lead,
+                text[begin:behind],
+                text[behind:comma] if has_comma else "",
+                has_comma,
+                tail[0] if tail else "",
+            )
+        )
+        at = tail.end() if tail else at
+    if not _BLANK.fullmatch(text[at : end - 1]):
+        return None
+    newline = newline_of(text)
+    line = text[line_start(text, start) : start]
+    margin = newline + line[: len(line) - len(line.lstrip(" \t"))]
+    inner = _inner(items, newline + " " * (spans[0][0] - line_start(text, spans[0][0])), gap)
+    broken = inner if "\n" in inner else margin + "  "
+    first = items[0].lead if "#" not in items[0].lead else broken
+    return Brackets(opening, items, text[at:end], first, inner, broken, margin, trailing)
+
+
+def _inner(items: list[_Item], below: str, gap: str) -> str:
+    """What stands before an item that is not the first; `below` begins a line right below the first one."""
+    leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
+    flat = [lead for lead in leads if "\n" not in lead]
+    if flat:
+        return flat[0]
+    if not leads:
+        return below if items[0].tail else gap
+    lines = leads[-1].rpartition("\n")
+    return ("\r\n" if lines[0].endswith("\r") else "\n") + lines[2]

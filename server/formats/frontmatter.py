@@ -18,16 +18,12 @@ from typing import Any, cast
 from frontmatter import detect_format
 from frontmatter.default_handlers import BaseHandler
 
-from server.formats.json.edit import edit_json
-from server.formats.json.reader import json_positions, read_json
-from server.formats.json.writer import json_text
-from server.formats.lines import newline_of
-from server.formats.positions import Positions
-from server.formats.scalars import is_null
+from server.formats.json import edit_json, json_positions, json_text, read_json
+from server.formats.text_positions import Positions, newline_of
 from server.formats.toml.edit import edit_toml
 from server.formats.toml.reader import read_toml
 from server.formats.toml.writer import toml_mapping
-from server.formats.tree import SyntaxProblem, Tree
+from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.edit import edit_yaml
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping

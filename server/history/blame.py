@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.values import is_empty, same_values
-from server.history.differences import LONG, Values
-from server.history.lines import LineMatcher
+from server.history.differences import LONG, LineMatcher, Values
 from server.history.versions import Version
 from server.index.budget import Budget
 from server.schema.model import Attribute

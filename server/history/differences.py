@@ -1,11 +1,14 @@
 """What changed in a document: the values of its versions, and how two of them differ.
 
 All versions are read under the schema of today, so that attributes keep their names; what does not fit
-it any more has no value.
-"""
+it any more has no value."""
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import Match, SequenceMatcher
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,6 @@ from server.documents.encode import encode
 from server.documents.keys import gather, taken_keys, with_name
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import SyntaxProblem, Tree
-from server.history.lines import unified_lines
 from server.history.versions import Version
 from server.history.viewer import Viewer
 from server.index.budget import Budget
@@ -23,6 +25,102 @@ from server.schema.model import Attribute, Type
 from server.storage.git.tree import read_blobs, read_named, read_tree
 from server.storage.read import MAX_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
+
+# --- lines ----------------------------------------------------------------------------------------
+
+DEEPEST = 8  # levels of parts in which lines are looked for that a part has once
+FEW = 1000  # pairs of lines that are compared each with each
+
+
+class LineMatcher(SequenceMatcher[str]):
+    """`difflib.SequenceMatcher` with blocks that are found in another way."""
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        super().__init__(None, before, after, autojunk=False)
+        self._texts = before, after
+
+    def get_matching_blocks(self) -> list[Match]:
+        """The blocks of lines that both texts have, in order, and an empty one behind the last line."""
+        before, after = self._texts
+        found = sorted(_blocks(before, after))
+        return [*map(Match._make, found), Match(len(before), len(after), 0)]
+
+
+def unified_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """The lines of a unified diff, without the names of files before them."""
+    lines = []
+    for group in LineMatcher(before, after).get_grouped_opcodes():
+        (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+        lines.append(f"@@ -{_range(old, old_end)} +{_range(new, new_end)} @@")
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                lines += [f" {line}" for line in before[start:end]]
+            else:
+                lines += [f"-{line}" for line in before[start:end]]
+                lines += [f"+{line}" for line in after[new_start:new_end]]
+    return lines
+
+
+def _range(start: int, end: int) -> str:
+    """Some lines as a unified diff names them."""
+    size = end - start
+    return f"{start + 1}" if size == 1 else f"{start + bool(size)},{size}"
+
+
+def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """Blocks of the same lines: where they begin in both texts, and how many they are. In no order."""
+    left = [(0, len(before), 0, len(after), 0)]
+    while left:
+        start, end, new, new_end, depth = left.pop()
+        size = _common(before, after, range(start, end), range(new, new_end))
+        if size:
+            yield start, new, size
+        start, new = start + size, new + size
+        size = _common(before, after, range(start, end)[::-1], range(new, new_end)[::-1])
+        if size:
+            yield end - size, new_end - size, size
+        end, new_end = end - size, new_end - size
+        if (end - start) * (new_end - new) <= FEW:
+            matcher = SequenceMatcher(None, before[start:end], after[new:new_end], autojunk=False)
+            yield from ((start + a, new + b, size) for a, b, size in matcher.get_matching_blocks() if size)
+        elif depth < DEEPEST and (held := _held(before[start:end], after[new:new_end])):
+            # Each part begins with a line that both have, up to the next one.
+            places = [(start, new), *((start + a, new + b) for a, b in held), (end, new_end)]
+            left += [(a, a_end, b, b_end, depth + 1) for (a, b), (a_end, b_end) in pairwise(places)]
+
+
+def _common(before: Sequence[str], after: Sequence[str], places: range, new_places: range) -> int:
+    """How many lines are the same, from the first places on."""
+    size = 0
+    for place, new in zip(places, new_places, strict=False):
+        if before[place] != after[new]:
+            break
+        size += 1
+    return size
+
+
+def _held(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
+    """The places of lines that both have once: as many as come in the same order."""
+    once, new_once = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
+    places = {line: place for place, line in enumerate(after) if line in once and line in new_once}
+    pairs = [(place, places[line]) for place, line in enumerate(before) if line in places]
+    ends: list[int] = []  # of the runs of each length so far, the least place at which one ends
+    tails: list[int] = []  # the pairs at these ends
+    earlier: list[int] = []  # of each pair, the one before it in its run; -1 for none
+    for number, (_, new) in enumerate(pairs):
+        length = bisect_left(ends, new)
+        ends[length : length + 1] = [new]
+        tails[length : length + 1] = [number]
+        earlier.append(tails[length - 1] if length else -1)
+    run = []
+    number = tails[-1] if tails else -1
+    while number >= 0:
+        run.append(pairs[number])
+        number = earlier[number]
+    return run[::-1]
+
+
+# --- differences ----------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
 LONG = 200_000  # characters: of longer texts no lines are compared

@@ -7,7 +7,7 @@ from server.documents.document import PUBLISHED, VALUES, Document, column_of
 from server.documents.ids import id_of_reference
 from server.documents.readers import Unreadable, read_target
 from server.documents.values import components_at
-from server.formats.positions import KeyPath, Position, Positions, line_and_column, nearest
+from server.formats.text_positions import KeyPath, Position, Positions, line_and_column, nearest
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem

@@ -13,7 +13,7 @@ from immutables import Map
 
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document, default_order, edited_status
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.index.budget import Budget
 from server.index.fragments import Fragments
 from server.index.ordering import Order, order_of

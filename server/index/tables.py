@@ -13,7 +13,7 @@ from immutables import Map
 
 from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, VALUES, Document, column_of, default_order
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.index.ordering import Order, slots_of
 from server.index.sorted_chunks import Notes
 from server.schema.model import Attribute, Type

@@ -15,10 +15,9 @@ from server.documents.timestamps import read_partial_timestamp, read_timestamp
 from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through
-from server.query.booleans import read_boolean
-from server.query.fields import AttributePath, queried, target_of
-from server.query.mistakes import Mistakes
 from server.query.operators import LOGIC, OPERATORS, text_of
+from server.query.qs import Mistakes, read_boolean
+from server.query.schema_lookup import AttributePath, queried, target_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 
 _DIGITS = re.compile(r"[0-9]{1,18}")

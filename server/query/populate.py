@@ -7,10 +7,9 @@ from typing import Any
 from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import ALL, Node, Selection
-from server.query.booleans import read_boolean
-from server.query.fields import AttributePath, targets_of
 from server.query.filters import read_filters
-from server.query.mistakes import Mistakes
+from server.query.qs import Mistakes, read_boolean
+from server.query.schema_lookup import AttributePath, targets_of
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 

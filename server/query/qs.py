@@ -1,19 +1,19 @@
 """Bracket notation: a query string → nested dictionaries and lists of text (spec.md 4.4), and back.
 
 `qs-codec` does the work, with the settings that clients of this API rely on (depth 20, lists up to
-100, a key without `=` is None). What it would guess at or cut off silently is refused here first.
-"""
+100, a key without `=` is None). What it would guess at or cut off silently is refused here first."""
 
 import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Any
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
 from qs_codec import DecodeOptions, EncodeOptions, decode, encode
 
-from server.errors import ValidationError
+from server.errors import KeyNameError, ValidationError
 
 DEPTH = 20
 LIST_LIMIT = 100
@@ -116,3 +116,45 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
+
+
+# --- booleans -------------------------------------------------------------------------------------
+
+BOOLEANS: Mapping[str, bool] = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+
+
+def read_boolean(value: object) -> bool | None:
+    """What a parameter says; None where it is none of the words."""
+    return BOOLEANS.get(value) if isinstance(value, str) else None
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+
+class Mistakes:
+    """Holds back the mistakes in values that its blocks raise, and lets those in keys pass.
+
+    After all blocks, `report` raises the first that was held back.
+    """
+
+    __slots__ = ("_first",)
+
+    def __init__(self) -> None:
+        self._first: ValidationError | None = None
+
+    def __enter__(self) -> None:
+        """Begin a block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        """Hold back what the block raised, where that is a mistake in a value."""
+        if not isinstance(error, ValidationError) or isinstance(error, KeyNameError):
+            return False
+        self._first = self._first or error
+        return True
+
+    def report(self) -> None:
+        """Raise the first mistake that was held back, if there is one."""
+        if self._first is not None:
+            raise self._first

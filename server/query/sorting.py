@@ -6,7 +6,7 @@ from typing import Any
 from server.errors import KeyNameError, ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import Sort, Step
-from server.query.fields import AttributePath, queried, target_of
+from server.query.schema_lookup import AttributePath, queried, target_of
 from server.schema.model import Schema, Type
 
 ORDERS = ("asc", "desc", "ASC", "DESC")

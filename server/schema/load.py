@@ -9,9 +9,8 @@ from typing import Any
 
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
-from server.formats.scalars import typed
+from server.formats.tree import typed
 from server.schema.check import check_cycles, check_type
-from server.schema.mistyped import TOP, mistyped_key
 from server.schema.model import (
     ATTRIBUTE_TYPES,
     BUILT_IN,
@@ -27,7 +26,7 @@ from server.schema.model import (
     Schema,
     Type,
 )
-from server.schema.spelling import suggestion
+from server.schema.spelling import TOP, mistyped_key, suggestion
 
 FORMATS = ("md", "json", "yaml", "toml")  # of new files
 FRONT_MATTER = ("yaml", "toml")  # of new Markdown files

@@ -1,6 +1,6 @@
 """The cache tags of an answer: of everything whose change may change the answer.
 
-A change has the tags of its type and of its document (`server.schema.cache_tags`). So a list has the tags of
+A change has the tags of its type and of its document (`server.schema.naming`). So a list has the tags of
 the types that it is about, since a document that it does not show may belong to it after a change. What
 shows one document has the tag of that, of each document that a relation of it names, and of the types
 whose documents may come to be related to it.
@@ -15,9 +15,9 @@ from server.documents.ids import id_of_name
 from server.documents.values import components_in
 from server.index.snapshot import Snapshot, View, locale_inside
 from server.query.ast import Node, Query, Selection
-from server.query.mentions import conditions, mentioned
-from server.schema.cache_tags import document_tag, type_tag
+from server.query.schema_lookup import conditions, mentioned
 from server.schema.model import PEOPLE, UPLOAD, Schema
+from server.schema.naming import document_tag, type_tag
 from server.storage.images.formats import format_of
 
 

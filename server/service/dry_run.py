@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from server.auth.permissions import Actor, may_find, may_read_drafts
 from server.documents.layout import Claim, Layout
-from server.history.lines import unified_lines
+from server.history.differences import unified_lines
 from server.index.budget import Budget
 from server.service.read import Caller
 from server.site.site import State
 from server.storage.journal import Write
-from server.write.source.masking import masked
+from server.write.source import masked
 
 _NO_NEWLINE = "\\ No newline at end of file"
 

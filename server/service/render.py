@@ -23,7 +23,7 @@ from server.index.publication import publication_status, publication_test
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
 from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import EVERYTHING, Node, Page, Query, Selection
-from server.query.pagination import pagination
+from server.query.parse import pagination
 from server.schema.model import Type
 
 Row = tuple[Any, ...]

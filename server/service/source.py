@@ -20,10 +20,8 @@ from server.site.site import Site, State
 from server.storage.files import MISSING
 from server.storage.read import decode, parse, read_bytes
 from server.write.request import Address
-from server.write.source.masking import masked
-from server.write.source.other_keys import other_keys, text_of_keys
-from server.write.source.replace import SourceRequest
-from server.write.source.replace import replace_source as prepare
+from server.write.source import SourceRequest, masked, other_keys, text_of_keys
+from server.write.source import replace_source as prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def replace_source(
 ) -> tuple[SourceFile, str]:
     """Let a file that was found to be written have a new text. Returns it as it is then, and the commit.
 
-    Raises what preparing it does (`server.write.source.replace`), and what `Writes.make` raises.
+    Raises what preparing it does (`server.write.source`), and what `Writes.make` raises.
     """
 
     def addressed(document_id: str) -> list[Key]:

@@ -5,8 +5,14 @@ from dataclasses import dataclass
 
 from server.errors import ConflictError, NotFoundError
 from server.formats.tree import SyntaxProblem
-from server.history.differences import LONG, Difference, changed_attributes, differences, values_of
-from server.history.lines import unified_lines
+from server.history.differences import (
+    LONG,
+    Difference,
+    changed_attributes,
+    differences,
+    unified_lines,
+    values_of,
+)
 from server.history.past import PastStates
 from server.history.uncommitted import ChangedFile, changed_files, commit_changes
 from server.history.viewer import Viewer
@@ -20,7 +26,7 @@ from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_named
 from server.storage.read import decode, read_bytes
 from server.storage.store import Store
-from server.write.source.masking import Masked, masked, without_hashes
+from server.write.source import Masked, masked, without_hashes
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from server.auth.permissions import Actor, require_branch, require_source
 from server.errors import ValidationError
-from server.events.presence.people import PUBLIC
+from server.events.presence import PUBLIC
 from server.history.branching.branches import Branches
 from server.history.branching.write import BranchWriter
 from server.history.past import PastStates

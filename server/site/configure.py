@@ -11,13 +11,13 @@ from pathlib import Path
 from server.config.model import FILE, Settings
 from server.config.reader import check_previews, check_subjects, read_settings
 from server.errors import GitError, SetupError, ValidationError
-from server.formats.positions import line_and_column, nearest
+from server.formats.text_positions import line_and_column, nearest
 from server.paths import FOLDER, TYPES
 from server.problems import Problem
 from server.query.populate import read_populate
 from server.schema.load import read_content_types
-from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import Schema
+from server.schema.spelling import find_mistyped_keys
 from server.storage.files import Signature, signature_of, walk
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.git.repository import is_tracked

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from server.config.remote import BEFORE
+from server.config.sections import BEFORE
 from server.documents.document import Document
 from server.errors import (
     BusyError,

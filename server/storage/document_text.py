@@ -14,10 +14,8 @@ from server.errors import ConflictError
 from server.formats import frontmatter
 from server.formats.conflicts import has_conflict
 from server.formats.edits import REMOVE, same
-from server.formats.json.edit import edit_json
-from server.formats.json.reader import read_json
-from server.formats.json.writer import json_text
-from server.formats.lines import newline_of
+from server.formats.json import edit_json, json_text, read_json
+from server.formats.text_positions import newline_of
 from server.formats.toml.edit import edit_toml
 from server.formats.toml.reader import read_toml
 from server.formats.toml.writer import NoNull, toml_mapping

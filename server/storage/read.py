@@ -9,11 +9,10 @@ from server.documents.layout import MARKDOWN, TOML
 from server.errors import PayloadTooLargeError
 from server.formats import frontmatter
 from server.formats.conflicts import check_conflict, check_conflict_in_body
-from server.formats.json.reader import json_positions, read_json
-from server.formats.positions import Positions, position_at
-from server.formats.scalars import is_null
+from server.formats.json import json_positions, read_json
+from server.formats.text_positions import Positions, position_at
 from server.formats.toml.reader import read_toml
-from server.formats.tree import MAX_NODES, SyntaxProblem, Tree
+from server.formats.tree import MAX_NODES, SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
 from server.storage.files import Signature, signature
 from server.storage.links import open_file

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from server.config.model import Settings
-from server.documents.advice.values import option_advice
+from server.documents.advice import option_advice
 from server.documents.constraints import REQUIRED, broken_within
 from server.documents.decode import (
     Mismatch,
@@ -21,13 +21,11 @@ from server.documents.decode import (
     warn_unknown,
 )
 from server.documents.document import Document, make
-from server.documents.drafts import is_draft, unused_key
-from server.documents.keys import gather, with_name
+from server.documents.keys import gather, is_draft, unused_key, with_name
 from server.documents.layout import MARKDOWN, Claim, Layout
 from server.formats.frontmatter import split
-from server.formats.positions import Positions, nearest
-from server.formats.scalars import is_null
-from server.formats.tree import SyntaxProblem, Tree
+from server.formats.text_positions import Positions, nearest
+from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
 from server.problems import Problem, Severity
 from server.schema.model import FILE_FIELDS, UPLOAD, Schema

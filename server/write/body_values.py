@@ -8,7 +8,7 @@ from server.auth.passwords import hash_password
 from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_partial_timestamp
 from server.documents.values import empty_value
-from server.formats.json.reader import read_json
+from server.formats.json import read_json
 from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.schema.model import Attribute
 from server.write.passwords import Hashed

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.errors import ValidationError
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 
 MOST_TOLD = 100  # faults of one body
 

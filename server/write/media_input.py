@@ -7,7 +7,7 @@ from typing import Any
 from server.documents.document import PUBLISHED, Document
 from server.documents.ids import composed
 from server.errors import ValidationError
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.index.snapshot import Snapshot
 from server.index.tables import attribute_path
 from server.schema.model import UPLOAD

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.errors import ValidationError
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.index.tables import attribute_path
 from server.schema.model import Attribute
 

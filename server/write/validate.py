@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.documents.advice.values import advice
+from server.documents.advice import advice
 from server.documents.blocks import wrong_blocks
 from server.documents.constraints import Limits, broken_within
 from server.documents.document import DRAFT, ID, PUBLISHED, column_of
@@ -18,7 +18,7 @@ from server.documents.keys import taken_keys
 from server.documents.readers import Unreadable
 from server.documents.values import Component, empty_value, identify
 from server.errors import ApplicationError, ValidationError
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type

@@ -7,9 +7,8 @@ from pathlib import PurePosixPath
 
 from server.documents.decode import Reading, read_own_timestamp
 from server.documents.document import Document
-from server.documents.drafts import is_draft, published_value
 from server.documents.encode import encode_attributes
-from server.documents.keys import name_of
+from server.documents.keys import is_draft, name_of, published_value
 from server.documents.layout import ENDINGS, Claim, is_partial
 from server.errors import ConflictError
 from server.formats.edits import REMOVE

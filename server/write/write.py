@@ -11,7 +11,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.ids import new_document_id
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.write.body_values import default_of

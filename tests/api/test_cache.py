@@ -12,7 +12,7 @@ import brotli
 import pytest
 from werkzeug.test import create_environ, run_wsgi_app
 
-from server.api.caching.answers import MAX_BYTES, answer_cache
+from server.api.caching import MAX_BYTES, answer_cache
 from server.api.entrance import Entrance
 from tests.sites import Api, make, schema
 

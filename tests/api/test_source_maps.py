@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.api.source_maps.encoding import DIGITS, encode
-from server.api.source_maps.marking import HEADER
+from server.api.source_maps import DIGITS, HEADER, encode
 from tests.clients.source_maps.site import FILES, POPULATE
 from tests.sites import Answer, Api, bracketed, make, write
 

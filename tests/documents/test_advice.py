@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.documents.advice.dates import timestamp_advice
-from server.documents.advice.values import advice
+from server.documents.advice import advice, timestamp_advice
 from server.documents.readers import READERS, Unreadable
 from server.formats.tree import Plain
 from server.schema.model import Attribute

@@ -4,7 +4,7 @@ import pytest
 
 from server.documents.encode import changed_keys
 from server.documents.values import Component, same_values
-from server.formats.json.writer import json_text
+from server.formats.json import json_text
 from server.formats.tree import Plain
 from server.schema.model import Attribute, Type
 

@@ -13,8 +13,7 @@ from server.events import hub as hubs
 from server.events.frames import frame, id_of
 from server.events.hub import Hub
 from server.events.model import Event
-from server.events.presence.table import PresenceTable
-from server.events.presence.telling import PresenceSource
+from server.events.presence import PresenceSource, PresenceTable
 from server.events.reading import Selection
 from server.events.stream import Stream
 from server.events.stream_counts import StreamCounts

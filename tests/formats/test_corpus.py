@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from server.formats import frontmatter
 from server.formats.edits import REMOVE, same
-from server.formats.json.reader import read_json
+from server.formats.json import read_json
 from server.formats.tree import Plain, SyntaxProblem
 from server.formats.yaml.reader import read_yaml
 from server.storage.document_text import changed_text

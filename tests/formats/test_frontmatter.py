@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.formats.frontmatter import YamlHandler, split
-from server.formats.positions import Positions
+from server.formats.text_positions import Positions
 from server.formats.tree import SyntaxProblem
 
 BODIES = st.lists(

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.json.reader import has_more_values, read_json
-from server.formats.scalars import MAX_DIGITS, typed
-from server.formats.tree import Plain, SyntaxProblem
+from server.formats.json import has_more_values, read_json
+from server.formats.tree import MAX_DIGITS, Plain, SyntaxProblem, typed
 from tests.waiting import computing_less_than
 
 JSON_VALUES = st.recursive(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.formats.lines import line_end, line_start, newline_of, next_line
+from server.formats.text_positions import line_end, line_start, newline_of, next_line
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.positions import position_at
+from server.formats.text_positions import position_at
 
 
 @given(text=st.text(alphabet="aä\n\r", max_size=20), data=st.data())

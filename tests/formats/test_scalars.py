@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.formats.scalars import MAX_DIGITS, is_null, typed
-from server.formats.tree import Plain
+from server.formats.tree import MAX_DIGITS, Plain, is_null, typed
 
 # YAML 1.2.2, 10.3.2: the core schema.
 CORE: dict[str, Any] = {

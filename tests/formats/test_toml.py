@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.formats.edits import REMOVE, same
-from server.formats.positions import Positions
-from server.formats.scalars import typed
+from server.formats.text_positions import Positions
 from server.formats.toml.edit import edit_toml
 from server.formats.toml.reader import read_toml
 from server.formats.toml.statements import positions_in
 from server.formats.toml.writer import NoNull, toml_mapping
-from server.formats.tree import Plain, SyntaxProblem, Tree
+from server.formats.tree import Plain, SyntaxProblem, Tree, typed
 from server.storage.document_text import changed_text
 
 DATES = {

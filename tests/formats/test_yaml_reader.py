@@ -10,10 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from server.formats.json.reader import read_json
-from server.formats.positions import Positions
-from server.formats.scalars import is_null
-from server.formats.tree import MAX_DEPTH, MAX_NODES, Plain, SyntaxProblem
+from server.formats.json import read_json
+from server.formats.text_positions import Positions
+from server.formats.tree import MAX_DEPTH, MAX_NODES, Plain, SyntaxProblem, is_null
 from server.formats.yaml.reader import read_yaml
 
 CHARACTERS = st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\ufeff\ufffe\uffff")

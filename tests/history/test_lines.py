@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.history.lines import LineMatcher, unified_lines
+from server.history.differences import LineMatcher, unified_lines
 from tests.waiting import computing_less_than
 
 LINES = st.lists(st.sampled_from(["", "a", "b", "c", "d", "e"]), max_size=60)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from server.auth.permissions import OF_SITE
-from server.config.actions import ACTIONS
+from server.config.model import ACTIONS
 from server.errors import SetupError
 from server.schema.check import RESERVED
 from server.site.site import Site

@@ -7,7 +7,7 @@ import pytest
 
 from server.errors import SetupError
 from server.schema.load import _OPTIONS
-from server.schema.mistyped import ATTRIBUTE, OPTIONS
+from server.schema.spelling import ATTRIBUTE, OPTIONS
 from server.site.site import Site
 from tests.sites import STRING, collection, relation, write
 

@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.search.highlight import Finder, fragment
-from server.search.markup import block_texts, paragraphs
 from server.search.question import Clause, corrected, read_question
+from server.search.texts import block_texts, paragraphs
 from server.search.words import LONGEST, PLAIN, beginning, fold, language_of, spans, split, terms
 
 FIELDS = {"title", "body"}

@@ -17,8 +17,7 @@ from server.config.reader import read_settings
 from server.query.operators import OPERATORS
 from server.schema.load import read_content_types
 from server.schema.model import ATTRIBUTE_TYPES
-from server.tools.typescript.module import write_module
-from server.tools.typescript.shapes import SHOWN, WRITTEN
+from server.tools.typescript import SHOWN, WRITTEN, write_module
 from tests.sites import STRING, Files, collection, component, relation, write
 
 ROOT = Path(__file__).parents[2]

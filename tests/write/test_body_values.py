@@ -6,7 +6,7 @@ import pytest
 
 from server.documents.email import is_valid
 from server.documents.readers import Unreadable
-from server.formats.json.reader import read_json
+from server.formats.json import read_json
 from server.schema.model import Attribute
 from server.write.body_values import read_scalar
 

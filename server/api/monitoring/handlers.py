@@ -11,7 +11,7 @@ from flask import Response, request
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.monitoring.condition import condition
-from server.api.monitoring.watched import Watched
+from server.api.monitoring.request_counts import Watched
 from server.api.request import answer, parameters
 from server.api.routes.handlers import Handlers
 from server.errors import ApiError, ValidationError

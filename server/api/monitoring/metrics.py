@@ -11,8 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from server.api.monitoring.condition import AWAY, READY, Condition, problems_of, versions_of
-from server.api.monitoring.request_counts import BOUNDS_S, RequestCounts
-from server.api.monitoring.watched import Watched
+from server.api.monitoring.request_counts import BOUNDS_S, RequestCounts, Watched
 from server.jobs.table import JobTable
 from server.site.site import Site
 

@@ -1,18 +1,25 @@
 """How many requests were answered, and how quickly, in memory that all workers share.
 
 Each worker counts in a place of its own, so that none waits for another. A worker that has ended leaves its
-counts where they are, and a later one goes on with them: what is counted never gets less.
-"""
+counts where they are, and a later one goes on with them: what is counted never gets less."""
 
 import mmap
 import os
 import threading
+import time
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from server.api.monitoring import request_log
 from server.api.operations.table import ROUTES, route_of
-from server.events.stream_counts import is_alive
+from server.api.response import Environ, Header
+from server.auth.database.notices import Notices
+from server.events.presence import PresenceTable
+from server.events.recorder import Recorder
+from server.events.stream_counts import StreamCounts, is_alive
+from server.jobs.table import JobTable
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "other")
 STATUSES = (
@@ -102,3 +109,65 @@ class RequestCounts:
 
     def _taken(self) -> Iterator[int]:
         return (place for place in range(0, PLACES * _SIZE, _SIZE) if self._numbers[place + _PROCESS])
+
+
+# --- observer -------------------------------------------------------------------------------------
+
+BEGAN, REQUEST = "quire.began", "quire.request"
+KEEP_S = 1.0  # how often it is said how much this process keeps
+
+
+class Observer:
+    """Notes the requests of one process. `kept` is how many bytes of answers it keeps; `log`: log each."""
+
+    def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
+        self._counts, self._kept, self._log = counts, kept, log
+        self._next = 0.0
+
+    def begin(self, environ: Environ) -> None:
+        """A request has arrived."""
+        environ[BEGAN] = time.perf_counter()
+        if self._log:
+            environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
+
+    def answer(self, environ: Environ) -> tuple[Header, ...]:
+        """This thread begins to answer a request; returns what its answer says of it."""
+        if not self._log:
+            return ()
+        request_log.begin(environ[REQUEST])
+        return ((request_log.HEADER, environ[REQUEST]),)
+
+    def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
+        """A request was answered; where it `streams`, what it took says nothing."""
+        now = time.perf_counter()
+        seconds = None if streams else now - environ[BEGAN]
+        self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)
+        if now >= self._next:
+            self._next = now + KEEP_S
+            self._counts.keep(self._kept())
+        if self._log:
+            request_log.tell(environ, environ[REQUEST], status, environ[BEGAN])
+            request_log.begin("")
+
+
+# --- watched --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What records the events of a site, the counts of its requests and streams, who is where, and its jobs.
+
+    `notices` are those of each process: it starts them for itself.
+    """
+
+    recorder: Recorder
+    counts: RequestCounts = field(default_factory=RequestCounts)
+    streams: StreamCounts = field(default_factory=StreamCounts)
+    presence: PresenceTable = field(default_factory=PresenceTable)
+    notices: Notices = field(default_factory=lambda: Notices(""))
+    jobs: JobTable = field(default_factory=JobTable)
+
+    @classmethod
+    def alone(cls, root: Path, accounts: str) -> "Watched":
+        """What there is of the site at `root` where one process alone answers."""
+        return cls(Recorder(root, accounts=accounts))

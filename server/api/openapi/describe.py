@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from server.api.commits.header import COMMIT_HEADER
+from server.api.commits import COMMIT_HEADER
 from server.api.operations.json_schema import (
     JSON,
     TAG,

@@ -7,7 +7,7 @@ Bracket notation goes deeper than OpenAPI's `deepObject`, which says nothing of 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from server.api.commits.arrivals import PATTERN
+from server.api.commits import PATTERN
 from server.api.openapi.types import TypeSchemas
 from server.api.operations.json_schema import TEXT, JsonSchema, in_header, in_path, in_query, ref
 from server.api.routes.write_requests import LONGEST_MESSAGE, MESSAGE
@@ -15,8 +15,8 @@ from server.config.model import Settings
 from server.config.values import LOCALE
 from server.documents.document import DRAFT
 from server.query import qs
-from server.query.booleans import BOOLEANS
 from server.query.parse import PUBLICATION_FILTERS, STATUSES
+from server.query.qs import BOOLEANS
 from server.query.sorting import ORDERS
 from server.schema.model import Type
 

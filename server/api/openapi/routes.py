@@ -9,7 +9,7 @@ from pathlib import Path
 from flask import Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
-from server.api.caching.answers import StateCache, access_digest
+from server.api.caching import StateCache, access_digest
 from server.api.identities import Identities
 from server.api.openapi.document import describe_site
 from server.api.request import answer, state_of

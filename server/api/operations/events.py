@@ -18,7 +18,7 @@ from server.api.operations.json_schema import (
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may_attend_any, may_read_events
 from server.events.model import KINDS, SOURCES
-from server.events.presence.people import attended_types
+from server.events.presence import attended_types
 from server.events.reading import LARGEST, LIMIT, MOST, STATUSES, subjects_of
 
 OF_EVENTS = Tag("Events", "What has changed.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from server.auth.permissions import OF_SITE, Actor, may_draft, may_of_site, may_write
 from server.errors import ForbiddenError
-from server.events.presence.people import PUBLIC, attended_types
+from server.events.presence import PUBLIC, attended_types
 from server.events.reading import subjects_of
 from server.schema.model import Schema, Type
 

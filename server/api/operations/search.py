@@ -16,7 +16,7 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import may_find_any
-from server.query.booleans import BOOLEANS
+from server.query.qs import BOOLEANS
 from server.search.question import MAX_QUESTION_CHARACTERS
 
 OF_SEARCH = Tag("Search", "Ranked search across all types and locales.")

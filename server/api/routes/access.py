@@ -13,8 +13,7 @@ from server.api.identities import Identities
 from server.api.request import answer_within, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import OF_SITE, Actor, may_find, may_of_site, may_read_drafts, may_write
-from server.config.actions import ACTIONS, known_actions
-from server.config.model import Settings
+from server.config.model import ACTIONS, Settings, known_actions
 from server.documents.locales import name_of
 from server.documents.timestamps import from_seconds
 from server.history.past import PastStates

@@ -23,7 +23,7 @@ from server.errors import ValidationError
 from server.history.branching.changes import DocumentChange
 from server.history.merging.conflicts import Resolution, read_resolution
 from server.index.budget import Budget
-from server.query.pagination import pagination, read_page
+from server.query.parse import pagination, read_page
 from server.schema.spelling import suggestion
 from server.service.branches import HEAD, SiteBranches
 from server.service.read import Caller

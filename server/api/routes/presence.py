@@ -12,8 +12,15 @@ from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor
 from server.documents.ids import composed
 from server.errors import NotFoundError, ValidationError
-from server.events.presence.people import attended_types, by_document, is_field, others_at
-from server.events.presence.table import EXPIRES_S, Presence, PresenceTable
+from server.events.presence import (
+    EXPIRES_S,
+    Presence,
+    PresenceTable,
+    attended_types,
+    by_document,
+    is_field,
+    others_at,
+)
 from server.schema.model import Type
 from server.schema.spelling import suggestion
 from server.site.site import State

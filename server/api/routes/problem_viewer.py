@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from server.auth.permissions import PROBLEMS, Actor, may_draft, may_find, may_of_site, may_see_all
 from server.documents.document import DRAFT
-from server.formats.positions import KeyPath
+from server.formats.text_positions import KeyPath
 from server.history.viewer import Viewer
 from server.problems import Problem
 from server.schema.model import PEOPLE, UPLOAD, Attribute, Type

@@ -24,8 +24,8 @@ from server.api.routes.problem_viewer import ProblemViewer
 from server.api.routes.write_requests import message_of
 from server.auth.permissions import PROBLEMS, require_of_site
 from server.errors import ValidationError
-from server.query.booleans import read_boolean
-from server.query.pagination import pagination, read_page
+from server.query.parse import pagination, read_page
+from server.query.qs import read_boolean
 from server.schema.model import Schema
 from server.schema.naming import key_of
 from server.service.render import dumps

@@ -17,8 +17,8 @@ from server.auth.permissions import Actor, may_find, may_read_drafts
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ForbiddenError, ValidationError
-from server.query.booleans import read_boolean
 from server.query.parse import read_locale, read_status
+from server.query.qs import read_boolean
 from server.schema.model import Type
 from server.schema.naming import title_of
 from server.schema.spelling import suggestion

@@ -25,8 +25,7 @@ from server.index.find import Listing, find
 from server.index.snapshot import View
 from server.paths import FOLDER, state_folder
 from server.query.ast import Query
-from server.query.pagination import read_part
-from server.query.parse import read_query
+from server.query.parse import read_part, read_query
 from server.schema.model import UPLOAD
 from server.service.cache_tags import tags_of_document, tags_of_list
 from server.service.read import Caller

@@ -7,7 +7,7 @@ from typing import IO
 
 from flask import Response, request, send_file
 
-from server.api.caching.file_tags import tag_of_file
+from server.api.caching import tag_of_file
 from server.api.request import commit_of, state_of, tagged
 from server.api.routes.handlers import Handlers
 from server.documents.ids import composed

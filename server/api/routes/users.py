@@ -31,7 +31,7 @@ from server.errors import (
 from server.index.find import find, find_one
 from server.index.snapshot import View
 from server.query.ast import EVERYTHING, Query, Selection
-from server.query.pagination import read_part
+from server.query.parse import read_part
 from server.schema.model import ROLE, USER, Schema
 from server.service.read import Reader
 from server.service.render import Renderer, dumps

@@ -33,7 +33,7 @@ from granian.http import HTTP1Settings, HTTP2Settings
 
 from server.api.entrance import Entrance
 from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, REFUSED, STREAMS
-from server.api.monitoring.observer import Observer
+from server.api.monitoring.request_counts import Observer
 from server.api.response import Environ, Header
 from server.api.serving.accepting import stop_accepting
 from server.api.serving.bodies import SMALL, Receiver

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import cast
 
 from server.api.limiting.table import CountTable
-from server.api.monitoring.watched import Watched
+from server.api.monitoring.request_counts import Watched
 from server.auth.database.notices import COMMITS
 from server.events.recording import RecordEvents
 from server.jobs.job import DeferredJob, Job

@@ -12,7 +12,7 @@ from server.events.model import Event
 from server.index.budget import Budget
 from server.index.snapshot import View
 from server.query.ast import ALL, Node, Query, Selection
-from server.query.fields import targets_of
+from server.query.schema_lookup import targets_of
 from server.schema.model import PEOPLE, UPLOAD, Schema, Type
 from server.service.render import Renderer, render_files
 from server.site.site import State

@@ -42,8 +42,7 @@ def message(topic: str, payload: str = "") -> str:
 class Notices:
     """The notices of the site whose accounts are at `url`, in one process. Safe to use from many threads.
 
-    It may be made before a fork, and is started after it. Its thread is no job (`server.jobs`): it blocks on
-    a connection until something arrives, or is to be sent.
+    It may be made before a fork, and is started after it.
     """
 
     def __init__(self, url: str) -> None:

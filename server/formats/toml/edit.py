@@ -7,11 +7,9 @@ that end in LF, it is eight times as slow, and the places of values for problems
 from collections.abc import Iterator
 from typing import Any
 
-from server.formats.brackets import Part, brackets
 from server.formats.differences import differences, steps
-from server.formats.edits import REMOVE, Cut, apply_cuts, same
-from server.formats.lines import comments_start, line_end, line_start, newline_of, next_line
-from server.formats.positions import KeyPath
+from server.formats.edits import REMOVE, Cut, Part, apply_cuts, brackets, same
+from server.formats.text_positions import KeyPath, comments_start, line_end, line_start, newline_of, next_line
 from server.formats.toml.statements import Statement, Value, statements
 from server.formats.toml.writer import is_section, toml_entry, toml_key, toml_section, toml_value
 from server.formats.tree import Tree

@@ -9,10 +9,18 @@ import tomllib
 from datetime import date, datetime, time
 from typing import Any
 
-from server.formats.positions import Positions, position_at
-from server.formats.scalars import MAX_DIGITS
+from server.formats.text_positions import Positions, position_at
 from server.formats.toml.statements import positions_in
-from server.formats.tree import MAX_DEPTH, MAX_NODES, Plain, SyntaxProblem, Tree, depth_of, size_of
+from server.formats.tree import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_NODES,
+    Plain,
+    SyntaxProblem,
+    Tree,
+    depth_of,
+    size_of,
+)
 
 _WHERE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
 _OPEN = re.compile(r"""Unterminated string|Expected "'|Illegal character '\\n'""")  # of a string

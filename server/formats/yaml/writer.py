@@ -17,8 +17,7 @@ from ruamel.yaml import events
 from ruamel.yaml.emitter import Emitter, ScalarAnalysis
 from ruamel.yaml.tag import Tag
 
-from server.formats.scalars import typed
-from server.formats.tree import Plain
+from server.formats.tree import Plain, typed
 
 _WIDE = 1_000_000_000  # characters: lines are never wrapped
 ESCAPED = "escaped"

@@ -3,14 +3,14 @@
 What a merge comes to is planned, committed as objects of git that nothing leads to, and held against the
 rules of the schema before anything else is written. Into the branch that is served, its files are put in
 place as one write of the site is, which is noted with both parents before: where its commit can't be made at
-once, or the server is killed, it is made later. Any other branch moves to the commit in one step.
-"""
+once, or the server is killed, it is made later. Any other branch moves to the commit in one step."""
 
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,24 +24,88 @@ from server.history.branching.write import CommittedFiles
 from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner
-from server.history.merging.served import Arrival, put_in_place
 from server.history.merging.sides import BY_HAND, Sides, sides_of
 from server.history.past import PastStates
 from server.paths import FOLDER
+from server.site.commits.committing import LOCK_S, WAIT_S
 from server.site.commits.message import Authorship, Joined, cleaned, with_trailers
 from server.site.configure import is_configuration
+from server.site.site import Site
 from server.site.writing.preparing import agreeing
 from server.storage.changeset import Changeset
 from server.storage.git.branch_commit import Signed, make_commit
 from server.storage.git.branches import move_branch
 from server.storage.git.checkout import write_files
 from server.storage.git.commit import NewCommit, Person
+from server.storage.git.index import LockedIndex, locked_index, remove_own_lock, wait_for_index
 from server.storage.git.refs import branch_commit, head_commit
 from server.storage.git.repository import Staged, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.uncommitted import staged_in_place_of, uncommitted_paths
 from server.storage.media import media_key
 from server.write.context import Context
+
+# --- served ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A commit that is made, the files that it takes, and what raises where these do not fit any more."""
+
+    joined: Joined
+    changeset: Changeset
+    require_fit: Callable[[Context], None]
+
+
+def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
+    """Put a commit in the place of what is served. Returns what the answer says of its commit.
+
+    Raises CommitError while git is busy, ConflictError where somebody has changed a file meanwhile, and what
+    `require_fit` and `Site.write_here` raise.
+    """
+    with _holding_off_others(site, arrival.joined) as index:
+        committer = Person.of(site.state.settings.committer)
+        move = partial(_move, index, arrival.joined, committer)
+        joined = replace(arrival.joined, move=move, index=index.before)
+        _, _, commit = site.write_here(replace(by, joined=lambda _: joined, describe=None), _put, arrival)
+    return commit
+
+
+def _put(arrival: Arrival, context: Context) -> None:
+    arrival.require_fit(context)
+    context.changeset.adopt(arrival.changeset)
+
+
+@contextmanager
+def _holding_off_others(site: Site, joined: Joined) -> Iterator[LockedIndex]:
+    """Let nobody else commit here, and have the index ready."""
+    with site.committer.queue.committing(WAIT_S) as alone:
+        if not alone:
+            raise CommitError("other commits take long")
+        repository, _ = site.committer.repository()
+        remove_own_lock(repository)
+        repository.require_quiet()
+        wait_for_index(repository, time.monotonic() + LOCK_S)
+        changed = joined.changed
+        if changed is None:
+            found = changed_files(site.root, joined.base, joined.ready)
+            changed = {path: after for path, (_, after) in found.items()}
+        with locked_index(repository, changed) as index:
+            yield index
+
+
+def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
+    """Let the branch move; where it is somewhere else by now, that is left to who commits what was noted."""
+    environment = committer.environment("COMMITTER", int(time.time()))
+    try:
+        index.move_head(joined.base, joined.ready, environment, joined.names)
+    except CommitError:
+        index.release()
+        return False
+    return True
+
+
+# --- merge ----------------------------------------------------------------------------------------
 
 TRIES = 8  # how often a merge is planned again because somebody else has moved the branch meanwhile
 _OVERTAKEN = "Others changed the branch each time that this merge was ready; try again"

@@ -27,7 +27,7 @@ from server.errors import (
     RemoteMovedError,
     RemoteRefusedError,
 )
-from server.history.merging.served import Arrival, put_in_place
+from server.history.merging.merge import Arrival, put_in_place
 from server.history.remote.attempt import LONGEST_S, Attempt, Link, of_git, served_at_last
 from server.history.remote.courtesy import Courtesy
 from server.history.remote.known import known_name, remember

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from server.errors import ApiError, BusyError, CommitError, ConflictError, NotTakenOverError, StorageError
+from server.history.merging.merge import Arrival, put_in_place
 from server.history.merging.plan import Outcome
-from server.history.merging.served import Arrival, put_in_place
 from server.history.merging.sides import Sides, is_plain, require_writable
 from server.history.past import PastStates
 from server.history.remote.edits import (

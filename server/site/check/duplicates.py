@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from server.documents.document import Document
-from server.formats.positions import KeyPath, Position, line_and_column
+from server.formats.text_positions import KeyPath, Position, line_and_column
 from server.problems import Problem
 from server.site.check.audit import Audit
 from server.storage.read import parsed

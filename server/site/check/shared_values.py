@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from server.documents.document import PUBLISHED, Document
 from server.documents.values import is_empty, same_values
-from server.formats.positions import line_and_column
+from server.formats.text_positions import line_and_column
 from server.problems import Problem
 from server.schema.model import Type
 from server.site.check.audit import Audit

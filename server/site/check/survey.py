@@ -9,18 +9,17 @@ from typing import cast
 
 from server.config.reader import survey_settings
 from server.errors import SetupError, noting
-from server.formats.positions import line_and_column, nearest
+from server.formats.text_positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document
 from server.index.snapshot import Snapshot
 from server.paths import FOLDER, TYPES
 from server.problems import Problem, in_order
 from server.schema.load import survey_content_types
-from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import BUILT_IN, Schema
+from server.schema.spelling import find_mistyped_keys
 from server.site.check.audit import Audit
 from server.site.check.duplicates import duplicate_values
-from server.site.check.fixes import FIXABLE, Fix, possible_fixes
-from server.site.check.key_fixes import KeyFix, find_key_fixes
+from server.site.check.fixes import FIXABLE, Fix, KeyFix, find_key_fixes, possible_fixes
 from server.site.check.shared_values import unequal_locales
 from server.site.check.unclaimed import unclaimed
 from server.site.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated

@@ -10,7 +10,7 @@ from server.config.values import LOCALE
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.layout import ENDINGS, Claim
 from server.documents.locales import is_language
-from server.formats.positions import line_and_column
+from server.formats.text_positions import line_and_column
 from server.problems import Problem
 from server.schema.model import Type
 from server.schema.spelling import Suggestions

@@ -2,20 +2,118 @@
 
 Only files that differ are written. Only files that an earlier manifest lists are overwritten or
 removed, and nothing is written through a link. Nothing is synced: after an interrupted export, the
-next one compares every file again.
-"""
+next one compares every file again."""
 
+import fcntl
 import hashlib
+import json
 import os
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from io import BufferedRandom, BufferedReader
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from server.errors import SetupError
-from server.tools.export.manifest import NAME, TOPS, ExportedFile, Manifest, checked
-from server.tools.export.requests import Response
+from server.paths import CONTENT, FOLDER, TYPES
+from server.site.site import Site
+from server.tools.export.contents import Response
+
+# --- manifest -------------------------------------------------------------------------------------
+
+NAME = "quire-export.json"
+TOPS = ("api", "locale", "queries", "uploads")  # the folders that an export writes into
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """One file: the request that it answers, its size in bytes, its SHA-256.
+
+    The hash is "" for a file that an interrupted export may have left.
+    """
+
+    request: str = ""
+    size: int = 0
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of an export by path. `role` and `drafts` say for whom it was made, `commit` of which state
+    where that was named.
+    """
+
+    site: str
+    role: str
+    drafts: bool = False
+    base_url: str = ""
+    files: Mapping[str, ExportedFile] = field(default_factory=dict)
+    commit: str = ""
+
+    def text(self) -> str:
+        """The manifest as JSON, with one line for each file, sorted by path."""
+        head = {
+            "quireExport": _VERSION,
+            "site": self.site,
+            "role": self.role,
+            "drafts": self.drafts,
+            "baseUrl": self.base_url,
+            **({"commit": self.commit} if self.commit else {}),
+        }
+        lines = [
+            f"{json.dumps(path, ensure_ascii=False)}: {_file_line(entry)}"
+            for path, entry in sorted(self.files.items())
+        ]
+        start = json.dumps(head, ensure_ascii=False, indent=0)[:-2]
+        return f'{start},\n"files": {{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def _file_line(entry: ExportedFile) -> str:
+    shown = {"request": entry.request, "bytes": entry.size, "sha256": entry.sha256}
+    return json.dumps(shown, ensure_ascii=False)
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest in a folder; None if it has none. Raises SetupError for one that is not valid."""
+    path = folder / NAME
+    try:
+        if path.is_symlink():
+            raise ValueError("it is a link")
+        data = json.loads(path.read_bytes())
+        if data["quireExport"] != _VERSION:
+            raise ValueError("it is of another version")
+        files = {checked(name): _read_file(entry) for name, entry in data["files"].items()}
+        head = (str(data["site"]), str(data["role"]), bool(data["drafts"]), str(data["baseUrl"]))
+        return Manifest(*head, files)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SetupError(str(path), None, f"can't be read: {error.strerror}", "look at it") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        what = f"is no manifest that this version can use: {error}"
+        raise SetupError(str(path), None, what, "export into another folder, or with --force") from error
+
+
+def _read_file(entry: Any) -> ExportedFile:
+    return ExportedFile(str(entry["request"]), int(entry["bytes"]), str(entry["sha256"]))
+
+
+def checked(path: str) -> str:
+    """A path that is inside of the folder for certain. Raises ValueError for any other."""
+    parts = path.split("/")
+    if len(parts) < 2 or parts[0] not in TOPS or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f'the path "{path}"')
+    if "\0" in path or str(PurePosixPath(path)) != path:
+        raise ValueError(f'the path "{path}"')
+    path.encode()
+    return path
+
+
+# --- folder ---------------------------------------------------------------------------------------
 
 _LONGEST = 255  # bytes of a file's name
 
@@ -212,3 +310,85 @@ def _check_name(path: str) -> None:
     except ValueError as error:
         what = f"can't be the name of a file: {error}"
         raise SetupError(repr(path), None, what, "give the document another documentId") from error
+
+
+# --- target ---------------------------------------------------------------------------------------
+
+_STAGE = ".quire-export-"  # the beginning of the name of the folder for files that are being written
+
+
+def check_target(target: Path, site: Site) -> None:
+    """Raise SetupError for a folder that holds the site, or is a folder of the site's own files."""
+    real = target.resolve()
+    if site.root.is_relative_to(real):
+        what = "holds the site itself"
+        raise SetupError(str(target), None, what, "name a folder of its own, such as public")
+    for folder in (*site.roots, CONTENT, TYPES, FOLDER, ".git"):
+        inside = (site.root / folder).resolve()
+        if real.is_relative_to(inside) or inside.is_relative_to(real):
+            what = f"is where the site has its files ({folder or 'content in its own folder'})"
+            raise SetupError(str(target), None, what, "name a folder of its own, such as public")
+
+
+@contextmanager
+def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
+    """The folder to export into, made if it is missing, and locked against other exports.
+
+    Raises SetupError if it holds files that are not of an export, or an export for another role.
+    """
+    with _errors(root), _locked(root):
+        earlier = _earlier(root, manifest, force=force)
+        for left in root.glob(f"{_STAGE}*"):  # These are of an export that was killed.
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=_STAGE, dir=root) as stage:
+            yield Folder(root, Path(stage), manifest, earlier, force=force)
+
+
+@contextmanager
+def _errors(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        path = str(error.filename2 or error.filename or root)
+        if _STAGE in path:  # A path that only this module knows.
+            path = str(root)
+        what = f"can't be exported: {error.strerror}"
+        raise SetupError(path, None, what, "fix it and export again") from error
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    root.mkdir(parents=True, exist_ok=True)
+    lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(lock)
+        raise SetupError(str(root), None, "another export is at work there", "wait for it") from error
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
+    """The manifest of the last export into a folder. Raises SetupError if no export may go there."""
+    try:
+        found = read_manifest(root)
+    except SetupError:
+        if not force:
+            raise
+        found = None
+    nothing = Manifest("", "")
+    if force:
+        return found or nothing
+    if found is None:
+        if any(not name.startswith(_STAGE) for name in os.listdir(root)):
+            what = f"is not empty and has no {NAME} of an earlier export"
+            raise SetupError(str(root), None, what, "name an empty folder, or use --force")
+        return nothing
+    if found.files and (found.role, found.drafts) != (manifest.role, manifest.drafts):
+        drafts = " with drafts" if found.drafts else ""
+        what = f"holds an export of what {found.role} may see{drafts}"
+        raise SetupError(str(root), None, what, "name another folder, or use --force")
+    return found

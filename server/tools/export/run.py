@@ -12,12 +12,16 @@ from server.errors import SetupError
 from server.schema.spelling import suggestion
 from server.site.site import Site, State
 from server.storage.media import media_key
-from server.tools.export.contents import SiteExport
-from server.tools.export.folder import Folder, Tally
-from server.tools.export.manifest import Manifest
-from server.tools.export.requests import Access
-from server.tools.export.target import check_target, opened
-from server.tools.export.uploads import make_formats, named_in, opener, sources, with_base_url
+from server.tools.export.contents import (
+    Access,
+    SiteExport,
+    make_formats,
+    named_in,
+    opener,
+    sources,
+    with_base_url,
+)
+from server.tools.export.folder import Folder, Manifest, Tally, check_target, opened
 
 Progress = Callable[[int, int], None]  # (done, in all)
 Bar = Callable[[str], AbstractContextManager[Progress]]

@@ -6,7 +6,7 @@ They are never taken over, since a person has to decide who may do what; account
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from server.config.actions import known_actions
+from server.config.model import known_actions
 from server.tools.importer.readers.links import Linked
 from server.tools.importer.source import Roles
 

@@ -16,10 +16,8 @@ from server.config.model import FILE, Settings
 from server.config.reader import read_settings
 from server.errors import ConflictError, SetupError
 from server.formats.edits import REMOVE
-from server.formats.json.reader import read_json
-from server.formats.json.writer import json_text
-from server.formats.scalars import typed
-from server.formats.tree import SyntaxProblem
+from server.formats.json import json_text, read_json
+from server.formats.tree import SyntaxProblem, typed
 from server.formats.yaml.reader import read_yaml
 from server.paths import TYPES
 from server.schema.load import read_content_types

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from server.documents.keys import read_name
-from server.formats.scalars import is_null
+from server.formats.tree import is_null
 from server.tools.init.groups import PageGroup
 from server.tools.init.infer import ProposedAttribute
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from server.documents.constraints import is_email
 from server.documents.timestamps import read_date, read_timestamp
-from server.formats.scalars import is_null, typed
-from server.formats.tree import Plain, Tree
+from server.formats.tree import Plain, Tree, is_null, typed
 from server.storage.media import mime_type
 from server.tools.init.groups import PageMember
 

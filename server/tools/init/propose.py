@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from server.config.model import FILE, Settings
-from server.documents.drafts import KNOWN, says
 from server.documents.ids import id_of_name
+from server.documents.keys import KNOWN, says
 from server.documents.layout import Layout
-from server.formats.scalars import is_null
+from server.formats.tree import is_null
+from server.formats.yaml.writer import yaml_entry
 from server.schema.check import RESERVED
 from server.schema.model import DraftKey, Kind, Schema, Type
 from server.tools.init.dated import PATTERN, of_names, with_dates
@@ -21,8 +22,29 @@ from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
 from server.tools.init.scan import MarkdownPage, Scan
-from server.tools.init.settings import settings_text
 from server.tools.init.translations import is_translation, with_translations
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def settings_text(
+    name: str, locales: Iterable[str], readable: Iterable[str], comments: Iterable[str] = ()
+) -> str:
+    """A site.yaml that lets everybody read some subjects; the first locale is the default one."""
+    text, codes = yaml_entry("name", name), list(locales)
+    if codes:
+        text += f"\nlocales:\n  default: {codes[0]}\n  available: [{', '.join(codes)}]\n"
+    text += "\n# Lets a request have populate and pagination together.\n"
+    text += "api:\n  populate_with_pagination: allow\n"
+    text += "\n# What everybody may read; for everything else a client needs a token.\n"
+    text += "".join(f"# {comment}\n" for comment in comments)
+    grants = [
+        f"    {subject}: [{'find' if subject == 'upload' else 'find, findOne'}]\n" for subject in readable
+    ]
+    return text + "roles:\n" + ("  public:\n" + "".join(grants) if grants else "  public: {}\n")
+
+
+# --- propose --------------------------------------------------------------------------------------
 
 _POSTS = frozenset({"blog", "post", "posts"})
 _HOME = frozenset({"index", "_index"})

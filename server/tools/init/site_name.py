@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from server.formats.json.reader import read_json
+from server.formats.json import read_json
 from server.formats.toml.reader import read_toml
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml.reader import read_yaml

@@ -7,7 +7,7 @@ from typing import Any
 from server.config.model import FILE
 from server.documents.timestamps import now
 from server.formats.yaml.writer import yaml_entry
-from server.tools.init.settings import settings_text
+from server.tools.init.propose import settings_text
 
 _EXAMPLES: Mapping[str, str] = {
     "content/home.md": """---

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from server.documents.drafts import says
+from server.documents.keys import says
 from server.paths import UPLOADS
-from server.tools.check.report import count
+from server.tools.check import count
 from server.tools.init.infer import ProposedAttribute
 from server.tools.init.propose import Proposal, ProposedType
 from server.tools.init.scan import NEVER_CONTENT

@@ -20,7 +20,7 @@ from server.storage.git.remote import fetch_all
 from server.storage.git.repository import git_folder, is_shallow
 from server.storage.git.tree import read_blobs
 from server.storage.media import DESCRIPTION
-from server.tools.media.moved import Progress
+from server.tools.media.moving import Progress
 
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket, Listed

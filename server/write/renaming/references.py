@@ -7,8 +7,7 @@ from typing import Any
 
 from server.documents.document import Document
 from server.documents.readers import Unreadable, read_target
-from server.formats.scalars import is_null
-from server.formats.tree import Plain, Tree
+from server.formats.tree import Plain, Tree, is_null
 from server.index.dangling import MEDIA, Key, key_of, pointing
 from server.schema.model import Attribute, Schema, Type
 from server.write.context import Context

@@ -13,7 +13,7 @@ from server.documents.document import Document
 from server.documents.ids import id_of_name
 from server.documents.layout import ENDINGS, Claim
 from server.errors import ConflictError, NotFoundError, ValidationError
-from server.formats.scalars import is_null
+from server.formats.tree import is_null
 from server.index.dangling import MEDIA
 from server.paths import UPLOADS
 from server.schema.model import Type

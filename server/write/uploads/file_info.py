@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from server.errors import ValidationError
-from server.formats.json.reader import read_json
-from server.formats.positions import KeyPath
+from server.formats.json import read_json
+from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, SyntaxProblem
 from server.write.faults import Fault, error_of
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from server.api.source_maps.encoding import encode
-from server.api.source_maps.marking import HEADER, OF_FILES
+from server.api.source_maps import HEADER, OF_FILES, encode
 from server.schema.model import UPLOAD
 from tests.ci import IN_CI
 from tests.clients.npm import install, missing_node

@@ -19,7 +19,7 @@ from server.history.differences import values_of
 from server.history.past import PastStates
 from server.history.versions import Version
 from server.history.viewer import Viewer
-from server.query.pagination import pagination, read_page
+from server.query.parse import pagination, read_page
 from server.schema.model import Attribute
 from server.service.history import DocumentHistory, Histories, require_history
 from server.service.read import Caller

@@ -15,7 +15,7 @@ from server.errors import ValidationError
 from server.history.past import PastStates
 from server.history.uncommitted import MOST_FILES, ChangedFile
 from server.history.versions import date_of
-from server.query.pagination import pagination, read_page
+from server.query.parse import pagination, read_page
 from server.schema.naming import key_of, title_of
 from server.service.read import Caller
 from server.service.render import dumps

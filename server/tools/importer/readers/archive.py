@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from server.errors import SetupError
-from server.formats.json.reader import read_json
+from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 from server.tools.importer.readers.rows import ArchiveRows, make_source
 from server.tools.importer.record import stream_digest

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from server.errors import SetupError
-from server.formats.json.reader import read_json
+from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 
 # What to do about a token that is missing, or that is not let in.

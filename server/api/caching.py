@@ -1,0 +1,143 @@
+"""Keeps what was answered, within a bound in bytes, for as long as the state of the site is the same.
+
+The key of an answer is all that it depends on: the request, and what the caller may see. So nobody is ever
+shown what was made for somebody with other permissions."""
+
+import os
+import time
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import IO, Generic, NamedTuple, TypeVar
+
+from xxhash import xxh3_128
+
+from server.api.response import CACHE_TAG, Environ, Representation, encoding_for
+from server.auth.permissions import Actor
+from server.bounded import Cache
+from server.site.site import State
+
+# --- answers --------------------------------------------------------------------------------------
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_PAST_BYTES = 16 * 1024 * 1024
+LARGEST = 4 * 1024 * 1024  # a larger answer is not kept
+LONGEST_QUERY = 200  # characters; of a longer query, a key has the digest
+OVERHEAD = 1200  # bytes; measured of an answer beside its body, its path and its query
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+# Commit ("" for the current state), path, query, whether in the previous format, whether with credentials,
+# what may be seen, encoding.
+CacheKey = tuple[str, str, str | bytes, bool, bool, bytes, str]
+
+
+class StateCache(Generic[K, V]):
+    """A cache for each state in turn: what was kept for one is let go with the first look at the next."""
+
+    def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
+        """`most` and `size` are those of `Cache`, in bytes."""
+        self.most, self._size = most, size
+        self._current: tuple[State | None, Cache[K, V]] = (None, Cache(most, size))
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes are kept."""
+        return self._current[1].bytes
+
+    def of(self, state: State) -> Cache[K, V]:
+        """What is kept for a state."""
+        current, cache = self._current
+        if current is not state:
+            if current is None or not current.shows_as_much_as(state):
+                cache = Cache(self.most, self._size)
+            self._current = (state, cache)
+        return cache
+
+
+class CachedAnswer(NamedTuple):
+    """An answer, and the version of the users that it is about, if it is about any."""
+
+    answer: Representation
+    users: int | None
+
+
+def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
+    """A cache of answers; one of more than LARGEST bytes is not for it."""
+    return StateCache(most, _size)
+
+
+def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
+    """A cache of answers from past states, which do not change."""
+    return Cache(most, _size)
+
+
+def key_of(environ: Environ, actor: Actor, commit: str = "", *, v4: bool) -> CacheKey:
+    """All that the answer to a content read depends on, the current state aside.
+
+    It never says who asks, only what that one may do.
+    """
+    query: str | bytes = environ.get("QUERY_STRING", "")
+    if len(query) > LONGEST_QUERY:
+        query = blake2b(str(query).encode(errors="surrogatepass"), digest_size=32).digest()
+    return (
+        commit,
+        environ["PATH_INFO"],
+        query,
+        v4,
+        bool(environ.get("HTTP_AUTHORIZATION")),
+        access_digest(actor),
+        encoding_for(environ),
+    )
+
+
+def access_digest(actor: Actor) -> bytes:
+    """What an actor may do, in a few bytes whatever that is; the same for all who may do the same."""
+    return _access_digest(actor.everything, actor.reading, actor.permissions)
+
+
+@lru_cache(maxsize=256)
+def _access_digest(everything: bool, reading: bool, permissions: frozenset[str]) -> bytes:
+    text = "\n".join((str(everything), str(reading), *sorted(permissions)))
+    return blake2b(text.encode(), digest_size=32).digest()
+
+
+def _size(key: CacheKey, kept: CachedAnswer) -> int:
+    body = len(kept.answer.body) if isinstance(kept.answer.body, bytes) else 0
+    tags = sum(len(value) for name, value in kept.answer.headers if name == CACHE_TAG)
+    return len(key[1]) + len(key[2]) + body + tags + OVERHEAD
+
+
+# --- file tags ------------------------------------------------------------------------------------
+
+_PORTION = 1024 * 1024
+_SETTLED_NS = 100_000_000  # A file that changed more lately may change again at the same time, by its clock.
+_MOST, _EACH = 4 * 1024 * 1024, 400  # bytes of the tags that a process keeps, and of each, about
+
+Seen = tuple[int, int, int, int, int]
+_known: Cache[Seen, str] = Cache(_MOST, lambda *_: _EACH)
+
+
+def tag_of_file(file: IO[bytes]) -> str:
+    """What the entity tag of an opened file says, without quotes. A file that has changed is read again."""
+    seen = _seen(file)
+    tag = _known.get(seen)
+    if tag is None:
+        tag = _hashed(file)
+        if _seen(file) == seen and time.time_ns() - max(seen[-2:]) > _SETTLED_NS:
+            _known.put(seen, tag)
+    return tag
+
+
+def _seen(file: IO[bytes]) -> Seen:
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _hashed(file: IO[bytes]) -> str:
+    hashed, at = xxh3_128(), 0
+    while data := os.pread(file.fileno(), _PORTION, at):
+        hashed.update(data)
+        at += len(data)
+    return hashed.hexdigest()

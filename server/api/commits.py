@@ -1,0 +1,136 @@
+"""Commits in requests and responses: the Quire-Commit header, and waiting for a commit to be served."""
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from server.api.environ import GONE, IN_PLACE
+from server.api.response import NOBODY, Environ, Representation, without
+from server.bounded import Cache
+from server.errors import BehindError, ClientGone, Postponed, ValidationError
+from server.site.site import Site, State
+from server.storage.git.command import git
+from server.storage.git.refs import is_ancestor
+
+# --- arrivals -------------------------------------------------------------------------------------
+
+AFTER = "HTTP_QUIRE_AFTER"
+WAIT_S = 2.0  # how long a request waits for a commit
+WAITING = 8  # requests of a process that may wait at once
+WAKE_S = 0.5  # between two times that the follower is asked to look for commits
+_PAUSE_S = 0.02
+_MOST, _EACH = 256 * 1024, 300  # bytes of what is known to be there, and of each, about
+PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # of what the header says
+_ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
+
+
+class Arrivals:
+    """What knows whether a commit has arrived. Safe to use from many threads."""
+
+    def __init__(self, site: Site, wake: Callable[[], None]) -> None:
+        """`wake` has the remote asked for new commits."""
+        self.site, self._ask = site, wake
+        self._waiting = threading.BoundedSemaphore(WAITING)
+        self._there: Cache[tuple[str, str], bool] = Cache(_MOST, lambda *_: _EACH)
+        self._woken = 0.0
+
+    def state_after(self, environ: Environ, state: State) -> State:
+        """The state that a request is answered from which names a commit: the current one, or a later one.
+
+        Raises ValidationError for what is no commit id, BehindError, Postponed and ClientGone.
+        """
+        wanted = _read(environ[AFTER])
+        if self._is_known(wanted, state.commit):
+            return state
+        if IN_PLACE in environ:
+            raise Postponed(costly=False)
+        if not self._waiting.acquire(blocking=False):
+            raise BehindError("Too many requests wait for commits; try again")
+        try:
+            return self._wait(wanted, environ)
+        finally:
+            self._waiting.release()
+
+    def _wait(self, wanted: str, environ: Environ) -> State:
+        deadline, looked_at = time.monotonic() + WAIT_S, ""
+        while True:
+            self.site.catch_up()
+            state = self.site.state
+            if state.commit and state.commit != looked_at:
+                if self._is_there(wanted, state.commit):
+                    return state
+                looked_at = state.commit
+            self._wake()
+            if time.monotonic() > deadline:
+                raise BehindError()
+            gone = environ.get(GONE)
+            if gone is not None and gone():
+                raise ClientGone()
+            time.sleep(_PAUSE_S)
+
+    def _is_known(self, wanted: str, commit: str) -> bool:
+        return bool(commit) and (commit.startswith(wanted) or bool(self._there.get((commit, wanted))))
+
+    def _is_there(self, wanted: str, commit: str) -> bool:
+        """Whether a commit, by its id or the beginning of it, is one that another was made from."""
+        found = self._is_known(wanted, commit) or _is_in(self.site.root, wanted, commit)
+        if found:
+            self._there.put((commit, wanted), True)
+        return found
+
+    def _wake(self) -> None:
+        """Have the remote asked for new commits, now and then."""
+        if time.monotonic() - self._woken > WAKE_S:
+            self._woken = time.monotonic()
+            self._ask()
+
+
+def _is_in(root: Path, wanted: str, commit: str) -> bool:
+    full = (git(root, "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}") or "").strip()
+    return full.startswith(wanted) and is_ancestor(root, full, commit)  # else it was the name of a branch
+
+
+def _read(text: str) -> str:
+    """The id that the header says. Raises ValidationError."""
+    found = _ID.fullmatch(text.strip())
+    if found is None:
+        raise ValidationError("Quire-After must be the id of a commit: at least 7 of its hexadecimal digits")
+    return found[1].lower()
+
+
+# --- header ---------------------------------------------------------------------------------------
+
+COMMIT_HEADER = "Quire-Commit"
+CHANGED = "; changed"  # What is served differs from the commit, by files that are in none.
+# What a full commit id names never changes; who may see it is asked of the server, not of a shared cache.
+IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
+OF_FILES = ("200", "206", "304")  # of an answer that has an entity tag of its own, to a read of a file
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCommit:
+    """The commit that a request is answered from; `lasting`, where it will always be answered the same.
+
+    It is not `complete` while formats of pictures are still to be made.
+    """
+
+    id: str
+    lasting: bool
+    complete: bool = True
+
+
+def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
+    """A representation of what is the same whenever it is asked for again, if it is."""
+    if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(OF_FILES)):
+        return shown
+    if ("Cache-Control", NOBODY) in shown.headers:
+        return shown
+    return replace(shown, headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))
+
+
+def commit_of(state: State) -> str:
+    """What the header says of a state with a commit."""
+    return state.commit + CHANGED if state.changed else state.commit

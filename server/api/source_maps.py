@@ -1,0 +1,199 @@
+"""Says where a text comes from, in characters that nobody sees: the encoding of `@vercel/stega`.
+
+The four characters are the digits 0 to 3. Four zeros begin a mark; each character of its JSON follows as four
+digits, the high ones first."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote_plus
+
+import orjson
+
+from server.config.model import Preview
+from server.index.budget import Budget
+from server.schema.model import PEOPLE, UPLOAD, Schema, Type
+from server.site.site import State
+
+# --- encoding -------------------------------------------------------------------------------------
+
+DIGITS = "\u200b\u200c\u200d\ufeff"
+_START = DIGITS[0] * 4
+_SHIFTS = (6, 4, 2, 0)
+_MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code in range(256)}
+
+
+def encode(source: Mapping[str, str]) -> str:
+    """The mark of a source, whose empty values are left out: `documentId`, `type`, `path`, `model`, …"""
+    query = "&".join(f"{name}={_quoted(value)}" for name, value in source.items() if value)
+    return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
+
+
+def _quoted(value: str) -> str:
+    """A value as URLSearchParams writes it: all but ASCII letters and digits, *, -, . and _ is encoded."""
+    return quote_plus(value, safe="*", errors="replace").replace("~", "%7E")
+
+
+# --- marking --------------------------------------------------------------------------------------
+
+HEADER = "Strapi-Encode-Source-Maps"  # `true` asks for marks
+LARGE = 64 * 1024  # bytes; to mark a larger answer is costly
+# The types whose texts are marked. A `uid` is none of them: it is a part of addresses.
+MARKED = frozenset(
+    (
+        *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
+        *("date", "time", "datetime", "timestamp"),
+    )
+)
+OF_FILES = frozenset(("name", "alternativeText", "caption"))  # all else of a file is for machines
+_ADDRESS = re.compile(r"(?:https?://|/|#|mailto:|tel:)\S*")
+_LONGEST_INTEGER = 18  # digits
+_NONE = Preview("")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What texts come from: a document, and within it a component; `names` is `path` without indices."""
+
+    document_id: str
+    locale: str
+    unmarked: frozenset[str]
+    model: str
+    kind: str
+    path: str = ""
+    names: str = ""
+
+    def inside(self, name: str, index: int | None = None) -> "_Source":
+        """What the texts of an attribute come from."""
+        path = f"{self.path}.{name}" if self.path else name
+        names = f"{self.names}.{name}" if self.names else name
+        if index is not None:
+            path = f"{path}.{index}"
+        return _Source(self.document_id, self.locale, self.unmarked, self.model, self.kind, path, names)
+
+    def of(self, type_: Type) -> "_Source":
+        """The same place, where what is there is of another type."""
+        kind = "" if type_.kind == "component" else type_.kind
+        return _Source(self.document_id, self.locale, self.unmarked, type_.uid, kind, self.path, self.names)
+
+
+def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
+    """The answer to a read of a type with marks in it. Raises LimitError where that is too large."""
+    if len(body) > LARGE:
+        budget.take_turn()
+    # Numbers are written again as they were.
+    answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
+    marker = _Marker(state, budget)
+    for document in _objects(answer["data"]):
+        marker.document(document, type_)
+    return orjson.dumps(answer)
+
+
+class _Marker:
+    """Marks the documents of one answer in place."""
+
+    def __init__(self, state: State, budget: Budget) -> None:
+        self.schema: Schema = state.schema
+        self.previews, self.budget = state.settings.previews, budget
+
+    def document(self, document: dict[str, Any], type_: Type) -> None:
+        """Mark a document, unless it is a user, a role or a file, which are not edited as documents."""
+        if "documentId" not in document or type_.uid in PEOPLE or type_.uid == UPLOAD:
+            return
+        unmarked = self.previews.get(type_.singular, _NONE).unmarked
+        locale = document.get("locale") or ""
+        self.texts(document, type_, _Source(document["documentId"], locale, unmarked, type_.uid, type_.kind))
+
+    def texts(self, values: dict[str, Any], type_: Type, source: _Source) -> None:
+        """Mark the attributes of a document or a component."""
+        for name, value in values.items():
+            attribute = type_.attributes.get(name)
+            inner = source.inside(name)
+            if attribute is None or value is None or inner.names in source.unmarked:
+                continue
+            if attribute.type in MARKED:
+                values[name] = self.marked(value, attribute.type, inner)
+            elif attribute.type == "blocks":
+                self.blocks(value, inner)
+            elif attribute.type == "media":
+                self.files(value, inner.of(self.schema.types[UPLOAD]))
+            elif attribute.holds_components:
+                for index, part in enumerate(_objects(value)):
+                    place = source.inside(name, index) if isinstance(value, list) else inner
+                    component = self.schema.types[part.get("__component") or attribute.component or ""]
+                    self.texts(part, component, place.of(component))
+            elif attribute.type == "relation":
+                for document in _objects(value):
+                    target = self.schema.types.get(document.get("__type") or attribute.target or "")
+                    if target is not None:
+                        self.document(document, target)
+
+    def files(self, value: Any, source: _Source) -> None:
+        """Mark the files of an attribute; of several, all have the place of the attribute."""
+        for file in _objects(value):
+            for name in OF_FILES & file.keys():
+                inner = source.inside(name)
+                if inner.names not in source.unmarked:
+                    file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
+
+    def blocks(self, value: Any, source: _Source) -> None:
+        """Mark the first text of each block, and the alternative text of images; code stays as it is."""
+        for block in _objects(value):
+            if block.get("type") == "list":
+                self.entries(block, source)
+            elif block.get("type") in ("paragraph", "heading", "quote"):
+                self.first_text(block, source)
+            elif block.get("type") == "image":
+                for image in _objects(block.get("image")):
+                    if image.get("alternativeText"):
+                        self.block_text(image, "alternativeText", source)
+
+    def entries(self, block: dict[str, Any], source: _Source) -> None:
+        """Mark each entry of a list, also of lists in it."""
+        for entry in _objects(block.get("children")):
+            if entry.get("type") == "list":
+                self.entries(entry, source)
+            elif entry.get("type") == "list-item":
+                self.first_text(entry, source)
+
+    def first_text(self, node: dict[str, Any], source: _Source) -> bool:
+        """Mark the first text in a node of a block; whether there is one."""
+        if node.get("type") == "text" and isinstance(node.get("text"), str):
+            self.block_text(node, "text", source)
+            return True
+        return any(self.first_text(child, source) for child in _objects(node.get("children")))
+
+    def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
+        """Mark one text of a block: it leads to the whole attribute."""
+        values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
+
+    def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
+        """A text with its mark; anything else as it is, and so are addresses, which marks would break."""
+        if not isinstance(value, str) or _ADDRESS.fullmatch(value):
+            return value
+        # In the order of the reference implementation, which front ends may compare as text.
+        told = encode(
+            {
+                "documentId": source.document_id,
+                "type": type_,
+                "path": source.path,
+                "model": source.model,
+                "kind": source.kind,
+                "locale": source.locale,
+                "fieldPath": field_path,
+            }
+        )
+        self.budget.write(3 * len(told))
+        return value + told
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects in a list, or the one that a value is."""
+    items = value if isinstance(value, list) else [value]
+    return (item for item in items if isinstance(item, dict))
+
+
+def _integer(text: str) -> Any:
+    return int(text) if len(text) <= _LONGEST_INTEGER else orjson.Fragment(text)

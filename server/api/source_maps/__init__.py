@@ -1,1 +1,0 @@
-"""Content source maps: marks in the texts of an answer that say where each comes from, for previews."""

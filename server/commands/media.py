@@ -1,0 +1,126 @@
+"""`quire media push|pull|gc`: moves media into a bucket and back, and removes what nobody names there."""
+
+import sys
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from server.errors import SetupError
+from server.service.opening import Mode, open_site
+from server.site.site import Site
+from server.storage.bucket.opening import open_bucket
+from server.tools.media.garbage import GRACE, find_garbage, remove
+from server.tools.media.moving import Moved, pull, push
+from server.tools.terminal import (
+    check_site,
+    one_line_errors,
+    printable,
+    progress_bar,
+    refused_in_one_line,
+    site_option,
+    tell_commit,
+)
+
+if TYPE_CHECKING:
+    from server.storage.bucket.bucket import Bucket
+
+_one_line = partial(refused_in_one_line, "media", "what was moved stays moved")
+_HOURS = int(GRACE.total_seconds() // 3600)
+
+
+@click.group("media")
+def media() -> None:
+    """Media in a bucket: move a site's files there and back, and remove what nobody names."""
+
+
+@media.command("push")
+@site_option
+@click.option("--keep", is_flag=True, help="Leave the files in content/uploads/ as well.")
+@one_line_errors
+def push_command(root: Path, keep: bool) -> None:
+    """Move the media of a site into its bucket.
+
+    Each file is taken out of content/uploads/ once all of it was read back from the bucket. What was moved
+    stays moved: run it again after an interruption. A server may run meanwhile.
+    """
+    site, bucket = _opened(root, Mode.COMMAND)
+    with _one_line(), progress_bar("Moving files") as progress:
+        moved = push(site, bucket, progress, keep=keep)
+    _tell(moved, "copied to" if keep else "moved to", site)
+
+
+@media.command("pull")
+@site_option
+@one_line_errors
+def pull_command(root: Path) -> None:
+    """Move the media of a site from its bucket into content/uploads/.
+
+    The objects stay in the bucket, since earlier commits name them. A server may run meanwhile.
+    """
+    site, bucket = _opened(root, Mode.COMMAND)
+    with _one_line(), progress_bar("Moving files") as progress:
+        moved = pull(site, bucket, progress)
+    _tell(moved, "moved from", site)
+
+
+@media.command("gc")
+@site_option
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option(
+    "--grace",
+    default=_HOURS,
+    show_default=True,
+    type=click.IntRange(min=_HOURS),
+    metavar="HOURS",
+    help="Leave objects that are younger.",
+)
+@one_line_errors
+def gc_command(root: Path, dry_run: bool, grace: int) -> None:
+    """Remove the objects that no description names, in any commit of any branch or on disk.
+
+    All branches of all remotes are fetched first. Commits that another machine has made and not pushed yet
+    are not known here: use --grace where that may be for longer than a day.
+    """
+    site, bucket = _opened(root, Mode.READ)
+    with _one_line():
+        found = find_garbage(site.root, bucket, timedelta(hours=grace))
+        if dry_run:
+            for one in found.unnamed:
+                click.echo(f"{one.key}  {one.size:,} bytes")
+        else:
+            with progress_bar("Removing objects") as progress:
+                remove(bucket, found, progress, timedelta(hours=grace))
+    did = "would be removed" if dry_run else "removed"
+    click.echo(
+        f"{found.objects:,} objects: {found.named:,} named, {found.young:,} too young to tell,"
+        f" {len(found.unnamed):,} {did} ({_size(found.bytes)})"
+    )
+
+
+def _opened(root: Path, mode: Mode) -> tuple[Site, "Bucket"]:
+    """The loaded site and its bucket. Raises SetupError where it has none."""
+    check_site(root)
+    site = open_site(root, mode).site
+    if not site.state.settings.media_store:
+        raise SetupError("site.yaml", None, "there is no bucket of media", "set media.store")
+    bucket = open_bucket(site.state.settings, patient=True)
+    bucket.check()
+    return site, bucket
+
+
+def _tell(moved: Moved, verb: str, site: Site) -> None:
+    """Say what was moved; the status is 1 where something was left."""
+    store = site.state.settings.media_store
+    click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
+    tell_commit(moved.commit)
+    for path, why in moved.left:
+        click.echo(printable(f"{path}: {why}"), err=True)
+    if moved.left:
+        sys.exit(1)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count:,} bytes"

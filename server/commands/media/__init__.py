@@ -1,1 +1,0 @@
-"""`quire media`: its commands."""

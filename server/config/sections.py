@@ -1,0 +1,226 @@
+"""Sections of site.yaml: export, preview, media bucket and git remote."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from server.config import values
+from server.config.model import DEFAULTS, PREVIEW_NAMES, Preview, QueryExport, TypeExport
+from server.config.values import as_parameter, count, duration, section, text
+from server.errors import SetupError
+from server.formats.config_file import ConfigFile
+from server.formats.text_positions import KeyPath
+from server.formats.tree import is_null
+from server.schema.model import Schema, Type
+from server.schema.spelling import suggestion
+
+# --- export ---------------------------------------------------------------------------------------
+
+# Each key of a type below `export.types`, and a sentence.
+TYPE_KEYS: Mapping[str, str] = {
+    "populate": "What its lists and documents populate.",
+    "fields": "Which attributes they show.",
+    "filters": "Which documents there are; the others are not exported.",
+    "sort": "The order of its lists.",
+    "page_size": "Documents on a page, at most `api.page_size.max`; without it, `api.page_size.default`.",
+}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+def read_type(file: ConfigFile, *at: str) -> TypeExport:
+    """What site.yaml asks of the type that it names at a path of keys. Raises SetupError with the line."""
+    parameters: dict[str, Any] = {}
+    for key, value in section(file, *at).items():
+        if key not in TYPE_KEYS:
+            fix = suggestion(key, TYPE_KEYS) or "known here: " + ", ".join(TYPE_KEYS)
+            raise file.refuse_key(f'the key "{".".join((*at, key))}" is not known', fix, *at, key)
+        if key == "page_size":
+            parameters["pagination"] = {"pageSize": str(count(file, DEFAULTS.page_size, *at, key))}
+        elif not is_null(value):
+            parameters[key] = as_parameter(value)
+    return TypeExport(parameters, _line(file, *at))
+
+
+def read_query(file: ConfigFile, *at: str) -> QueryExport:
+    """The request at a path of keys. Raises SetupError with the line."""
+    if not _NAME.fullmatch(at[-1]):
+        raise file.refuse_key(
+            f'"{at[-1]}" can\'t be the name of a query', "use letters, digits, - and _", *at
+        )
+    value = file.get(*at)
+    if not isinstance(value, str) or not value.startswith("/api/"):
+        fix = "write it as /api/articles?sort=title"
+        raise file.refuse(f'"{".".join(at)}" must be a path of the API', fix, *at)
+    return QueryExport(str(value), _line(file, *at))
+
+
+def _line(file: ConfigFile, *at: str) -> int | None:
+    position = file.position(*at)
+    return position.line if position else None
+
+
+# --- previews -------------------------------------------------------------------------------------
+
+# Each key of a type below `preview`, where it says more than the address, and a sentence.
+PREVIEW_KEYS: Mapping[str, str] = {
+    "url": "The address, with `{placeholders}`.",
+    "unmarked": "Attributes that get no marks, such as `seo.canonical`, since a page uses them as addresses.",
+}
+# A path of this server, or an origin: placeholders can only follow on it, so that it is known what is framed.
+_START = re.compile(
+    r"(https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?(?=[/?#]|$)|/(?![/\\]))", re.I
+)
+_REST = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
+
+
+def read_preview(file: ConfigFile, *at: str) -> Preview:
+    """The preview of the type that a path of keys names. Raises SetupError with the line."""
+    if isinstance(file.get(*at), str):
+        return Preview(_address(file, *at))
+    section = values.section(file, *at)
+    for key in section:
+        if key not in PREVIEW_KEYS:
+            fix = suggestion(key, PREVIEW_KEYS) or "known here: " + ", ".join(PREVIEW_KEYS)
+            raise file.refuse_key(f'the key "{".".join((*at, key))}" is not known', fix, *at, key)
+    unmarked = values.text_or_texts(file, (), *at, "unmarked")
+    return Preview(_address(file, *at, "url"), frozenset(unmarked))
+
+
+def _address(file: ConfigFile, *at: str) -> str:
+    url = values.text(file, "", *at)
+    start = _START.match(url)
+    if not start:
+        fix = "write it as https://example.org/preview?slug={slug}, or as a path of this server"
+        raise file.refuse(f'"{".".join(at)}" must be an address', fix, *at)
+    if not _REST.fullmatch(url[start.end() :]):
+        fix = "write each placeholder as {slug}, and everything else without braces and spaces"
+        raise file.refuse(f'the address "{".".join(at)}" can\'t be read', fix, *at)
+    return url
+
+
+def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
+    """What names no type, no attribute or no placeholder: what is odd, what to do, and the path of keys."""
+    for name, preview in previews.items():
+        type_ = schema.subjects.get(name)
+        if type_ is None:
+            fix = suggestion(name, schema.subjects) or "fix the name"
+            yield f'preview names "{name}", which is no content type', fix, ("preview", name)
+            continue
+        known = (*(n for n, a in type_.attributes.items() if a.selectable), *PREVIEW_NAMES)
+        for placeholder in preview.placeholders:
+            if placeholder not in known:
+                fix = suggestion(placeholder, known) or "known here: " + ", ".join(known)
+                what = f'the preview of {name} has "{{{placeholder}}}", which is no attribute with one value'
+                yield what, fix, ("preview", name, "url")
+        for path in sorted(preview.unmarked):
+            if not _leads_somewhere(type_, path.split("."), schema):
+                what = f'preview.{name}.unmarked names "{path}", which is no attribute'
+                fix = suggestion(path, type_.attributes) or "write it as slug or seo.canonical"
+                yield what, fix, ("preview", name, "unmarked")
+
+
+def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
+    """Whether a path of attributes is one of a type; in a dynamic zone, of any of its components."""
+    attribute = type_.attributes.get(names[0])
+    if attribute is None or len(names) == 1:
+        return attribute is not None
+    inner = filter(None, (attribute.component, *attribute.components))
+    return any(_leads_somewhere(schema.types[uid], names[1:], schema) for uid in inner)
+
+
+# --- media ----------------------------------------------------------------------------------------
+
+# Names of buckets as S3 allows them, and keys that need no escaping in a URL.
+_STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?")
+SERVE = ("redirect", "stream", "sign")
+CREDENTIALS = "credentials come from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
+
+
+def store(file: ConfigFile, default: str, *at: str) -> str:
+    """Where media are: `s3://BUCKET/PREFIX`, without a slash at its end."""
+    written = values.text(file, default, *at)
+    if written and not _STORE.fullmatch(written):
+        fix = CREDENTIALS if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
+        raise file.refuse(f'"{".".join(at)}" is no address of a bucket', fix, *at)
+    return written.rstrip("/")
+
+
+def web_url(file: ConfigFile, default: str, *at: str) -> str:
+    """A URL of HTTP without credentials, a query and a slash at its end."""
+    written = values.text(file, default, *at)
+    if not written:
+        return written
+    try:
+        parts = urlsplit(written)
+    except ValueError as error:
+        raise file.refuse(f'"{written}" is no URL', "write it as https://example.org/path", *at) from error
+    if "@" in parts.netloc:
+        raise file.refuse(f'"{".".join(at)}" has credentials in it', CREDENTIALS, *at)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise file.refuse(f'"{written}" is no URL', "write it as https://example.org/path", *at)
+    return written.rstrip("/")
+
+
+def serve(file: ConfigFile, default: str, *at: str) -> str:
+    """How files of a bucket are answered: one of SERVE."""
+    written = values.text(file, default, *at)
+    if written and written not in SERVE:
+        raise file.refuse(f'{at[-1]} is "{written}"', f"use {', '.join(SERVE)}", *at)
+    return written
+
+
+def fix_of_secret(path: tuple[str, ...]) -> str:
+    """How to fix a key that seems to be for credentials of the bucket; "" for any other."""
+    return CREDENTIALS if path[0] == "media" and _SECRET.search(path[-1]) else ""
+
+
+def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
+    """What the keys of `media` say that does not go together."""
+    if serve == "redirect" and not public_url:
+        what = "media.serve is redirect, and nothing says where to"
+        yield file.refuse(what, "set media.public_url, or use stream or sign", "media", "serve")
+    if not store and (public_url or serve):
+        key = "public_url" if public_url else "serve"
+        what = f"media.{key} is for media in a bucket, and none is set"
+        yield file.refuse(what, "set media.store", "media", key)
+
+
+# --- remote ---------------------------------------------------------------------------------------
+
+BEFORE, AFTER = "before", "after"  # what git.push can be, beside ""
+_REMOTE = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
+# What `git check-ref-format` takes for a branch, as far as one character can tell.
+_BRANCH = re.compile(r"(?![-./])[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
+_NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
+
+
+def remote(file: ConfigFile, default: str, *at: str) -> str:
+    """The name of a git remote. Its address, with the credentials for it, each machine's git knows."""
+    name = text(file, default, *at)
+    if name and not _REMOTE.fullmatch(name):
+        raise file.refuse("git.remote must be the name of a remote", "write one that `git remote` lists", *at)
+    return name
+
+
+def branch(file: ConfigFile, default: str, *at: str) -> str:
+    """The name of a branch, without `refs/heads/`."""
+    name = text(file, default, *at)
+    if name and (not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name)):
+        raise file.refuse(f'"{name}" can\'t be the name of a branch', "write it as main", *at)
+    return name
+
+
+def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
+    """How often a remote is asked; None for `off`."""
+    return default if text(file, "off", *at) == "off" else duration(file, timedelta(), *at)
+
+
+def push(file: ConfigFile, default: str, *at: str) -> str:
+    """When a remote gets a write: `before` or `after` it is answered; "" for `off`."""
+    word = text(file, default, *at)
+    if word not in ("", "off", BEFORE, AFTER):
+        raise file.refuse(f'git.push is "{word}"', "use before, after or off", *at)
+    return "" if word == "off" else word

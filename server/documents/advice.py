@@ -1,0 +1,197 @@
+"""Suggest how to write a value that an attribute rejects."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, time
+from unicodedata import combining, normalize
+
+from server.documents.constraints import UID
+from server.documents.timestamps import read_date
+from server.formats.tree import Tree
+from server.schema.model import Attribute, Type
+
+# --- dates ----------------------------------------------------------------------------------------
+
+# Patterns are compiled when they are first needed: most sites have nothing wrong.
+_ISO = r"\d{4}-\d\d?-\d\d?"
+_DAYS = (  # how people write days: where a text fits two of them, both are told
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d"),
+    *("%d %B %Y", "%d. %B %Y", "%B %d %Y", "%B %d, %Y", "%d %b %Y", "%d. %b %Y", "%b %d %Y", "%b %d, %Y"),
+)
+_WITH_TIME = r"(?i)(.+?)(?:[\sT,]+(\d\d?[:.h]\d\d(?::\d\d)?(?: ?[ap]m)?|\d\d? ?[ap]m))?"
+_CLOCK = r"(?i)(\d\d?)(?:[:.h](\d\d))?(?::(\d\d))? ?([ap]m)?"
+_LONGEST = 60  # characters of a text that is looked into
+
+
+def date_advice(text: str) -> str:
+    """What to write instead of a text that is no date."""
+    if re.match(_ISO, text):
+        return "there is no such day; write it as YYYY-MM-DD"
+    days = _days(text)
+    return f"write it as YYYY-MM-DD: {' or '.join(days)}" if days else "write it as YYYY-MM-DD"
+
+
+def time_advice(text: str) -> str:
+    """What to write instead of a text that is no time of day."""
+    clock = _clock(text)
+    return f"write it as HH:MM: {clock:%H:%M}" if clock else "write it as HH:MM, from 00:00 to 23:59"
+
+
+def timestamp_advice(text: str) -> str:
+    """What to write instead of a text that is no timestamp."""
+    found = re.fullmatch(_WITH_TIME, text.strip()) if len(text) <= _LONGEST else None
+    clock = _clock(found[2] or "0:00") if found else None
+    days = _days(found[1]) if found else []
+    if clock and days:
+        return f"write {' or '.join(f'{day}T{clock:%H:%M:%S}Z' for day in days)}"
+    return "write it as YYYY-MM-DDTHH:MM:SSZ"
+
+
+def _days(text: str) -> list[str]:
+    """The days that a text may stand for, as YYYY-MM-DD."""
+    if re.fullmatch(_ISO, text):
+        try:
+            return [read_date(text)]
+        except ValueError:
+            return []
+    found = []
+    for form in _DAYS:
+        try:
+            found.append(datetime.strptime(text, form).date().isoformat())
+        except ValueError:
+            continue
+    return list(dict.fromkeys(found))
+
+
+def _clock(text: str) -> time | None:
+    """The time of day that a text stands for."""
+    found = re.fullmatch(_CLOCK, text.strip())
+    if not found:
+        return None
+    hour, minute, second = (int(part or 0) for part in found.groups()[:3])
+    if found[4]:
+        hour = hour % 12 + (12 if found[4].lower() == "pm" else 0)
+    try:
+        return time(hour, minute, second)
+    except ValueError:
+        return None
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+# Patterns are compiled when they are first needed: most sites have nothing wrong.
+_NUMBER = r"[^\w+-]*([-+]?\d[\d.,'’_\s]*)[^\d\s.,]{0,4}"
+_THOUSANDS = r"[-+]?\d{1,3}(?:[.,]\d{3})+"
+_TRUE = frozenset({"1", "y", "t", "x", "ja", "j", "oui", "si", "sí", "sim", "wahr", "vrai", "✓"})
+_FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
+_LONGEST = 60  # characters of a value that is looked into
+
+
+def advice(attribute: Attribute, tree: Tree) -> str:
+    """What to write instead of a value that is not of its attribute's type; no password is quoted."""
+    if attribute.type == "password":
+        return ""
+    if isinstance(tree, list):
+        return _of_list(attribute, tree)
+    if isinstance(tree, dict):
+        return _OF_MAPPING.get(attribute.type, "")
+    text = str(tree).strip()
+    found = _OF_TEXT.get(attribute.type)
+    return found(text) if found and len(text) <= _LONGEST else ""
+
+
+def component_advice(type_: Type) -> str:
+    """How a component is written: as a mapping of its attributes."""
+    names = [f"{name}: …" for name, attribute in type_.attributes.items() if not attribute.derived]
+    return f"write the attributes of {type_.uid} below it: {', '.join(names[:3])}"
+
+
+def option_advice(attribute: Attribute, tree: Tree) -> str:
+    """What to write instead of a value that breaks an option of its attribute."""
+    if not isinstance(tree, str):
+        return ""
+    if attribute.max_length is not None and len(tree) > attribute.max_length:
+        return f"shorten it by {len(tree) - attribute.max_length}"
+    if attribute.type == "email" and "@" not in tree:
+        return "write it as name@example.org"
+    return _slug(tree) if attribute.type == "uid" else ""
+
+
+def _slug(text: str) -> str:
+    """How a text is written as a uid; "" where it is one."""
+    if UID.fullmatch(text):
+        return ""
+    plain = "".join(c for c in normalize("NFKD", text.casefold()) if not combining(c))
+    slug = re.sub(r"[^a-z0-9_.~]+", "-", plain).strip("-.") if plain.isascii() else ""
+    return f"write {slug}" if slug else "write it with a-z, 0-9 and - alone"
+
+
+def _of_list(attribute: Attribute, items: list[Tree]) -> str:
+    first = items[0] if items else ""
+    if attribute.to_many or attribute.multiple:
+        return "write each by itself, in one list"
+    if attribute.type in ("json", "blocks") or isinstance(first, dict | list):
+        return ""
+    if len(items) == 1:
+        return f"write it without the list: {attribute.name}: {first}"
+    return f"write one of them, such as {attribute.name}: {first}"
+
+
+def _boolean(text: str) -> str:
+    word = text.casefold()
+    return "write true" if word in _TRUE else "write false" if word in _FALSE else ""
+
+
+def _numbers(text: str) -> list[str]:
+    """What a number that is written with commas, spaces or a unit may stand for."""
+    found = re.fullmatch(_NUMBER, text)
+    if not found:
+        return []
+    digits = re.sub(r"['’_\s]", "", found[1]).rstrip(".,")
+    marks = [mark for mark in digits if mark in ".,"]
+    if not marks:
+        return [digits]
+    whole, _, rest = digits.rpartition(marks[-1])
+    fraction = f"{re.sub('[.,]', '', whole)}.{rest}"
+    grouped = re.sub("[.,]", "", digits)
+    if len(marks) == 1:
+        return [grouped, fraction] if marks == [","] and re.fullmatch(_THOUSANDS, digits) else [fraction]
+    if len(set(marks)) == 1:
+        return [grouped] if re.fullmatch(_THOUSANDS, digits) else []
+    return [fraction] if re.fullmatch(_THOUSANDS, whole) and marks.count(marks[-1]) == 1 else []
+
+
+def _number(text: str) -> str:
+    found = _numbers(text)
+    return f"write {' or '.join(found)}" if found else "write it in digits, such as 12 or 12.5"
+
+
+def _integer(text: str) -> str:
+    found = _numbers(text)
+    if not found:
+        return "write it in digits, such as 12"
+    whole = [number for number in found if "." not in number]
+    return f"write {whole[0]}" if whole else "write a whole number, without decimals"
+
+
+_OF_TEXT: Mapping[str, Callable[[str], str]] = {
+    "integer": _integer,
+    "biginteger": _integer,
+    "float": _number,
+    "decimal": _number,
+    "boolean": _boolean,
+    "date": date_advice,
+    "time": time_advice,
+    "datetime": timestamp_advice,
+    "timestamp": timestamp_advice,
+    "array": lambda text: f"write a list: [{text}]",
+    "blocks": lambda text: "write blocks, or make it a richtext in the schema",
+}
+_ID = "write the documentId alone: the name of its file, if that says no other"
+_OF_MAPPING: Mapping[str, str] = {
+    **dict.fromkeys(("string", "text", "richtext", "email", "uid", "enumeration"), "put the text in quotes"),
+    "relation": _ID,
+    "media": "write the path alone",
+    "blocks": "write each block below a dash",
+    "array": "write each value below a dash",
+}

@@ -1,0 +1,310 @@
+"""Which component of a list is which of an earlier list: by id, by what it holds, by place and kind."""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, TypeVar
+
+from server.documents.values import Component, empty_value, is_empty, same_values
+from server.formats.text_positions import KeyPath
+from server.schema.model import Attribute, Type
+
+# --- components -----------------------------------------------------------------------------------
+
+MANY = 10_000  # so many pairs of components are not compared any more: their order decides
+
+
+def places_in(
+    base: Sequence[Component], later: Sequence[Component], *, by_id: bool = False
+) -> list[int | None]:
+    """For each component of a later list its place in `base`; None where it is new.
+
+    `by_id`: the later list was made from `base`, so that an id says which component it is. The ids of lists
+    that were read from files say no more than the place.
+    """
+    found: list[int | None] = [None] * len(later)
+    free = set(range(len(base)))
+
+    def take(at: int, place: int) -> None:
+        found[at] = place
+        free.discard(place)
+
+    if by_id:
+        known = {(component.type.uid, component.id): place for place, component in enumerate(base)}
+        for at, component in enumerate(later):
+            place = known.get((component.type.uid, component.id))
+            if place in free:
+                take(at, place)
+    same: defaultdict[str, deque[int]] = defaultdict(deque)
+    for place in sorted(free):
+        same[repr(base[place])].append(place)
+    for at, component in enumerate(later):
+        if found[at] is None and (places := same.get(repr(component))):
+            take(at, places.popleft())
+    for left, places_left in _gaps(found, free):
+        for at, place in _likely(base, later, left, places_left, common=0):
+            take(at, place)
+    unknown = [at for at, place in enumerate(found) if place is None]
+    for at, place in _likely(base, later, unknown, sorted(free), common=1):  # moved, and changed
+        take(at, place)
+    return found
+
+
+def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
+    """The components left over on both sides, together where they come behind the same one."""
+    left: defaultdict[int, list[int]] = defaultdict(list)
+    behind = -1
+    for at, place in enumerate(found):
+        if place is None:
+            left[behind].append(at)
+        else:
+            behind = place
+    places: defaultdict[int, list[int]] = defaultdict(list)
+    for place in sorted(free):
+        before = place - 1
+        while before in free:
+            before -= 1
+        places[before].append(place)
+    return [(ats, places[key]) for key, ats in left.items() if key in places]
+
+
+def _likely(
+    base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
+) -> list[tuple[int, int]]:
+    """Pairs of one kind that have so many values in common, or more.
+
+    Those that have most in common are taken first, of these those that are at the same place.
+    """
+    if len(left) * len(places) > MANY:
+        pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
+    else:
+        pairs = [
+            (-_common(later[left[i]], base[places[k]]), abs(i - k), i, k)
+            for i, k in product(range(len(left)), range(len(places)))
+        ]
+    chosen: list[tuple[int, int]] = []
+    taken: set[tuple[str, int]] = set()
+    for shared, _, i, k in sorted(pairs):
+        at, place = left[i], places[k]
+        if (
+            -shared >= common
+            and later[at].type is base[place].type
+            and not taken & {("at", at), ("in", place)}
+        ):
+            taken |= {("at", at), ("in", place)}
+            chosen.append((at, place))
+    return chosen
+
+
+def _common(one: Component, other: Component) -> int:
+    """How many values two components have in common."""
+    if one.type is not other.type:
+        return 0
+    pairs = zip(one.values, other.values, strict=True)
+    return sum(same_values(a, b) for a, b in pairs if not is_empty(a))
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
+    """The order with the changes of both sides; None where each has put what stays in an order of its own.
+
+    What one side removed is gone. What one side added comes behind what it stands behind there, or at the end
+    if it was there; where both added something at one place, theirs comes first.
+    """
+    base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
+    kept = set(base) & set(ours) & set(theirs)
+    before, mine, other = ([key for key in keys if key in kept] for keys in (base, ours, theirs))
+    if mine != before and other not in (before, mine):
+        return None
+    gone = set(base) - kept
+    # The side that has moved something leads; what the other has added is put into its order.
+    leader, follower = (ours, theirs) if mine != before and other == before else (theirs, ours)
+    merged = [key for key in leader if key not in gone]
+    passed = set(leader) - set(base) - set(follower) if follower is ours else set()
+    _insert(merged, [key for key in follower if key not in gone], passed)
+    return merged
+
+
+def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
+    """Insert the keys that are not there yet, each behind the one before it and behind those `passed`."""
+    places: dict[Key | None, list[Key]] = {}  # what is to be inserted, by what it comes behind
+    there, before, waiting = set(merged), None, list[Key]()
+    for key in keys:
+        if key in there:
+            places.setdefault(before, []).extend(waiting)
+            before, waiting = key, []
+        else:
+            waiting.append(key)
+    last = waiting
+    waiting, result = places.get(None, []), list[Key]()
+    for key in merged:
+        if waiting and key not in passed:
+            result.extend(waiting)
+            waiting = []
+        result.append(key)
+        waiting = [*waiting, *places.get(key, ())]
+    merged[:] = [*result, *waiting, *last]
+
+
+# --- merge ----------------------------------------------------------------------------------------
+
+Values = Mapping[str, Any]
+# (base, ours, theirs) → the text with the lines that either has changed; None where the changes touch.
+MergeText = Callable[[str, str, str], str | None]
+_BY_LINE = frozenset({"text", "richtext"})
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What both sides have changed, each otherwise; None is no value, and no document or component.
+
+    `path` leads to it from the document, by names and by places in the lists of the base; it is empty where
+    one side has deleted the document that the other has changed.
+    """
+
+    path: KeyPath
+    base: Any
+    ours: Any
+    theirs: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge came to: all values, None for a document that is gone; of a conflict, theirs."""
+
+    values: dict[str, Any] | None
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def merge(
+    type_: Type,
+    base: Values | None,
+    ours: Values | None,
+    theirs: Values | None,
+    merge_text: MergeText,
+    *,
+    by_id: bool = False,
+) -> Merged:
+    """Merge two versions of a document that were made from a third, each None where there is none.
+
+    The values are by attribute, as a row holds them; of relations that others store, theirs are kept. The
+    components of the result have the ids of theirs, where they are there. `by_id`: components of ours with
+    an id of a component of the base are that one.
+    """
+    if ours is None or theirs is None:
+        return _merge_missing(type_, base, ours, theirs)
+    merging = _Merging(merge_text, by_id)
+    values = {
+        name: theirs[name]
+        if attribute.derived
+        else merging.value(
+            attribute, base[name] if base else empty_value(attribute), ours[name], theirs[name], (name,)
+        )
+        for name, attribute in type_.attributes.items()
+    }
+    return Merged(values, tuple(merging.conflicts))
+
+
+def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs: Values | None) -> Merged:
+    """What is left where one side has no document: it was added by the other, or deleted."""
+    left = ours or theirs
+    if left is None or base is None:
+        return Merged(dict(left) if left is not None else None)
+    if all(same_values(base[name], left[name]) for name in type_.attributes):
+        return Merged(None)
+    values = dict(theirs) if theirs is not None else None
+    return Merged(values, (Conflict((), base, ours, theirs),))
+
+
+@dataclass(slots=True)
+class _Merging:
+    """One merge: how texts are merged, and the conflicts so far."""
+
+    merge_text: MergeText
+    by_id: bool
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
+        """The value of an attribute with the changes of both; theirs, and a conflict, where that can't be."""
+        if same_values(ours, base) or same_values(ours, theirs):
+            return theirs
+        if same_values(theirs, base):
+            return ours
+        if attribute.holds_components and attribute.to_many:
+            return self._components(base, ours, theirs, path)
+        if attribute.holds_components and None not in (base, ours, theirs):
+            return self._component(base, ours, theirs, path)
+        merged: Any = None
+        if attribute.has_targets and attribute.to_many:
+            order = merge_order(base, ours, theirs)
+            merged = None if order is None else tuple(order)
+        elif attribute.type in _BY_LINE and all(isinstance(text, str) for text in (base, ours, theirs)):
+            merged = self.merge_text(base, ours, theirs)
+        return self._conflict(path, base, ours, theirs) if merged is None else merged
+
+    def _conflict(self, path: KeyPath, base: Any, ours: Any, theirs: Any) -> Any:
+        self.conflicts.append(Conflict(path, base, ours, theirs))
+        return theirs
+
+    def _component(self, base: Component, ours: Component, theirs: Component, path: KeyPath) -> Component:
+        """One component that both sides have kept. All three are of one kind."""
+        attributes = theirs.type.attributes.values()
+        values = (
+            self.value(attribute, before, mine, other, (*path, attribute.name))
+            for attribute, before, mine, other in zip(
+                attributes, base.values, ours.values, theirs.values, strict=True
+            )
+        )
+        return Component(theirs.type, (theirs.id, *values))
+
+    def _components(
+        self,
+        base: Sequence[Component],
+        ours: Sequence[Component],
+        theirs: Sequence[Component],
+        path: KeyPath,
+    ) -> tuple[Component, ...]:
+        """A list with the components that both have added and changed, without those that either removed."""
+        mine, other = _keyed(base, ours, theirs, by_id=self.by_id)
+        order = merge_order(range(len(base)), mine, other)
+        if order is None:
+            self._conflict(path, base, ours, theirs)
+            return tuple(theirs)
+        for place, before in enumerate(base):
+            left = mine.get(place) or other.get(place)
+            if left and not (place in mine and place in other) and left != before:
+                self._conflict((*path, place), before, mine.get(place), other.get(place))
+        return tuple(
+            self._component(base[key], mine[key], other[key], (*path, key))
+            if isinstance(key, int)
+            else other[key]
+            if key in other
+            else mine[key]
+            for key in order
+        )
+
+
+def _keyed(
+    base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
+) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
+    """The components of both sides by what they are: a place in the base, else what stands for a new one.
+
+    A component that both sides have added is one.
+    """
+    mine: dict[Hashable, Component] = {}
+    added: dict[str, list[Hashable]] = {}
+    for at, (component, place) in enumerate(zip(ours, places_in(base, ours, by_id=by_id), strict=True)):
+        key: Hashable = ("ours", at) if place is None else place
+        mine[key] = component
+        if place is None:
+            added.setdefault(repr(component), []).append(key)
+    other: dict[Hashable, Component] = {}
+    for at, (component, place) in enumerate(zip(theirs, places_in(base, theirs), strict=True)):
+        same = added.get(repr(component)) if place is None else None
+        other[same.pop(0) if same else ("theirs", at) if place is None else place] = component
+    return mine, other

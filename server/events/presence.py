@@ -1,0 +1,277 @@
+"""Presence: which clients are viewing which documents, shared by all workers."""
+
+import json
+import mmap
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from server.auth.permissions import Actor, may_draft, may_find, may_read_drafts
+from server.errors import BusyError, ForbiddenError, RateLimitError, ValidationError
+from server.events.frames import frame
+from server.schema.model import Attribute, Schema, Type
+from server.site.change_log import SharedLock
+
+# --- table ----------------------------------------------------------------------------------------
+
+EXPIRES_S = 30.0  # after the last word of a client
+SLOTS = 1024  # clients that can be somewhere at once, of one server
+MOST = 20  # clients of one caller; of more, the one that has said nothing for longest gives way
+PER_WINDOW, WINDOW_S = 100, 10.0  # how often a caller may say something, in each worker
+LARGEST = 1024  # bytes of an entry
+TOO_MANY = "Too many clients are at documents; try again"
+_HALF = 8  # bytes of each half of a key: that of the caller, and that of its client
+_KEY = 2 * _HALF
+_LENGTH = struct.Struct("=H")
+_SLOT = _LENGTH.size + LARGEST
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Where a client is: at a document in a locale, and in a field of it, as a dotted path, or in none.
+
+    `caller` is the name of its actor; `kind` and `name` are what others are told: ("user", "ann").
+    """
+
+    caller: str
+    kind: str
+    name: str
+    type: str
+    document_id: str
+    locale: str
+    field: str | None
+
+
+class PresenceTable:
+    """The entries of all workers. To be made before the workers are forked; safe for many threads."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 8 + SLOTS * (_KEY + 2 * 8 + _SLOT))
+        self._keys = 8
+        times = self._keys + SLOTS * _KEY
+        self._entries = times + SLOTS * 2 * 8
+        view = memoryview(self._memory)
+        self._version = view[:8].cast("Q")
+        self._ends = view[times : times + SLOTS * 8].cast("d")  # 0 for a slot that is free
+        self._since = view[times + SLOTS * 8 : self._entries].cast("d")
+        self._lock = SharedLock()
+        self._counting = threading.Lock()
+        self._window, self._said = 0.0, dict[str, int]()
+
+    @property
+    def version(self) -> int:
+        """Another number whenever an entry was added, changed or removed, but not where one has ended."""
+        return self._version[0]
+
+    def put(self, client: str, presence: Presence) -> None:
+        """Say where a client of a caller is.
+
+        Raises RateLimitError for a caller that says too much, ValidationError for more than an entry can
+        hold, and BusyError where there are too many.
+        """
+        self._count(presence.caller)
+        entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
+        if len(entry) > LARGEST:
+            raise ValidationError("The names of the document and the field are too long")
+        key, now = _key(presence.caller, client), time.monotonic()
+        with self._lock:
+            slot = self._find(key)
+            if slot is None or self._ends[slot] <= now:
+                slot = self._free(key, now) if slot is None else slot
+                self._since[slot] = now
+            elif self._read(slot) == entry:
+                self._ends[slot] = now + EXPIRES_S
+                return
+            at = self._keys + slot * _KEY
+            self._memory[at : at + _KEY] = key
+            self._write(slot, entry)
+            self._ends[slot] = now + EXPIRES_S
+            self._version[0] += 1
+
+    def remove(self, caller: str, client: str) -> None:
+        """Let a client of a caller be nowhere. Raises RateLimitError."""
+        self._count(caller)
+        with self._lock:
+            slot = self._find(_key(caller, client))
+            if slot is not None:
+                self._ends[slot] = 0.0
+                self._version[0] += 1
+
+    def all(self) -> list[Presence]:
+        """Where clients are now, in the order in which they came."""
+        with self._lock:
+            now = time.monotonic()
+            found = [
+                (self._since[slot], self._read(slot))
+                for slot, ends in enumerate(self._ends.tolist())
+                if ends > now
+            ]
+        return [_decoded(entry) for _, entry in sorted(found)]
+
+    def _count(self, caller: str) -> None:
+        """Count what a caller says. Raises RateLimitError."""
+        now = time.monotonic()
+        with self._counting:
+            if now - self._window > WINDOW_S:
+                self._window, self._said = now, {}
+            said = self._said[caller] = self._said.get(caller, 0) + 1
+        if said > PER_WINDOW:
+            raise RateLimitError(int(self._window + WINDOW_S - now) + 1)
+
+    def _find(self, key: bytes) -> int | None:
+        """The slot of a key, if it has one."""
+        start, end = self._keys, self._keys + SLOTS * _KEY
+        at = self._memory.find(key, start, end)
+        while at >= 0 and (at - start) % _KEY:
+            at = self._memory.find(key, at + 1, end)
+        return None if at < 0 else (at - start) // _KEY
+
+    def _free(self, key: bytes, now: float) -> int:
+        """A slot that a new key can have. Raises BusyError."""
+        ends = self._ends.tolist()
+        mine = [slot for slot in range(SLOTS) if ends[slot] > now and self._is_of(slot, key)]
+        if len(mine) >= MOST:
+            return min(mine, key=ends.__getitem__)
+        slot = next((slot for slot, end in enumerate(ends) if end <= now), None)
+        if slot is None:
+            raise BusyError(TOO_MANY)
+        return slot
+
+    def _is_of(self, slot: int, key: bytes) -> bool:
+        """Whether the key of a slot is of the same caller as another key."""
+        at = self._keys + slot * _KEY
+        return self._memory[at : at + _HALF] == key[:_HALF]
+
+    def _read(self, slot: int) -> bytes:
+        at = self._entries + slot * _SLOT
+        (length,) = _LENGTH.unpack_from(self._memory, at)
+        return self._memory[at + _LENGTH.size : at + _LENGTH.size + length]
+
+    def _write(self, slot: int, entry: bytes) -> None:
+        at = self._entries + slot * _SLOT
+        _LENGTH.pack_into(self._memory, at, len(entry))
+        self._memory[at + _LENGTH.size : at + _LENGTH.size + len(entry)] = entry
+
+
+def _key(caller: str, client: str) -> bytes:
+    return b"".join(blake2b(text.encode(), digest_size=_HALF).digest() for text in (caller, client))
+
+
+@lru_cache(2 * SLOTS)
+def _decoded(entry: bytes) -> Presence:
+    return Presence(**json.loads(entry))
+
+
+# --- people ---------------------------------------------------------------------------------------
+
+PUBLIC = "public"
+_DEEPEST = 20  # names and numbers in the path of a field
+
+
+def may_attend(actor: Actor, type_: Type) -> bool:
+    """Whether an actor is told who is at the documents of a type, and others of it there.
+
+    Those are who works on them: who may find them, and see their drafts or change them. The public never is.
+    """
+    if actor.name == PUBLIC or not may_find(actor, type_.uid):
+        return False
+    changes = actor.may(type_.singular, "update") or may_draft(actor, type_, "update")
+    return changes or may_read_drafts(actor, type_)
+
+
+def attended_types(actor: Actor, schema: Schema) -> Mapping[str, Type]:
+    """The types that `may_attend` allows an actor, by name. Raises ForbiddenError where there is none."""
+    found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
+    if not found:
+        raise ForbiddenError()
+    return found
+
+
+def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
+    """Whether a dotted path such as `sections.2.title` is of an attribute that an actor may know of."""
+    types, parts = [type_], path.split(".")
+    if len(parts) > _DEEPEST:
+        return False
+    while parts:
+        name, *parts = parts
+        found = [each.attributes[name] for each in types if name in each.attributes]
+        types = [schema.types[uid] for a in found for uid in _components(a)]
+        if not any(_is_known(a, type_, actor) for a in found):
+            return False
+        if parts and parts[0].isascii() and parts[0].isdigit() and any(a.to_many for a in found):
+            parts = parts[1:]
+    return True
+
+
+def _components(attribute: Attribute) -> tuple[str, ...]:
+    return tuple(filter(None, (attribute.component, *attribute.components)))
+
+
+def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:
+    """Whether an actor may know of an attribute, as `/access` shows it."""
+    if attribute.type == "relation" and attribute.target and not may_find(actor, attribute.target):
+        return False
+    writes = actor.may(type_.singular, "update") or may_draft(actor, type_, "update")
+    return writes or attribute.visible
+
+
+def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequence[Presence]]:
+    """Who is where, by the names of types and the ids of documents."""
+    found: dict[tuple[str, str], list[Presence]] = {}
+    for one in present:
+        found.setdefault((one.type, one.document_id), []).append(one)
+    return found
+
+
+def others_at(
+    document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
+) -> dict[str, Any]:
+    """What JSON says to an actor of a document, by the name of its type and its id: who is there but itself.
+
+    A person whose clients are at several places of it is one.
+    """
+    people: dict[str, dict[str, Any]] = {}
+    for one in present:
+        if one.caller == actor.name:
+            continue
+        field = one.field if one.field and is_field(one.field, type_, actor, schema) else None
+        person = people.setdefault(one.caller, {"kind": one.kind, "name": one.name, "at": []})
+        place = {"locale": one.locale, "field": field}
+        if place not in person["at"]:
+            person["at"].append(place)
+    return {"type": document[0], "documentId": document[1], "people": list(people.values())}
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+Document = tuple[str, str]  # the name of its type, and its id
+Present = Mapping[Document, Sequence[Presence]]
+
+
+class PresenceSource:
+    """Who is where, as a hub tells its streams of it (`server.events.hub`)."""
+
+    def __init__(self, table: PresenceTable, schema: Callable[[], Schema]) -> None:
+        self._table, self._schema = table, schema
+
+    def version(self) -> int:
+        """Another number whenever somebody came, left or moved; it costs nothing to ask."""
+        return self._table.version
+
+    def read(self) -> Present:
+        """Who is where now."""
+        return by_document(self._table.all())
+
+    def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
+        """What an actor is told of a document; nothing where it may not be."""
+        schema = self._schema()
+        type_ = schema.subjects.get(document[0])
+        if type_ is None or not may_attend(actor, type_):
+            return b""
+        told = others_at(document, present.get(document, ()), type_, actor, schema)
+        return frame("presence", json.dumps(told, ensure_ascii=False, separators=(",", ":")))

@@ -1,1 +1,0 @@
-"""Who is at which document, and in which field: told among clients, and kept nowhere but in memory."""

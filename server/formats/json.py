@@ -1,0 +1,301 @@
+"""JSON: read a text, write values, and change values without touching other bytes."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from server.formats.differences import steps
+from server.formats.edits import REMOVE, Part, brackets, same
+from server.formats.text_positions import Positions, line_start, newline_of, position_at
+from server.formats.tree import MAX_DEPTH, MAX_DIGITS, Node, Plain, SyntaxProblem, Tree, depth_of
+from server.formats.yaml.reader import read_yaml
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_SCALAR = re.compile(r"[^,\]}\s]+")
+
+
+def json_nodes(text: str) -> Node:
+    """The node of a JSON text that `read_json` has accepted."""
+    return _json_value(text, _skip(text, 0), 0)[0]
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _json_value(text: str, at: int, depth: int) -> tuple[Node, int]:
+    if depth > 4 * MAX_DEPTH:
+        raise SyntaxProblem("nested too deeply", None, "flatten it")
+    if text[at] == "{":
+        return _json_collection(text, at, depth, "}")
+    if text[at] == "[":
+        return _json_collection(text, at, depth, "]")
+    if text[at] == '"':
+        value, end = json.decoder.scanstring(text, at + 1)  # type: ignore[attr-defined]
+        return Node("scalar", at, end, '"', value), end
+    found = _SCALAR.match(text, at)
+    end = found.end() if found else at
+    return Node("scalar", at, end, "", text[at:end]), end
+
+
+def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node, int]:
+    node = Node("map" if closing == "}" else "list", at, at, "flow")
+    at = _skip(text, at + 1)
+    while text[at] != closing:
+        if closing == "}":
+            key, at = _json_value(text, at, depth + 1)
+            node.keys.append(key)
+            at = _skip(text, _skip(text, at) + 1)
+        item, at = _json_value(text, at, depth + 1)
+        node.items.append(item)
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    node.end = at + 1
+    return node, node.end
+
+
+# --- reader ---------------------------------------------------------------------------------------
+
+# JSON strings, and the numbers that Python's reader refuses without saying where they are.
+_ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
+_MARKS = (",", "[", "{", "\\u")  # Every value but the first follows one of them.
+_NESTED = re.compile(r'"\s*[\[{\\]')  # text that may be JSON, or is once its escapes are read
+# JSON strings and empty lists and objects, and what a further value follows.
+_VALUES = re.compile(r'"(?:[^"\\]|\\.)*+"?|\[\s*\]|\{\s*\}|[\[{,]', re.DOTALL)
+
+_ENDS = {"}": "object", "]": "array"}
+
+
+def has_more_values(text: str, most: int) -> bool:
+    """Whether a JSON text has more values than `most`, lists and objects included; told before it is read.
+
+    What text in quotes holds that may be JSON itself counts as well.
+    """
+    if sum(map(text.count, _MARKS)) < most:  # Most texts are short.
+        return False
+    left = most
+    for number, found in enumerate(_VALUES.finditer(text)):
+        token = found[0]
+        if len(token) == 1:
+            left -= 1
+        elif _NESTED.match(token):
+            left -= sum(map(token.count, _MARKS))
+        # A value has at most a key, itself and a comma: what has more parts is no JSON.
+        if left <= 0 or number > 4 * most:
+            return True
+    return False
+
+
+def read_json(text: str) -> Tree:
+    """JSON text → tree; integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
+    try:
+        tree = json.loads(
+            text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
+        )
+        if "\\u" in text:
+            json.dumps(tree, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise _not_json(error) from error
+    except UnicodeEncodeError as error:
+        raise SyntaxProblem(
+            "half of a surrogate pair has no UTF-8 form", None, "write both halves"
+        ) from error
+    except RecursionError as error:
+        raise SyntaxProblem("nested too deeply", None, "flatten it") from error
+    except SyntaxProblem as problem:
+        raise _with_position(problem, text) from problem
+    except ValueError as error:
+        what = f"a number has more than {MAX_DIGITS} digits"
+        raise _with_position(SyntaxProblem(what, None, "put it in quotes"), text) from error
+    if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(tree) > MAX_DEPTH:
+        raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+    return tree
+
+
+def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
+    """What Python's reader says of a text. Of a comma too many it says so since 3.13; here it always does."""
+    what, text = error.msg, error.doc
+    line, column, _ = position_at(text, error.pos)
+    comma = text.rfind(",", 0, error.pos)
+    if text[error.pos : error.pos + 1] in _ENDS and comma >= 0 and not text[comma + 1 : error.pos].strip():
+        what = f"Illegal trailing comma before end of {_ENDS[text[error.pos]]}"
+        line, column, _ = position_at(text, comma)
+    fix = "look at the commas, quotes and brackets near it"
+    return SyntaxProblem(f"not JSON: {what} (column {column})", line, fix, column)
+
+
+def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
+    """A problem with its line and column, which Python's reader does not tell for all problems.
+
+    Odd numbers are looked for with a pattern, keys that stand twice by reading the text as YAML.
+    """
+    odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
+    if odd:
+        line, column, _ = position_at(text, odd.start())
+        return SyntaxProblem(problem.message, line, problem.fix, column)
+    try:
+        json_positions(text)
+    except SyntaxProblem as found:
+        if found.message == problem.message:
+            return found
+    return problem
+
+
+def json_positions(text: str) -> Positions:
+    """The position of every key and list item of a JSON text. Raises SyntaxProblem.
+
+    JSON is read as YAML for it, which it is once tabs are spaces.
+    """
+    positions: Positions = {}
+    read_yaml(text.replace("\t", " "), positions)
+    return positions
+
+
+def _no_constant(name: str) -> Tree:
+    raise SyntaxProblem(f"{name} is not JSON", None, "use null or a number")
+
+
+def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise SyntaxProblem(f'the key "{twice}" stands twice', None, "remove one of the two")
+    return found
+
+
+# --- writer ---------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
+def json_text(
+    value: Any, *, indent: str | None = None, ascii_only: bool = False, tight: bool = False, margin: str = ""
+) -> str:
+    """A value as JSON; decimals, and numbers as they were read from JSON, keep their digits.
+
+    `indent` is one level's white space (None: all on one line), `margin` what stands before the line
+    that the value begins on; `tight` leaves out the spaces after `,` and `:`.
+    """
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if type(value) is Plain and _NUMBER.fullmatch(value):
+        return str(value)
+    if isinstance(value, str):
+        return json.dumps(str(value), ensure_ascii=ascii_only)
+    if not isinstance(value, dict | list | tuple) or not value:
+        return json.dumps(list(value) if isinstance(value, tuple) else value)
+    inner = margin + (indent or "")
+    options: Any = {"indent": indent, "ascii_only": ascii_only, "tight": tight, "margin": inner}
+    if isinstance(value, dict):
+        colon = ":" if tight else ": "
+        parts = [
+            json.dumps(k, ensure_ascii=ascii_only) + colon + json_text(v, **options) for k, v in value.items()
+        ]
+        opening, closing = "{}"
+    else:
+        parts = [json_text(item, **options) for item in value]
+        opening, closing = "[]"
+    if indent is None:
+        return opening + ("," if tight else ", ").join(parts) + closing
+    lines = f",\n{inner}".join(parts)
+    return f"{opening}\n{inner}{lines}\n{margin}{closing}"
+
+
+# --- edit -----------------------------------------------------------------------------------------
+
+_INDENT = re.compile(r"\n([ \t]+)\S")
+
+
+def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
+    """A JSON text whose top object has new values under some keys; REMOVE removes a key."""
+    root = json_nodes(text)
+    found = _INDENT.search(text)
+    tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
+    editor = _JsonEditor(text, found.group(1) if found else None, tight)
+    return text[: root.start] + editor.changed(root, tree, {**tree, **changes}) + text[root.end :]
+
+
+class _JsonEditor:
+    """Writes values of one text anew, in the style of that text.
+
+    `unit` is the white space of one level (None: the text is one line), `tight` whether there are no
+    spaces after commas and colons.
+    """
+
+    def __init__(self, text: str, unit: str | None, tight: bool) -> None:
+        self.text, self.unit, self.tight = text, unit, tight
+        self.newline = newline_of(text)
+        self.ascii_only = text.isascii() and "\\u" in text
+
+    def changed(self, node: Node, tree: Tree, value: Any) -> str:
+        """The text of a value that becomes another: of a list or an object, only what differs is new."""
+        if same(tree, value):
+            return self.text[node.start : node.end]
+        if node.kind == "list" and isinstance(value, list | tuple):
+            spans = [(item.start, item.end) for item in node.items]
+        elif node.kind == "map" and isinstance(value, dict):
+            spans = [(key.start, item.end) for key, item in zip(node.keys, node.items, strict=True)]
+            value = {key: item for key, item in value.items() if item is not REMOVE}
+        else:
+            return self.written(value, node.start, "\n" in self.text[node.start : node.end] or not node.items)
+        gap = "" if self.tight else " "
+        found = brackets(self.text, node.start, node.end, spans, gap=gap, trailing=False)
+        if not found or not value:
+            return self.written(value, node.start, not node.items)
+        like = spans[-1][0]
+        if node.kind == "list":
+            many = found.has_lines and all(map(self.is_long, node.items))
+            return found.written(self.items(node, tree, list(value), like, many))
+        return found.written(self.members(node, tree, value, like, found.has_lines))
+
+    def is_long(self, node: Node) -> bool:
+        """Whether a value has several lines, as far as it has anything in it."""
+        return not node.items or "\n" in self.text[node.start : node.end]
+
+    def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
+        """The items of a list; new ones are indented like the one at an index, and long if `many`."""
+        for step in steps(tree, value):
+            if step.kind == "comes":
+                yield -1, self.written(step.new, like, many)
+            elif step.kind == "changes":
+                yield step.old, self.changed(node.items[step.old], tree[step.old], step.new)
+            elif step.kind == "goes":
+                yield step.old, None
+            elif step.kind != "leaves":
+                yield step.old, self.text[node.items[step.old].start : node.items[step.old].end]
+
+    def members(
+        self, node: Node, tree: dict[str, Tree], value: dict[str, Any], like: int, many: bool
+    ) -> Iterator[Part]:
+        """The members of an object; new ones as for `items`, behind the others."""
+        for i, (key, item) in enumerate(zip(node.keys, node.items, strict=True)):
+            if key.value not in value:
+                yield i, None
+            else:
+                made = self.changed(item, tree[key.value], value[key.value])
+                yield i, self.text[key.start : item.start] + made
+        colon = ":" if self.tight else ": "
+        for name, new in value.items():
+            if node.find(name) < 0:
+                written = json_text(name, ascii_only=self.ascii_only)
+                yield -1, written + colon + self.written(new, like, many)
+
+    def written(self, value: Any, at: int, many: bool) -> str:
+        """The text of a value on the line of an index, on several lines if `many`."""
+        line = self.text[line_start(self.text, at) :]
+        indent = self.unit if many else None
+        text = json_text(
+            value,
+            indent=indent,
+            ascii_only=self.ascii_only,
+            tight=self.tight and indent is None,
+            margin=line[: len(line) - len(line.lstrip(" \t"))],
+        )
+        return text.replace("\n", self.newline)

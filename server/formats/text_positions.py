@@ -1,0 +1,74 @@
+"""Positions in a text: lines, columns and character indexes."""
+
+from typing import NamedTuple
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def newline_of(text: str) -> str:
+    """How a text ends its lines, judged by the first one."""
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+
+
+def line_start(text: str, at: int) -> int:
+    """Where the line around an index begins."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def line_end(text: str, at: int) -> int:
+    """Where the line around an index ends, before its line break."""
+    end = text.find("\n", at)
+    end = len(text) if end < 0 else end
+    return end - 1 if end > at and text[end - 1] == "\r" else end
+
+
+def next_line(text: str, at: int) -> int:
+    """Where the line after that around an index begins; the end of the text where there is none."""
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end + 1
+
+
+def comments_start(text: str, at: int, first: int = 0) -> int:
+    """Where the comments right above the line around an index begin; that line itself where none are.
+
+    Lines that begin before the index `first` are no comments, whatever they look like.
+    """
+    at = line_start(text, at)
+    while at > first:
+        above = line_start(text, at - 1)
+        if above < first or not text[above:at].lstrip(" \t").startswith("#"):
+            break
+        at = above
+    return at
+
+
+# --- positions ------------------------------------------------------------------------------------
+
+KeyPath = tuple[str | int, ...]
+
+
+class Position(NamedTuple):
+    """Where a key or a list's item begins; `value` is the column of a key's scalar on its line, else 0."""
+
+    line: int
+    column: int
+    value: int = 0
+
+
+Positions = dict[KeyPath, Position]
+
+
+def position_at(text: str, index: int) -> Position:
+    """The line and column of the character at an index."""
+    return Position(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
+
+
+def nearest(positions: Positions, at: KeyPath) -> Position | None:
+    """The position of a value, or of the innermost one around it that has a position."""
+    return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
+
+
+def line_and_column(position: Position | None) -> tuple[int | None, int | None]:
+    """The line and column of a value: of its scalar where that is on the line of its key."""
+    return (position.line, position.value or position.column) if position else (None, None)

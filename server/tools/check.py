@@ -1,0 +1,196 @@
+"""Output of a check: for people, as JSON, and for GitHub Actions."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from server import __version__
+from server.problems import RULES, Problem
+from server.site.check.fixes import Fix, FixResult, KeyFix
+from server.site.check.survey import Survey
+from server.tools.terminal import Part, Style, printable
+
+# --- formats --------------------------------------------------------------------------------------
+
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+# Rules whose problems are warnings, as SARIF wants to know beforehand.
+_WARNINGS = frozenset(RULES) - {"settings", "schema", "unreadable", "syntax", "value", "duplicate-id"}
+
+
+def as_json(found: Survey, prefix: str) -> str:
+    """One JSON object, with paths relative to the site. Its keys are a public format (docs/check.md)."""
+    made = {
+        "version": 1,
+        "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
+        "fixed": [_as_fixed(fix) for fix in found.fixed],
+        "problems": [problem.as_json() for problem in found.problems],
+    }
+    return json.dumps(made, indent=2, ensure_ascii=False)
+
+
+def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
+    key = ".".join(map(str, fix.at))
+    return {"path": fix.path, "key": key, "before": fix.old or None, "after": fix.new}
+
+
+def as_github(found: Survey, prefix: str) -> str:
+    """One workflow command for each problem, which GitHub shows beside its line."""
+    return "\n".join(_as_command(problem, prefix) for problem in found.problems)
+
+
+def _as_command(problem: Problem, prefix: str) -> str:
+    properties = {"file": prefix + problem.path, "line": problem.line or 1, "col": problem.column}
+    properties["title"] = f"quire: {problem.rule}"
+    told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value)
+    return f"::{problem.severity} {told}::{_data(_sentence(problem))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _sentence(problem: Problem) -> str:
+    return problem.message + (f" ({problem.fix})" if problem.fix else "")
+
+
+def as_sarif(found: Survey, prefix: str) -> str:
+    """A SARIF log of one run, as code scanning services read it."""
+    rules = list(RULES)
+    driver = {
+        "name": "quire",
+        "semanticVersion": __version__,
+        "rules": [
+            {
+                "id": rule,
+                "shortDescription": {"text": sentence.replace("`", "")},
+                "defaultConfiguration": {"level": "warning" if rule in _WARNINGS else "error"},
+            }
+            for rule, sentence in RULES.items()
+        ],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_as_result(problem, prefix, rules) for problem in found.problems],
+    }
+    log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, ensure_ascii=False)
+
+
+def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, Any]:
+    region = {"startLine": problem.line or 1}
+    if problem.column:
+        region["startColumn"] = problem.column
+    return {
+        "ruleId": problem.rule,
+        "ruleIndex": rules.index(problem.rule),
+        "level": problem.severity,
+        "message": {"text": _sentence(problem)},
+        "locations": [
+            {"physicalLocation": {"artifactLocation": _artifact(problem, prefix), "region": region}}
+        ],
+        "partialFingerprints": {"quire/v1": _fingerprint(problem)},
+    }
+
+
+def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
+    """A file by its path relative to the current folder, or by its absolute path if it is elsewhere."""
+    if prefix.startswith(("/", "../")):
+        return {"uri": Path(prefix, problem.path).resolve().as_uri()}
+    return {"uri": quote(prefix + problem.path), "uriBaseId": "%SRCROOT%"}
+
+
+def _fingerprint(problem: Problem) -> str:
+    """A digest that stays the same for a problem when other lines of its file change."""
+    told = "\0".join((problem.rule, problem.path, problem.message))
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+FORMATS: Mapping[str, Callable[[Survey, str], str]] = {
+    "json": as_json,
+    "github": as_github,
+    "sarif": as_sarif,
+}
+
+
+# --- report ---------------------------------------------------------------------------------------
+
+_SIGNS: Mapping[str, tuple[str, Style]] = {
+    "error": ("✗", {"fg": "red"}),
+    "warning": ("!", {"fg": "yellow"}),
+}
+_PLAIN: Style = {}
+_QUIET: Style = {"dim": True}
+_PATH: Style = {"bold": True}
+
+
+def report(found: Survey, prefix: str, seconds: float) -> Iterator[list[Part]]:
+    """The lines of a report; `prefix` is the path from the current folder to the site."""
+    for path, problems in groupby(found.problems, key=lambda problem: problem.path):
+        yield [(printable(prefix + path), _PATH)]
+        of_file = list(problems)
+        width = max(len(_position(problem)) for problem in of_file)
+        for problem in of_file:
+            yield from _lines(problem, width)
+        yield []
+    yield _summary(found, seconds)
+    if found.fixable:
+        yield [(f"  quire check --fix fixes {count(found.fixable, 'value')}", _PLAIN)]
+
+
+def _lines(problem: Problem, width: int) -> Iterator[list[Part]]:
+    sign, style = _SIGNS[problem.severity]
+    position = _position(problem).ljust(width)
+    yield [(f"  {position}  ", _QUIET), (f"{sign} ", style), (printable(problem.message), _PLAIN)]
+    if problem.fix:
+        yield [(f"  {' ' * width}    {printable(problem.fix)}", _QUIET)]
+
+
+def _position(problem: Problem) -> str:
+    if problem.line is None:
+        return "-"
+    return f"{problem.line}:{problem.column}" if problem.column else str(problem.line)
+
+
+def _summary(found: Survey, seconds: float) -> list[Part]:
+    looked = f"{count(found.files, 'file')} looked at in {seconds:.2f} s"
+    if found.site is None:
+        looked = "no document was looked at"
+    if not found.problems:
+        return [("✓ ", {"fg": "green"}), (f"nothing is wrong; {looked}", _PLAIN)]
+    sign, style = _SIGNS["error" if found.errors else "warning"]
+    counts = [count(n, what) for n, what in ((found.errors, "error"), (found.warnings, "warning")) if n]
+    files = len({problem.path for problem in found.problems})
+    return [(f"{sign} ", style), (f"{' and '.join(counts)} in {count(files, 'file')}; {looked}", _PLAIN)]
+
+
+def count(n: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{n:,} {what}" + ("s" if n != 1 else "")
+
+
+def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
+    """The lines that say what was fixed and what could not be fixed."""
+    for path, fixes in groupby(done.fixes, key=lambda fix: fix.path):
+        yield [(printable(prefix + path), _PATH)]
+        yield from ([("  ✓ ", {"fg": "green"}), (printable(_shown(fix)), _PLAIN)] for fix in fixes)
+    for path, reason in done.refused.items():
+        yield [(printable(prefix + path), _PATH)]
+        yield [("  ! ", {"fg": "yellow"}), (printable(reason), _PLAIN)]
+    if done.fixes or done.refused:
+        yield []
+
+
+def _shown(fix: Fix | KeyFix) -> str:
+    name = ".".join(map(str, fix.at))
+    if fix.at[-1] == fix.old:  # It is the key itself.
+        return f"{name} → {fix.new}"
+    return f"{name}: {fix.old} → {fix.new}" if fix.old else f"{name}: {fix.new}"

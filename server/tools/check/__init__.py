@@ -1,1 +1,0 @@
-"""What `quire check` found, as people and programs read it."""

@@ -1,0 +1,258 @@
+"""Move media files into the bucket and back."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from posixpath import splitext
+from typing import TYPE_CHECKING
+
+from server.documents.document import Document
+from server.errors import ConflictError, MissingObjectError
+from server.formats.edits import REMOVE
+from server.formats.tree import Plain, Tree
+from server.paths import incoming_folder
+from server.service.authorship import by_command
+from server.site.site import Site
+from server.storage.bucket.keeping import Keeper
+from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
+from server.storage.document_text import changed_text, new_text
+from server.storage.files import Signature, signature
+from server.storage.images.formats import needs_formats
+from server.storage.images.kinds import ImageSize
+from server.storage.media import DESCRIPTION
+from server.storage.read import parse
+from server.write.context import Context, unreadable
+
+# --- moved ----------------------------------------------------------------------------------------
+
+if TYPE_CHECKING:
+    from server.storage.bucket.bucket import Bucket
+
+BATCH = 20  # files that one write of the site moves
+Progress = Callable[[int, int], None]  # (done, in all)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How many files and bytes were moved, and the paths of those that were left, each with the reason.
+
+    `commit` is what the last write says of its commit (`Site.write`).
+    """
+
+    files: int
+    bytes: int
+    left: tuple[tuple[str, str], ...] = ()
+    commit: str = ""
+
+
+def message_of(verb: str, where: str, count: int) -> str:
+    """What the commit of a write says: `Move 20 media files to the bucket`."""
+    return f"{verb} {count:,} media file{'s' * (count != 1)} {where} the bucket"
+
+
+def media_of(site: Site) -> list[Document]:
+    """The media files of a site, by path."""
+    return sorted(site.state.snapshot.media.values(), key=lambda document: document.path)
+
+
+def is_on_disk(site: Site, document: Document) -> bool:
+    """Whether the content of a media file is in content/uploads/."""
+    return os.path.lexists(site.root / document.path)
+
+
+@contextmanager
+def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
+    """A file with the content of an object, until the end of the block. Raises BucketError and OSError."""
+    with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
+        bucket.fetch(object_, file)
+        file.flush()
+        yield Path(file.name)
+
+
+# --- pulling --------------------------------------------------------------------------------------
+
+if TYPE_CHECKING:
+    from server.storage.bucket.bucket import Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """A file whose content is on this machine now, in another place."""
+
+    document: Document
+    source: Path
+
+
+def pull(site: Site, bucket: "Bucket", progress: Progress) -> Moved:
+    """Put the content of all media into content/uploads/. Raises BucketError, and what a write raises."""
+    waiting = [
+        (one, object_)
+        for one in media_of(site)
+        if (object_ := object_of(one.get("provider_metadata"))) and not is_on_disk(site, one)
+    ]
+    count, size, left, commit = 0, 0, list[tuple[str, str]](), ""
+    message = partial(message_of, "Move", "from")
+    for start in range(0, len(waiting), BATCH):
+        batch = list[_Fetched]()
+        with ExitStack() as opened:
+            for done, (document, object_) in enumerate(waiting[start : start + BATCH], start):
+                progress(done, len(waiting))
+                try:
+                    source = opened.enter_context(fetched(site, bucket, object_))
+                except MissingObjectError as error:
+                    left.append((document.path, error.message))
+                    continue
+                batch.append(_Fetched(document, source))
+                size += object_.size
+            if batch:
+                commit = site.write(by_command(site, message), _put, batch)[2]
+            count += len(batch)
+    progress(len(waiting), len(waiting))
+    return Moved(count, size, tuple(left), commit)
+
+
+def _put(batch: Sequence[_Fetched], context: Context) -> int:
+    """Put files beside their descriptions, which name no object any more. Returns how many."""
+    count = 0
+    for one in batch:
+        path, sidecar = one.document.path, one.document.path + DESCRIPTION
+        if context.changeset.exists(path) or not context.changeset.exists(sidecar):
+            continue  # Somebody was faster.
+        with unreadable(sidecar):
+            text = changed_text(sidecar, context.changeset.text(sidecar), None, {KEY: REMOVE})
+        context.changeset.put(sidecar, text)
+        context.changeset.put_file(path, one.source)
+        count += 1
+    return count
+
+
+# --- pushing --------------------------------------------------------------------------------------
+
+if TYPE_CHECKING:
+    from server.storage.bucket.bucket import Bucket
+
+TRIES = 3  # how often a file is sent that somebody changes meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A file whose content is in the bucket; `found` is its signature on disk, None where it is not there."""
+
+    document: Document
+    stored: StoredFile
+    found: Signature | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Files that were sent, which `keep` their place on disk or not."""
+
+    files: Sequence[_Sent]
+    keep: bool
+
+
+def push(site: Site, bucket: "Bucket", progress: Progress, *, keep: bool = False) -> Moved:
+    """Put the content of all media into the bucket, and take it out of content/uploads/, unless to `keep` it.
+
+    Pictures in the bucket get the formats that they lack. Raises BucketError, and what a write raises.
+    """
+    keeper = Keeper(bucket, site.image_cache.folder)
+    waiting = [one for one in media_of(site) if is_on_disk(site, one) or _lacks_formats(one)]
+    count, size, left, commit = 0, 0, list[tuple[str, str]](), ""
+    message = partial(message_of, "Copy" if keep else "Move", "to")
+    for start in range(0, len(waiting), BATCH):
+        sent = list[_Sent]()
+        for done, document in enumerate(waiting[start : start + BATCH], start):
+            progress(done, len(waiting))
+            try:
+                one = _send(site, bucket, keeper, document, keep=keep)
+            except (OSError, ConflictError, MissingObjectError) as error:
+                left.append((document.path, str(error)))
+                continue
+            if one.found or one.stored.formats:
+                sent.append(one)
+        if sent:
+            commit = site.write(by_command(site, message), _describe, _Batch(sent, keep))[2]
+        count, size = count + len(sent), size + sum(one.stored.object.size for one in sent)
+    progress(len(waiting), len(waiting))
+    return Moved(count, size, tuple(left), commit)
+
+
+def _lacks_formats(document: Document) -> bool:
+    """Whether a picture in the bucket could have formats and has none."""
+    width, height = document.get("width"), document.get("height")
+    if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
+        return False
+    return needs_formats(ImageSize(width, height), splitext(document.path)[1])
+
+
+def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, keep: bool) -> _Sent:
+    """Put a file and its formats into the bucket. Raises OSError, ConflictError and BucketError."""
+    path, ending = site.root / document.path, splitext(document.path)[1]
+    if not is_on_disk(site, document):
+        object_ = object_of(document.get("provider_metadata"))
+        assert object_
+        with fetched(site, bucket, object_) as copy:
+            return _Sent(document, keeper.keep(copy, ending), None)
+    if path.is_symlink():
+        raise ConflictError("is a link, and stays one")
+    for _ in range(TRIES):
+        found = signature(os.stat(path))
+        stored = keeper.keep(path, ending)
+        if not keep:
+            _read_back(bucket, stored)
+        if signature(os.stat(path)) == found:
+            return _Sent(document, stored, found)
+    raise ConflictError("was changed again and again meanwhile")
+
+
+def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
+    """Raise BucketError where the bucket does not give all that a file consists of, byte for byte."""
+    with Path(os.devnull).open("wb") as nothing:
+        for object_ in stored.objects:
+            bucket.fetch(object_, nothing)
+
+
+def _describe(batch: _Batch, context: Context) -> int:
+    """Let the descriptions of files name their content in the bucket, instead of the files beside them.
+
+    Returns how many there are.
+    """
+    count = 0
+    for one in batch.files:
+        if one.found and _signature(context.changeset.root / one.document.path) != one.found:
+            continue  # It was changed since, and is sent by the next push.
+        _say(context, one)
+        if one.found and not batch.keep:
+            context.changeset.delete(one.document.path)
+        count += 1
+    return count
+
+
+def _signature(path: Path) -> Signature | None:
+    try:
+        return signature(os.stat(path))
+    except FileNotFoundError:
+        return None
+
+
+def _say(context: Context, one: _Sent) -> None:
+    """Change what is said of a file; answers stay as they were, so that it says when it was made, too."""
+    path, document = one.document.path + DESCRIPTION, one.document
+    trees: dict[str, Tree] = {
+        KEY: one.stored.as_tree(),
+        "createdAt": Plain(document.created_at),
+        "updatedAt": Plain(document.updated_at),
+    }
+    if not context.changeset.exists(path):
+        context.changeset.put(path, new_text(path, None, trees))
+        return
+    with unreadable(path):
+        text = context.changeset.text(path)
+        said = parse(path, text, None)
+        changes = {key: tree for key, tree in trees.items() if key == KEY or key not in said}
+        context.changeset.put(path, changed_text(path, text, None, changes))

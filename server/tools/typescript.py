@@ -1,0 +1,247 @@
+"""The small parts of TypeScript: literals, unions, names of properties, comments."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.config.model import Settings
+from server.query.operators import OPERATORS, Operator
+from server.query.schema_lookup import targets_of
+from server.schema.model import BUILT_IN, ROLE, STANDARD_FIELDS, UPLOAD, USER, Attribute, Schema, Type
+from server.schema.naming import key_of, type_names
+from server.schema.sentences import describe_attribute, describe_type
+
+# --- literals -------------------------------------------------------------------------------------
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def text(value: str) -> str:
+    """A string literal."""
+    return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def union(values: Iterable[str]) -> str:
+    """A union of string literals; `never` if there are none."""
+    return " | ".join(text(value) for value in values) or "never"
+
+
+def prop(name: str) -> str:
+    """A property's name, in quotes if it needs them."""
+    return name if _IDENTIFIER.fullmatch(name) else text(name)
+
+
+def comment(sentences: Iterable[str], indent: str = "") -> str:
+    """A doc comment of one line; "" for no sentences."""
+    line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
+    closed = line.replace("*/", "*\\/")
+    return f"{indent}/** {closed} */\n" if line else ""
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+# The TypeScript type of a value in a response (SHOWN) and in a request body (WRITTEN).
+SHOWN: Mapping[str, str] = {
+    "string": "string",
+    "text": "string",
+    "richtext": "string",
+    "blocks": "RichBlock[]",
+    "email": "string",
+    "uid": "string",
+    "date": "string",
+    "time": "string",
+    "datetime": "string",
+    "timestamp": "string",
+    "integer": "number",
+    "biginteger": "string",
+    "float": "number",
+    "decimal": "number",
+    "boolean": "boolean",
+    "array": "Json[]",
+    "json": "Json",
+}
+WRITTEN: Mapping[str, str] = {
+    **SHOWN,
+    "password": "string",
+    "datetime": "string | Date",
+    "timestamp": "string | Date",
+    "biginteger": "number | string",
+    "decimal": "number | string",
+}
+# Attributes of the built-in types that are never null.
+_ALWAYS: Mapping[str, frozenset[str]] = {
+    UPLOAD: frozenset({"name", "hash", "ext", "mime", "size", "url", "provider"}),
+    USER: frozenset({"username", "email", "provider", "confirmed", "blocked"}),
+    ROLE: frozenset({"name", "description", "type"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Writes the types of a schema, each under its name in `names`."""
+
+    schema: Schema
+    names: Mapping[str, str]
+
+    def of(self, type_: Type) -> str:
+        """The types of one content type or component."""
+        name = self.names[type_.uid]
+        described = comment(describe_type(type_))
+        base = "{\n  id: number;\n" if type_.kind == "component" else "Version & {\n"
+        parts = [
+            f"{described}export type {name} = {base}{''.join(self._shown(type_))}}};\n",
+            f"export type {name}Links = {{\n{''.join(self._links(type_))}}};\n",
+        ]
+        if type_.uid not in BUILT_IN:
+            parts.append(f"export type {name}Input = {{\n{''.join(self._input(type_))}}};\n")
+        return "\n".join(parts).replace("{\n}", "{}")
+
+    def entry(self, type_: Type) -> str:
+        """The line of a type in the table of all types."""
+        name = self.names[type_.uid]
+        written = f"{name}Input" if type_.uid not in BUILT_IN else "never"
+        shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
+        return f"  {prop(key_of(type_))}: {{ {shape} }};\n"
+
+    def _shown(self, type_: Type) -> Iterator[str]:
+        for name in type_.default_fields:
+            attribute = type_.columns[name]
+            if type_.kind != "component" and name in STANDARD_FIELDS:
+                continue
+            value = union(attribute.enum) if attribute.type == "enumeration" else SHOWN[attribute.type]
+            if type_.uid == UPLOAD and name == "formats":
+                value = "ImageFormats"
+            sure = attribute.required or name in _ALWAYS.get(type_.uid, ())
+            yield _member(attribute, value if sure or value == "Json" else f"{value} | null")
+
+    def _links(self, type_: Type) -> Iterator[str]:
+        for attribute in type_.attributes.values():
+            if attribute.populatable and (link := self._link(attribute)):
+                yield _member(attribute, link)
+        if type_.localized:
+            yield comment(["The document in its other locales."], "  ")
+            yield f"  localizations: Many<{text(key_of(type_))}>;\n"
+
+    def _link(self, attribute: Attribute) -> str:
+        """The link of an attribute; "" for a relation to a type that does not exist."""
+        if attribute.type == "dynamiczone":
+            return f"Zone<{self._keys(attribute.components)}>"
+        if attribute.polymorphic:
+            every = union(key_of(t) for t in targets_of(self.schema, attribute))
+            return f"{'ManyOf' if attribute.to_many else 'OneOf'}<{every}>"
+        uid = {"media": UPLOAD, "component": attribute.component}.get(attribute.type, attribute.target)
+        if uid not in self.schema.types:
+            return ""
+        sure = attribute.type == "component" and attribute.required
+        kind = "Many" if attribute.to_many else "Always" if sure else "One"
+        return f"{kind}<{self._keys((str(uid),))}>"
+
+    def _keys(self, uids: tuple[str, ...]) -> str:
+        return union(key_of(self.schema.types[uid]) for uid in uids)
+
+    def _input(self, type_: Type) -> Iterator[str]:
+        for attribute in type_.attributes.values():
+            value = self._written(attribute)
+            if not value:
+                continue
+            needed = attribute.required and not attribute.derived
+            optional = "" if needed and (attribute.default is None or not attribute.scalar) else "?"
+            nullable = needed or value == "Json" or value.startswith("RelationInput")
+            yield _member(attribute, value if nullable else f"{value} | null", optional)
+
+    def _written(self, attribute: Attribute) -> str:
+        """The type of an attribute in a request body; "" for a relation to a type that does not exist."""
+        match attribute.type:
+            case "enumeration":
+                return union(attribute.enum)
+            case "relation" if attribute.polymorphic:
+                return "RelationInput<TypedReference>"
+            case "relation":
+                return "RelationInput" if attribute.target in self.schema.types else ""
+            case "media":
+                return "MediaInput | MediaInput[]" if attribute.multiple else "MediaInput"
+            case "component":
+                name = f"{self.names[str(attribute.component)]}Input"
+                return f"{name}[]" if attribute.repeatable else name
+            case "dynamiczone":
+                return f"({' | '.join(map(self._zone_entry, attribute.components)) or 'never'})[]"
+        return WRITTEN[attribute.type]
+
+    def _zone_entry(self, uid: str) -> str:
+        return f"({{ __component: {text(uid)} }} & {self.names[uid]}Input)"
+
+
+def _member(attribute: Attribute, value: str, optional: str = "") -> str:
+    described = comment(describe_attribute(attribute), "  ")
+    return f"{described}  {prop(attribute.name)}{optional}: {value};\n"
+
+
+# --- module ---------------------------------------------------------------------------------------
+
+PRELUDE = (Path(__file__).parent / "typescript_prelude.ts").read_text(encoding="utf-8")
+_DECLARED = re.compile(r"^(?:export )?type (\w+)", re.MULTILINE)
+_GENERATED = ("Locale", "DefaultLocale", "Types", "Collections", "Singles", "Operators")
+# Names of the language that the generated text needs, and that no type may take.
+_GLOBALS = frozenset(
+    {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
+    | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
+)
+_HEAD = "// Made by `quire types` from this site's content types. Do not edit: run it again.\n"
+# What operators take, as types; V is the type of the attribute's values.
+_TAKES: Mapping[str, str] = {
+    "value": "V | null",
+    "list": "readonly V[]",
+    "pair": "readonly [V, V]",
+    "text": "string",
+    "flag": "boolean",
+}
+
+
+def write_module(schema: Schema, settings: Settings) -> str:
+    """The text of the module."""
+    names = type_names(schema, [*_DECLARED.findall(PRELUDE), *_GENERATED, *_GLOBALS], ("Links", "Input"))
+    shapes = Shapes(schema, names)
+    components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
+    types = [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]
+    parts = [
+        _HEAD,
+        _locales(settings),
+        *(shapes.of(type_) for type_ in types),
+        "/** Every type by name. */\n" + _table("Types", (shapes.entry(type_) for type_ in types)),
+        _endpoints(schema.content_types),
+        _operators(OPERATORS.values()),
+        PRELUDE,
+    ]
+    return "\n".join(parts)
+
+
+def _locales(settings: Settings) -> str:
+    return (
+        "/** The locales of the site. */\n"
+        f"export type Locale = {union(settings.locales)};\n"
+        f"export type DefaultLocale = {text(settings.default_locale)};\n"
+    )
+
+
+def _table(name: str, lines: Iterable[str]) -> str:
+    return f"export type {name} = {{\n{''.join(lines)}}};\n".replace("{\n}", "{}")
+
+
+def _endpoints(types: Iterable[Type]) -> str:
+    """The tables of API ids: of collections by plural, of single types by singular."""
+    types = tuple(types)
+    collections = (f"  {prop(t.plural)}: {text(key_of(t))};\n" for t in types if t.kind == "collectionType")
+    singles = (f"  {prop(t.singular)}: {text(key_of(t))};\n" for t in types if t.kind == "singleType")
+    return (
+        "/** The type behind `/api/NAME`, of collections. */\n"
+        + _table("Collections", collections)
+        + "/** The type behind `/api/NAME`, of single types. */\n"
+        + _table("Singles", singles)
+    )
+
+
+def _operators(operators: Iterable[Operator]) -> str:
+    lines = (f"  /** The value {o.sentence}. */\n  {o.name}?: {_TAKES[o.takes]};\n" for o in operators)
+    return "/** The filter operators, for a value of type V. */\n" + _table("Operators<V>", lines)

@@ -1,1 +1,0 @@
-"""TypeScript types for the content of a site: what `quire types` writes."""

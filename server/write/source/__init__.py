@@ -1,1 +1,0 @@
-"""The text of a document's file: as somebody may see it, and written as a whole."""
