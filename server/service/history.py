@@ -1,10 +1,10 @@
 """The history of documents: the versions of each, how they differ, and writing an earlier one again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.permissions import may_read_drafts, require
+from server.auth.permissions import may_find, may_read_drafts, require
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ForbiddenError, NotFoundError
 from server.history.blame import MOST_VERSIONS, Blame, blame
@@ -12,7 +12,8 @@ from server.history.deleted import Deleted, deleted_documents
 from server.history.differences import Content, Difference, content_at, differences, values_after
 from server.history.past import PastStates
 from server.history.restore import restored
-from server.history.versions import Timeline, Version, Versions
+from server.history.selection import selection
+from server.history.versions import ACTIONS, Timeline, Version, Versions
 from server.history.viewer import Viewer
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Type
@@ -20,6 +21,7 @@ from server.service.document_write import Operation, Verb, permit
 from server.service.read import Caller, Params
 from server.service.write import Command, Result, Writes
 from server.site.site import Site, State
+from server.storage.git.log import Commit
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
 
@@ -80,6 +82,17 @@ class DocumentHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class CommittedDocument:
+    """A version of a document that a commit has changed; `action` is create, update, delete or rename."""
+
+    type: Type
+    document_id: str
+    locale: str
+    status: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """How a version differs from an earlier one.
 
@@ -112,11 +125,23 @@ class Histories:
         self.site, self.past, self.writes = site, past, writes
         self._known = Versions(site, past.log)
 
-    def timeline(self, caller: Caller) -> Timeline:
-        """Return the commits of the site. Raises ForbiddenError, and ConflictError in a site without any."""
+    def commits(
+        self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
+    ) -> list[tuple[Commit, list[CommittedDocument]]]:
+        """Return the commits that changed documents which a caller may find, with these, the newest first.
+
+        `since` is a commit, tag, branch or time, `author` a part of a name or address, `type_` an API id of
+        the documents' type. Raises ForbiddenError, ValidationError, and ConflictError in a site without any.
+        """
         require_history(caller)
         self.past.require_commits()
-        return self._known.timeline(caller.state)
+        wanted = selection(self.past, since, author)
+        timeline = self._known.timeline(caller.state)
+        return [
+            (commit, documents)
+            for commit in timeline.commits
+            if wanted(commit) and (documents := list(_documents_of(commit, timeline, caller, type_)))
+        ]
 
     def of(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
@@ -232,6 +257,21 @@ def require_history(caller: Caller, action: str = "read") -> None:
     """Raise ForbiddenError if a caller may not do an action on the history."""
     if not caller.actor.may("history", action):
         raise ForbiddenError()
+
+
+def _documents_of(
+    commit: Commit, timeline: Timeline, caller: Caller, type_: str
+) -> Iterator[CommittedDocument]:
+    """Yield the documents that a commit changed, of those that a caller may find."""
+    actor = caller.actor
+    for change in commit.changes:
+        claim = timeline.claims.get(change.path)
+        if claim is None or (type_ and type_ not in (claim.type.singular, claim.type.plural)):
+            continue
+        drafted = claim.draft or claim.type.draft_key
+        if may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type)):
+            status, action = DRAFT if claim.draft else PUBLISHED, ACTIONS.get(change.status, "update")
+            yield CommittedDocument(claim.type, claim.document_id, claim.locale, status, action)
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:

@@ -60,3 +60,22 @@ def test_the_history_is_for_who_may_read_it(service: Service) -> None:
             refused()
     with pytest.raises(NotFoundError):
         service.histories.of(reader, "notes", "rain", {})
+
+
+def test_commits_are_listed_with_the_documents_that_a_caller_may_find(service: Service) -> None:
+    service.write(service.operation(Verb.CREATE, "tag", data={"name": "Sea"}))
+    service.write(service.operation(Verb.DELETE, "note", "fog"))
+    everything = service.histories.commits(service.caller())
+    assert [[(d.type.singular, d.action) for d in documents] for _, documents in everything] == [
+        [("note", "delete")],
+        [("tag", "create")],
+        [("note", "create")],
+    ]
+    reader = service.caller(Actor("token:read", frozenset({"history.read", "note.find"})))
+    for found in (
+        service.histories.commits(service.caller(), type_="notes"),
+        service.histories.commits(reader),
+    ):
+        assert [documents[0].document_id for _, documents in found] == ["fog", "fog"]
+    [(newest, _)] = service.histories.commits(service.caller(), since="HEAD~1")
+    assert newest.id == git(service.root, "rev-parse", "HEAD").strip()

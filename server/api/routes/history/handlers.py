@@ -11,7 +11,7 @@ from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import uncommitted
 from server.api.routes.history.document import READS, entry
-from server.api.routes.history.lists import asks_deleted, documents_of, of_site, shown_deleted, wanted_by
+from server.api.routes.history.lists import asks_deleted, of_site, selected_by, shown_deleted
 from server.api.routes.write_requests import answer_write, is_dry_run, message_of
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import NotFoundError, ValidationError
@@ -42,15 +42,9 @@ def bind(handles: Handlers, site: Site, identities: Identities, past: PastStates
 
     @handles("findHistory")
     def whole() -> Response:
-        caller, params = permitted(), parameters(request)
-        timeline = histories.timeline(caller)
-        wanted = wanted_by(params, past)
-        commits = (
-            (commit, documents)
-            for commit in timeline.commits
-            if wanted(commit) and (documents := list(documents_of(commit, timeline, caller.actor, params)))
-        )
-        return _page(list(commits), params, caller.state, lambda part: [of_site(*each) for each in part])
+        caller, params = permitted("read"), parameters(request)
+        commits = histories.commits(caller, **selected_by(params))
+        return _page(commits, params, caller.state, lambda part: [of_site(*each) for each in part])
 
     @handles("findUncommitted")
     def not_committed() -> Response:
