@@ -1,6 +1,7 @@
 """The cache that every other is made of: its bound holds, and what is used stays. Turns: one at a time."""
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -103,3 +104,33 @@ def test_nobody_waits_for_ever() -> None:
         for _ in range(5):  # Each that gives up makes room for the next.
             with pytest.raises(BusyError):
                 turns.take()
+
+
+class Slow:
+    """A key that is compared in Python, with something to do meanwhile."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self.meanwhile = meanwhile
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        self.meanwhile()
+        return isinstance(other, Slow)
+
+
+def test_no_other_thread_changes_a_cache_while_a_key_is_looked_up() -> None:
+    cache: Cache[Slow, int] = Cache(100, lambda *_: 1)
+    changing = threading.Thread(target=cache.clear)
+
+    def meanwhile() -> None:
+        if not changing.ident:
+            changing.start()
+            changing.join(0.2)
+            assert changing.is_alive()
+
+    cache.put(Slow(meanwhile), 7)
+    assert cache.get(Slow(lambda: None)) == 7
+    changing.join()
+    assert len(cache) == 0
