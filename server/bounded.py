@@ -30,8 +30,8 @@ class Cache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value of a key, or None.
 
-        It takes the lock as well: while a key is compared in Python, as a dataclass is, other threads run, and
-        an OrderedDict that they change meanwhile may lead anywhere. That takes 0.3 µs.
+        It takes the lock as well: while a key is compared in Python, as a dataclass is, other threads run,
+        and an OrderedDict that they change may lead anywhere. That takes 0.3 µs.
         """
         with self._lock:
             kept = self._kept.get(key)

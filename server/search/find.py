@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 from server.bounded import Turns
 from server.config.model import Settings
 from server.documents.document import Document
-from server.errors import LimitError
+from server.errors import QuireError
 from server.index.budget import Budget
 from server.paths import FOLDER as STATE_FOLDER
 from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
@@ -238,9 +239,9 @@ class Search:
                 for word in hits.unknown:
                     budget.spend(_STEPS_TO_SUGGEST)
                     near[word] = reader.suggest(word, languages, counted)
-            except LimitError:
-                raise
-            except Exception as error:  # For a damaged index, whoosh may raise any exception.
+            except Exception as error:
+                if not _may_be_damage(error):
+                    raise
                 self._close()
                 if attempt == 2:
                     self._ask_for_rebuild(error)
@@ -307,6 +308,19 @@ class Search:
         permitted = (v for v in versions(known, state.schema.types) if scope.permits(v.group))
         found, counts = scan(question, permitted, state.settings, scope.wants, budget)
         return Results(found[start : start + limit], counts, None, False, read_status(self.folder))
+
+
+def _may_be_damage(error: Exception) -> bool:
+    """Return whether an exception may come from damaged files of the index, and not from a mistake of ours.
+
+    For a damaged index, whoosh may raise any exception; and what it has read may be no text, or no key.
+    """
+    if isinstance(error, QuireError | MemoryError):
+        return False
+    names = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
+    packages = [name.partition(".")[0] for name in names]
+    ours = [package for package in packages if package in ("server", "whoosh")]
+    return ours[-1:] == ["whoosh"] or isinstance(error, OSError | ValueError | LookupError)
 
 
 def _visible_state(status: Status) -> tuple[str, str, int]:

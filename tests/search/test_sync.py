@@ -18,6 +18,7 @@ from server.documents.document import PUBLISHED
 from server.jobs.runner import Runner
 from server.jobs.timing import Timing
 from server.search import sync
+from server.search.catalog import Group
 from server.search.find import Results, Scope, Search
 from server.search.question import read_question
 from server.search.status import DAMAGED, read_status
@@ -197,6 +198,27 @@ def test_an_index_damaged_under_a_running_server_is_built_anew(tmp_path: Path) -
         edit(site, "content/notes/three.json", title="A lantern")
         until(indexed(search, site, "lantern", ["three"]))
     gc.collect()
+
+
+class BrokenScope(Scope):
+    """A scope with a mistake in it."""
+
+    def permits(self, group: Group) -> bool:
+        raise TypeError("a mistake")
+
+
+def test_a_mistake_while_a_search_is_answered_is_no_damage_of_the_index(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    with fed(site):
+        pass
+    scope = BrokenScope(SCOPE.statuses)
+    with pytest.raises(TypeError, match="a mistake"):
+        search.find(site.state, read_question("gauge", {"title", "body", "extra"}), scope, 0, 10)
+    assert not (folder(site) / DAMAGED).exists()
+    assert caplog.messages == []
+    assert ask(search, site, "gauge").indexed
 
 
 @pytest.mark.parametrize("left", [".", ".quire", ".quire/search"])
