@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 from server.api.routes import upload as routes
+from server.errors import NotFoundError
 from server.jobs.runner import Runner
 from server.jobs.timing import Timing
 from server.site.background.jobs import ScalePictures
@@ -523,6 +524,24 @@ def is_held(root: Path) -> bool:
     finally:
         os.close(folder)
     return False
+
+
+def test_a_file_is_found_without_reading_the_rows_of_all(api: Api) -> None:
+    stored = f"file: {{sha256: {'a' * 64}, ext: .txt, size: 5}}\n"
+    names = [f"{number}.txt" for number in range(20)]
+    write(api.root, {f"content/uploads/{name}.yaml": stored for name in names})
+    api.site.refresh()
+    numbers = {file["name"]: file["id"] for file in api.get("/api/upload/files").body}
+    Site(api.root).load()
+    again = Site(api.root)
+    again.load()  # from what the other one has kept
+    files = again.state.snapshot.media
+    for key in (str(numbers["3.txt"]), files["3.txt"].document_id):
+        assert uploading.find_file(again.state.snapshot, "en", key) is files["3.txt"]
+    for key in ("", "0", "-1", "none", f"0{numbers['3.txt']}"):
+        with pytest.raises(NotFoundError):
+            uploading.find_file(again.state.snapshot, "en", key)
+    assert [name for name, file in files.items() if file.is_read and name != "3.txt"] == []
 
 
 def test_an_icon_is_measured_and_not_decoded(api: Api) -> None:
