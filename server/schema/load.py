@@ -47,7 +47,10 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
     files: dict[str, ConfigFile] = {}
     wrong: list[SetupError] = []
     folder = root / "content-types"
-    for path in _schema_files(folder):
+    paths: list[Path] = []
+    with noting(wrong):
+        paths = _schema_files(root, folder)
+    for path in paths:
         with noting(wrong):
             file = _read(root, path)
             made = _read_type(file, path.relative_to(folder), wrong)
@@ -84,19 +87,33 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """The paths of the schema files of the site at `root`."""
-    return (path.relative_to(root).as_posix() for path in _schema_files(root / "content-types"))
+    """The paths of the schema files of the site at `root`; none if their folder can't be read."""
+    try:
+        return iter(
+            [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]
+        )
+    except SetupError:
+        return iter(())
 
 
-def _schema_files(folder: Path) -> Iterator[Path]:
-    """The schema files of a folder, types first, in an order that is the same everywhere."""
-    found = [
+def _schema_files(root: Path, folder: Path) -> list[Path]:
+    """The schema files of a folder, types first, in an order that is the same everywhere.
+
+    Raises SetupError for a folder that is there and can't be read: its types are not known to be missing.
+    """
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            path = Path(error.filename or folder).relative_to(root).as_posix()
+            what = f"the folder can't be read: {error.strerror}"
+            raise SetupError(path, None, what, "look at its permissions") from error
+
+    return sorted(
         Path(base) / name
-        for base, _, names in os.walk(folder)
+        for base, _, names in os.walk(folder, onerror=refuse)
         for name in names
         if name.endswith((".json", ".yaml", ".yml")) and not name.startswith(".")
-    ]
-    return iter(sorted(found))
+    )
 
 
 def _read(root: Path, path: Path) -> ConfigFile:

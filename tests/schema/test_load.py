@@ -1,0 +1,54 @@
+"""Content types whose folder can't be read are not taken for missing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from server.errors import SetupError
+from server.site.site import Site
+from tests.sites import STRING, collection, make, write
+
+ROOT = Path(__file__).parents[2]
+FILES = {**collection("note", {"title": STRING}), "content/notes/one.md": "---\ntitle: One\n---\n"}
+
+
+@pytest.mark.parametrize("folder", ["content-types", "content-types/components"])
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, folder: str) -> None:
+    write(tmp_path, FILES)
+    tmp_path.chmod(0o755)
+    (tmp_path / folder).mkdir(exist_ok=True)
+    code = (
+        "import os; from pathlib import Path\n"
+        "from server.schema.load import survey_content_types\n"
+        "if os.geteuid() == 0: os.setuid(65534)\n"
+        "print(*survey_content_types(Path())[1])\n"
+    )
+    (tmp_path / folder).chmod(0o000)
+    command, environment = [sys.executable, "-c", code], {"PYTHONPATH": str(ROOT)}
+    told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    (tmp_path / folder).chmod(0o755)
+    refused = f"{folder}: the folder can't be read: Permission denied (look at its permissions)\n"
+    assert told.stdout == refused
+
+
+def test_a_site_without_content_types_can_be_read(tmp_path: Path) -> None:
+    write(tmp_path, {"site.yaml": ""})
+    assert not Site(tmp_path).state.schema.content_types
+
+
+def test_what_stands_in_the_place_of_the_folder_does_not_hide_what_is_served(tmp_path: Path) -> None:
+    api = make(tmp_path, FILES)
+    os.rename(tmp_path / "content-types", tmp_path / "aside")
+    (tmp_path / "content-types").write_text("no folder")
+    with pytest.raises(SetupError, match="^content-types: the folder can't be read: Not a directory"):
+        Site(tmp_path)
+    api.site.refresh()
+    assert api.get("/api/notes/one").data["title"] == "One"
+    assert "the folder can't be read: Not a directory" in str(api.site.problems)
+    (tmp_path / "content-types").unlink()
+    os.rename(tmp_path / "aside", tmp_path / "content-types")
+    api.site.refresh()
+    assert api.site.problems == ()
