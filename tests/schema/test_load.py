@@ -43,7 +43,7 @@ def test_what_stands_in_the_place_of_the_folder_does_not_hide_what_is_served(tmp
     api = make(tmp_path, FILES)
     os.rename(tmp_path / "content-types", tmp_path / "aside")
     (tmp_path / "content-types").write_text("no folder")
-    with pytest.raises(SetupError, match="^content-types: the folder can't be read: Not a directory"):
+    with pytest.raises(SetupError, match=r"^content-types: the folder can't be read: Not a directory"):
         Site(tmp_path)
     api.site.refresh()
     assert api.get("/api/notes/one").data["title"] == "One"
