@@ -14,7 +14,7 @@ const page = join(here, "../server/api/studio/page");
 const target = process.argv[2];
 const COPIED = ["index.html", "icon.svg", "preview/script.js", "vendor/licences.txt", "vendor/manifest.json"];
 const FIRST = "main.js";
-const WORK = ["documents/list-page.js", "form/document-page.js"]; // what most people go on to
+const WORK = ["documents/list-page.js", "documents/document-page.js"]; // what most people go on to
 const options = { absWorkingDir: page, bundle: true, minify: true, target: "es2022", legalComments: "none" };
 
 const textOf = (name) => readFileSync(join(page, name), "utf8");

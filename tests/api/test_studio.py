@@ -76,7 +76,7 @@ def test_the_page_names_the_modules_that_it_begins_with(api: Api, path: str) -> 
     assert {how[name] for name in ("app.js", "home.js", "vendor/preact.js")} == {"modulepreload"}
     # Home is painted without them.
     later = "ahead" if path == "/studio" else "modulepreload"
-    assert {how[name] for name in ("documents/list-page.js", "form/document-page.js")} == {later}
+    assert {how[name] for name in ("documents/list-page.js", "documents/document-page.js")} == {later}
     # The script itself, and what is loaded when it is needed.
     assert not {"main.js", "vendor/codemirror.js", "site/problems-page.js"} & how.keys()
 

@@ -74,12 +74,20 @@ def test_modules_that_are_loaded_late_are_there_with_what_is_taken_from_them() -
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     imports = {name: imported_by(PAGE / name) & set(MODULES) for name in MODULES}
-    assert imports["form/panels.js"] >= {"preview/panel.js", "form/panel-address.js"}
+    assert imports["documents/panels.js"] >= {"preview/panel.js", "documents/panel-address.js"}
     done: set[str] = set()
     while len(done) < len(imports):
         free = {name for name, imported in imports.items() if imported <= done} - done
         assert free, f"a circle among {sorted(set(imports) - done)}"
         done |= free
+
+
+@pytest.mark.parametrize("folder", ["list", "form", "store"])
+def test_lists_forms_and_stores_know_no_content_types(folder: str) -> None:
+    names = [name for name in MODULES if name.startswith(f"{folder}/")]
+    imports = {path for name in names for path in imported_by(PAGE / name)}
+    assert len(names) > 1
+    assert {path for path in imports if path.startswith("documents/")} == set()
 
 
 def imported_by(module: Path) -> set[str]:

@@ -40,7 +40,7 @@ BEST, QUICK = 11, 5
 VENDOR = "vendor/"
 PARTS = (
     "documents/list-page.js",
-    "form/document-page.js",
+    "documents/document-page.js",
 )  # the pages that pages.js loads, and that most people come for
 IMPORT = re.compile(r'(?:^|[;}])(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)"', re.MULTILINE)
 SHEET = "page.css"

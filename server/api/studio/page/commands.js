@@ -4,7 +4,7 @@ import { addressTo } from "./addresses.js";
 import { ask } from "./api.js";
 import { useReachable } from "./connection/connection.js";
 import { reviewsSaves, setReviewsSaves } from "./file/review-choice.js";
-import { rightsOf } from "./form/rights.js";
+import { rightsOf } from "./documents/rights.js";
 import { navigate } from "./router.js";
 import { sitePages } from "./site/links.js";
 import { THEMES, chooseTheme, chosenTheme } from "./theme.js";

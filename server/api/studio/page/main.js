@@ -7,7 +7,8 @@
  *
  * - api.js is the one place that talks to the server, by its public REST API, and base.js has its address.
  * - store/requests.js has what pages have requested, and what is under way; store/messages.js what they say of it.
- * - list/ shows any resource as a list, by a description: list/resource.js. documents/ describes content types.
+ * - list/ and form/ show any resource, by a description: list/resource.js, form/resource.js. documents/ describes
+ *   content types.
  * - router.js: the address is the state, with the version of the site (a branch or a past commit). A page is shown for
  *   an address, and whatever a page wants to keep over a reload (filters, sort, locale) it keeps there, by `navigate`.
  * - pages.js is the table of addresses and pages. A new page is a module and a line in that table. All but the first

@@ -132,6 +132,15 @@ export class Model {
     return type.drafts && this.may(type, "readDraft");
   }
 
+  /**
+   * The parameter of reads of a type: whoever may see drafts sees them, others what is published.
+   * @param {Type} type
+   * @returns {{status?: string}}
+   */
+  statusParam(type) {
+    return this.seesDrafts(type) ? { status: "draft" } : {};
+  }
+
   get defaultLocale() {
     return this.locales.find((locale) => locale.isDefault)?.code ?? this.locales[0].code;
   }

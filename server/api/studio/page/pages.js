@@ -7,7 +7,7 @@ import { Home } from "./home.js";
 import { later } from "./later.js";
 
 // The page of a new document becomes that of the document, so both are one.
-const DocumentPage = later("form/document-page.js", "DocumentPage");
+const DocumentPage = later("documents/document-page.js", "DocumentPage");
 
 /** @type {Record<string, any>} */
 export const PAGES = {

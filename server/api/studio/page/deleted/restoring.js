@@ -1,7 +1,7 @@
 /** Bringing a deleted document back under its id, in all the languages that it had. */
 
 import { ask } from "../api.js";
-import { rightsOf } from "../form/rights.js";
+import { rightsOf } from "../documents/rights.js";
 import { historyPath } from "../history/versions.js";
 
 /**

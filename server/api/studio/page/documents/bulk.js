@@ -1,8 +1,8 @@
 /** What can be done with several documents: all or none of them, in batches. */
 
 import { ask } from "../api.js";
-import { pathOf } from "../form/reading.js";
-import { rightsOf } from "../form/rights.js";
+import { pathOf } from "./reading.js";
+import { rightsOf } from "./rights.js";
 import { UNDOABLE } from "../undo/undo.js";
 
 /**

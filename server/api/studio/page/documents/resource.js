@@ -2,7 +2,7 @@
 
 import { addressTo } from "../addresses.js";
 import { mayRestore } from "../deleted/restoring.js";
-import { rightsOf } from "../form/rights.js";
+import { rightsOf } from "./rights.js";
 import { html } from "../vendor/preact.js";
 import { columnsOf, filterables, usualColumns } from "./attributes.js";
 import { actionsOf } from "./bulk.js";

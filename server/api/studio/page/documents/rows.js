@@ -3,7 +3,6 @@
 import { ApiError, ask } from "../api.js";
 import { filtersOf } from "../list/operators.js";
 import { titleOf } from "../text.js";
-import { readStatus } from "./status.js";
 
 /**
  * @typedef {import("./status.js").Status} Status
@@ -28,7 +27,7 @@ const FILTERS = { published: "unmodified", modified: "modified", draft: "never-p
 export function queryOf(model, type, filters, { q, conditions, sort, choices, page }, columns) {
   const shown = columns.filter((column) => !column.related && !column.cell).map((column) => column.name);
   const fields = [...new Set(["updatedAt", ...(type.title ? [type.title] : []), ...shown])];
-  const draft = readStatus(model, type);
+  const draft = model.statusParam(type);
   const common = { ...draft, ...(type.localized && choices.locale ? { locale: choices.locale } : {}) };
   const publicationStatus = "status" in draft ? true : undefined;
   if (type.single) return { ...common, fields, publicationStatus };

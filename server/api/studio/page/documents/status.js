@@ -1,4 +1,4 @@
-/** Whether a document is published, as a word with a mark; and which versions whoever is here sees. */
+/** Whether a document is published, as a word with a mark. */
 
 import { html } from "../vendor/preact.js";
 
@@ -18,13 +18,3 @@ export function StatusMark({ status }) {
 
 /** The statuses that a list can be narrowed to. */
 export const STATUS_OPTIONS = Object.entries(WORDS).map(([value, label]) => ({ value, label }));
-
-/**
- * What is asked of documents that can be drafts: editors see the drafts, others what is published.
- * @param {import("../model.js").Model} model
- * @param {import("../model.js").Type} type
- * @returns {{status?: string}}
- */
-export function readStatus(model, type) {
-  return model.seesDrafts(type) ? { status: "draft" } : {};
-}

@@ -1,9 +1,9 @@
 /** What a save would change in files: the save is tried, and nothing is written. */
 
 import { ApiError, ask } from "../api.js";
-import { localeParam } from "../form/beginning.js";
+import { localeParam } from "../documents/beginning.js";
 import { changesOf } from "../form/saving.js";
-import { createRequest, publishOperations, writeRequest } from "../form/writing.js";
+import { createRequest, publishOperations, writeRequest } from "../documents/writing.js";
 import { keyOf, useRequest } from "../store/requests.js";
 
 const TYPING_MS = 300;
@@ -22,7 +22,7 @@ const TYPING_MS = 300;
 
 /**
  * What saving the form would change. Throws ApiError for what the save would be refused for.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {import("../form/editing.js").State} state
  * @param {boolean} publishes
  * @param {AbortSignal} [signal]
@@ -36,14 +36,14 @@ async function tryToSave(subject, state, publishes, signal) {
 
 /**
  * The request that saves a form, in one step also where it publishes.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {import("../form/editing.js").State} state
  * @param {boolean} publishes
  * @returns {{path: string, query?: object} & import("../api.js").Options}
  */
 function saveRequest(subject, state, publishes) {
   const address = { ...subject, locale: localeParam(subject), draft: subject.drafts && !publishes };
-  const data = changesOf(subject, state);
+  const data = changesOf({ model: subject.model, attributes: subject.type.attributes }, state);
   const etag = state.version?.etag ?? "";
   if (!subject.id) return createRequest(address, data);
   if (!publishes || !subject.drafts) return writeRequest(address, data, etag);
@@ -52,7 +52,7 @@ function saveRequest(subject, state, publishes) {
 
 /**
  * What saving the form would change, tried again whenever the typing pauses.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {import("../form/editing.js").State} state
  * @param {{hasChanges: boolean, publishes?: boolean, delayMs?: number}} options
  * @returns {DryRun}

@@ -13,7 +13,7 @@ import { useSource } from "./source.js";
 
 const COPY = "copy-path"; // the place of messages
 
-/** @param {import("../form/panels.js").PanelProps} props */
+/** @param {import("../documents/panels.js").PanelProps} props */
 export function FilePanel({ subject, editing }) {
   const { state } = editing;
   const isThere = Boolean(state.version);

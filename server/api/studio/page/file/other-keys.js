@@ -2,14 +2,14 @@
 
 import { ApiError, ask } from "../api.js";
 import { rowsOf, typedInto } from "../editor/source-input.js";
-import { localeParam } from "../form/beginning.js";
+import { localeParam } from "../documents/beginning.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { Numbered } from "./diff.js";
 import { readSource, sourcePath, useSource } from "./source.js";
 
 /**
- * @typedef {import("../form/editing.js").Subject} Subject
+ * @typedef {import("../documents/form.js").Subject} Subject
  * @typedef {import("./source.js").Source} Source
  */
 

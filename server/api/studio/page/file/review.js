@@ -22,7 +22,7 @@ export function ReviewChoice() {
 
 /**
  * Saving, with a look at it first where that is wanted.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {any} editing
  * @param {boolean} mayRead  Whether files may be read.
  * @returns {{send: (publishes: boolean) => void, reviewed: boolean | null, close: () => void}}
@@ -38,7 +38,7 @@ export function useReview(subject, editing, mayRead) {
 }
 
 /**
- * @param {{subject: import("../form/editing.js").Subject, editing: any, publishes: boolean, close: () => void}} props
+ * @param {{subject: import("../documents/form.js").Subject, editing: any, publishes: boolean, close: () => void}} props
  */
 export function Review({ subject, editing, publishes, close }) {
   const { files, error } = useDryRun(subject, editing.state, { hasChanges: true, publishes, delayMs: 0 });

@@ -1,7 +1,7 @@
 /** The file of a document, as the API shows it. */
 
 import { ask } from "../api.js";
-import { localeParam } from "../form/beginning.js";
+import { localeParam } from "../documents/beginning.js";
 import { keyOf, useRequest } from "../store/requests.js";
 
 /**
@@ -17,7 +17,7 @@ import { keyOf, useRequest } from "../store/requests.js";
 
 /**
  * Where the API has the file of a document.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  */
 export function sourcePath({ type, id }) {
   const name = type.path.split("/").pop();
@@ -26,7 +26,7 @@ export function sourcePath({ type, id }) {
 
 /**
  * The file that holds what a form edits.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {AbortSignal} [signal]
  * @returns {Promise<Source>}
  */
@@ -38,8 +38,8 @@ export async function readSource(subject, signal) {
 
 /**
  * What the file says, read again whenever the document is.
- * @param {import("../form/editing.js").Subject} subject
- * @param {import("../form/reading.js").Version | undefined} version
+ * @param {import("../documents/form.js").Subject} subject
+ * @param {import("../documents/reading.js").Version | undefined} version
  * @returns {{source?: Source, failure?: any}}
  */
 export function useSource(subject, version) {

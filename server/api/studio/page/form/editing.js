@@ -1,30 +1,21 @@
 /** The state of a form: what was read, what was typed, what is wrong, and what the buttons do to it. */
 
-import { ApiError } from "../api.js";
 import { useBack } from "../connection/connection.js";
 import { FORM, clearMessage, messageAt } from "../store/messages.js";
 import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
-import { localesOf, startOf, startOfLocale, valuesOf } from "./beginning.js";
 import { listen, readLatest, show } from "./latest.js";
+import { valuesOf } from "./resource.js";
 import { UNREACHED, save } from "./saving.js";
 
 /** @typedef {import("./values.js").Values} Values */
 
-/**
- * @typedef {object} Subject  What is edited.
- * @property {import("../model.js").Model} model
- * @property {import("../model.js").Type} type
- * @property {string} id  "" for a document that is not there yet.
- * @property {string} locale
- * @property {boolean} drafts  Whether it is a draft that is edited, and published by itself.
- * @property {string} from  The document that a new one begins as a copy of, "" for none.
- */
+/** @typedef {import("./resource.js").FormResource} FormResource */
 
 /**
  * @typedef {object} State
  * @property {"loading" | "ready" | "failed"} phase
  * @property {any} [failure]
- * @property {import("./reading.js").Version} [version]
+ * @property {import("./resource.js").Version} [version]
  * @property {string[]} others  The other locales that it has.
  * @property {Values} base
  * @property {Values} values
@@ -47,11 +38,10 @@ const LOADING = {
 };
 
 /**
- * @param {Subject} subject
+ * @param {FormResource} resource
  * @param {(id: string) => void} done  Called with the id of what was written.
  */
-export function useEditing(subject, done) {
-  const { model, type, id } = subject;
+export function useEditing(resource, done) {
   const [state, set] = useState(LOADING);
   const now = useRef(state);
   now.current = state;
@@ -63,23 +53,25 @@ export function useEditing(subject, done) {
 
   const load = useCallback(async () => {
     try {
-      if (!id) return update({ phase: "ready", ...(await startOf(subject)) });
-      const version = await readLatest({ subject, reads });
+      if (!resource.id) return update({ phase: "ready", ...(await resource.begin()) });
+      const version = await readLatest({ resource, reads });
       if (!version) return;
       const isMade = now.current.phase === "ready" && !now.current.version; // here, and more may be typed already
-      if (isMade) return show({ subject, now, update, done, reads }, version, now.current.base);
-      const values = valuesOf(model, type, version.document);
-      update({ ...LOADING, phase: "ready", others: localesOf(version.document), version, base: values, values });
+      if (isMade) return show({ resource, now, update, done, reads }, version, now.current.base);
+      const values = valuesOf(resource, version.document);
+      const others = resource.localesOf(version.document);
+      update({ ...LOADING, phase: "ready", others, version, base: values, values });
     } catch (failure) {
-      if (type.localized && id && failure instanceof ApiError && failure.status === 404) {
-        return startOfLocale(subject).then(
-          (start) => update({ ...LOADING, phase: "ready", ...start }),
+      const start = resource.beginInstead(failure);
+      if (start) {
+        return start.then(
+          (begun) => update({ ...LOADING, phase: "ready", ...begun }),
           (missing) => update({ phase: "failed", failure: missing }),
         );
       }
       update({ phase: "failed", failure });
     }
-  }, [subject]);
+  }, [resource]);
   useEffect(() => void load(), [load]);
 
   useBack(() => messageAt(FORM).text === UNREACHED && clearMessage(FORM));
@@ -99,12 +91,12 @@ export function useEditing(subject, done) {
   }, []);
 
   const send = useCallback(
-    (/** @type {boolean} */ publishes) => save({ subject, now, update, done, reads }, publishes),
-    [subject, done],
+    (/** @type {boolean} */ publishes) => save({ resource, now, update, done, reads }, publishes),
+    [resource, done],
   );
   const hear = useCallback(
-    (/** @type {boolean} */ unsure = false) => listen({ subject, now, update, done, reads }, unsure),
-    [subject, done],
+    (/** @type {boolean} */ unsure = false) => listen({ resource, now, update, done, reads }, unsure),
+    [resource, done],
   );
   return { state, update, load, change, choose, send, hear };
 }

@@ -3,17 +3,16 @@
 import { labelOf, timestamp } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Sides } from "./theirs.js";
-import { forget, keep, placeOf, readKept } from "./unsaved.js";
+import { forget, keep, readKept } from "./unsaved.js";
 import { same } from "./values.js";
 
 const REST_MS = 300; // typing is kept once it rests for as long
 
 /**
- * @param {import("./editing.js").Subject} subject
+ * @param {import("./resource.js").FormResource} resource
  * @param {any} editing
  */
-export function useKeeping({ model, type, id, locale }, { state, update }) {
-  const place = placeOf(model, type, id, locale);
+export function useKeeping({ model, attributes, place }, { state, update }) {
   const [offer, set] = useState(/** @type {import("./unsaved.js").Kept | null} */ (null));
   const ready = state.phase === "ready";
   const { base, values, version } = state;
@@ -26,7 +25,7 @@ export function useKeeping({ model, type, id, locale }, { state, update }) {
   }, [ready, place]);
   useEffect(() => {
     if (!ready || offer) return; // What is offered is not replaced by what is typed, before somebody has chosen.
-    const write = () => keep(place, model, type.attributes, { etag: version?.etag ?? "", base, values });
+    const write = () => keep(place, model, attributes, { etag: version?.etag ?? "", base, values });
     const timer = setTimeout(write, REST_MS);
     addEventListener("pagehide", write);
     return () => {

@@ -2,8 +2,7 @@
 
 import { ApiError } from "../api.js";
 import { FORM, clearMessage, messageAt } from "../store/messages.js";
-import { localeParam, localesOf, valuesOf } from "./beginning.js";
-import { readDocument } from "./reading.js";
+import { valuesOf } from "./resource.js";
 import { keepKeys } from "./shape.js";
 import { rebase } from "./values.js";
 
@@ -14,7 +13,7 @@ import { rebase } from "./values.js";
 
 /**
  * @typedef {object} Work  A form that is at work.
- * @property {import("./editing.js").Subject} subject
+ * @property {import("./resource.js").FormResource} resource
  * @property {{current: State}} now
  * @property {(part: Partial<State>) => void} update
  * @property {(id: string) => void} done
@@ -59,27 +58,25 @@ export async function readAgain(work, since) {
 
 /**
  * Read the document; null where a read that has begun later was answered already, and so has what is newer.
- * @param {Pick<Work, "subject" | "reads">} work
+ * @param {Pick<Work, "resource" | "reads">} work
  */
-export async function readLatest({ subject, reads }) {
-  const { model, type, id } = subject;
-  const turn = ++reads.current.begun;
-  const version = await readDocument(model, type, id, localeParam(subject));
-  if (turn < reads.current.newest) return null;
-  reads.current.newest = turn;
+export async function readLatest({ resource, reads }) {
+  const number = ++reads.current.begun;
+  const version = await resource.read();
+  if (number < reads.current.newest) return null;
+  reads.current.newest = number;
   return version;
 }
 
 /**
  * Show a version of the document, and put on top what was typed since it had some values.
  * @param {Work} work
- * @param {import("./reading.js").Version} version
+ * @param {import("./resource.js").Version} version
  * @param {Values} since
  */
-export function show({ subject, now, update }, version, since) {
-  const { model, type } = subject;
+export function show({ resource, now, update }, version, since) {
   const { values, theirs } = now.current;
-  const fresh = valuesOf(model, type, version.document);
-  for (const name of Object.keys(fresh)) fresh[name] = keepKeys(type.attributes[name], values[name], fresh[name]);
-  update({ version, others: localesOf(version.document), ...rebase(since, values, fresh, theirs) });
+  const fresh = valuesOf(resource, version.document);
+  for (const name of Object.keys(fresh)) fresh[name] = keepKeys(resource.attributes[name], values[name], fresh[name]);
+  update({ version, others: resource.localesOf(version.document), ...rebase(since, values, fresh, theirs) });
 }

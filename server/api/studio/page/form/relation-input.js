@@ -4,7 +4,6 @@ import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
-import { readStatus } from "../documents/status.js";
 import { Link } from "../router.js";
 import { keyOf, useRequest } from "../store/requests.js";
 import { html, useRef, useState } from "../vendor/preact.js";
@@ -111,7 +110,7 @@ function targetOf(document, name) {
 function useCandidates(model, type, text, open) {
   const name = type.title ?? "documentId";
   const query = {
-    ...readStatus(model, type),
+    ...model.statusParam(type),
     fields: [name],
     sort: type.title ?? undefined,
     filters: text.trim() ? { [name]: { $containsi: text.trim() } } : undefined,

@@ -2,17 +2,15 @@
 
 import { ApiError } from "../api.js";
 import { FORM, clearMessage, showError, showNotice } from "../store/messages.js";
-import { localeParam } from "./beginning.js";
 import { listen, readAgain } from "./latest.js";
 import { faultsIn, faultsOf } from "./rules.js";
 import { sentValue } from "./shape.js";
-import { forget, placeOf } from "./unsaved.js";
+import { forget } from "./unsaved.js";
 import { changedNames, pick } from "./values.js";
-import { create, publish, write } from "./writing.js";
 
 /**
  * @typedef {import("./editing.js").State} State
- * @typedef {import("./editing.js").Subject} Subject
+ * @typedef {import("./resource.js").FormResource} FormResource
  * @typedef {import("./latest.js").Work} Work
  */
 
@@ -26,16 +24,16 @@ const CHOOSE = "Somebody else has changed the same. Choose what is to stay, then
  * @param {boolean} publishes
  */
 export async function save(work, publishes) {
-  const { subject, now, update, done } = work;
+  const { resource, now, update, done } = work;
   const state = now.current;
   if (state.busy || state.phase !== "ready") return;
   if (Object.keys(state.theirs).length) return refuse(work, [], CHOOSE);
-  const faults = faultsToTell(subject, state, publishes);
+  const faults = faultsBefore(resource, state, publishes);
   if (faults.length) return refuse(work, faults, countOf(faults));
   update({ busy: publishes ? "publishing" : "saving", errors: {} });
   clearMessage(FORM);
   try {
-    const id = subject.id ? await saveThere(work, publishes) : await saveNew(work, publishes);
+    const id = resource.id ? await saveThere(work, publishes) : await saveNew(work, publishes);
     if (id) done(id);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -47,14 +45,12 @@ export async function save(work, publishes) {
 }
 
 /** @param {Work} work @param {boolean} publishes */
-async function saveNew({ subject, now, update }, publishes) {
-  const { model, type, locale } = subject;
+async function saveNew({ resource, now, update }, publishes) {
   const { values } = now.current;
-  const address = { ...subject, locale: localeParam(subject), draft: subject.drafts && !publishes };
-  const id = await create(address, changesOf(subject, now.current));
-  forget(placeOf(model, type, "", locale)); // What is typed from now on belongs to the document.
+  const id = await resource.create(changesOf(resource, now.current), publishes);
+  forget(resource.placeOfNew); // What is typed from now on belongs to the document.
   update({ base: values });
-  showNotice(FORM, publishes || !subject.drafts ? "Saved" : "Saved as a draft");
+  showNotice(FORM, publishes || !resource.isStaged ? "Saved" : "Saved as a draft");
   return id;
 }
 
@@ -64,8 +60,8 @@ async function saveNew({ subject, now, update }, publishes) {
  * @param {boolean} publishes
  */
 async function saveThere(work, publishes) {
-  const { subject, now, update } = work;
-  const { type, drafts } = subject;
+  const { resource, now } = work;
+  const { id, isStaged } = resource;
   const before = now.current.base;
   const mine = changedNames(before, now.current.values);
   if (!mine.length && (!publishes || !now.current.version)) {
@@ -75,18 +71,18 @@ async function saveThere(work, publishes) {
   if (mine.length && !(await writeMerged(work))) return "";
   const others = Object.keys(before).filter((name) => !mine.includes(name));
   const { version } = now.current;
-  if (!publishes || !drafts) {
-    showNotice(FORM, drafts ? "Saved as a draft" : "Saved");
-    return subject.id;
+  if (!publishes || !isStaged) {
+    showNotice(FORM, isStaged ? "Saved as a draft" : "Saved");
+    return id;
   }
   if (changedNames(pick(before, others), pick(now.current.base, others)).length) {
     showNotice(FORM, CHANGED_BY_OTHERS);
-    return subject.id;
+    return id;
   }
-  await publish({ type, id: subject.id, locale: localeParam(subject), draft: true }, version?.etag ?? "");
+  await resource.publish(version?.etag ?? "");
   await readAgain(work, now.current.values);
   showNotice(FORM, "Published");
-  return subject.id;
+  return id;
 }
 
 /**
@@ -94,12 +90,11 @@ async function saveThere(work, publishes) {
  * @param {Work} work
  */
 async function writeMerged(work) {
-  const { subject, now, update } = work;
-  const address = { ...subject, locale: localeParam(subject), draft: subject.drafts };
+  const { resource, now } = work;
   for (let tries = 0; ; tries++) {
     const { values, version } = now.current;
     try {
-      await write(address, changesOf(subject, now.current), version?.etag ?? "");
+      await resource.write(changesOf(resource, now.current), version?.etag ?? "");
       await readAgain(work, values);
       return true;
     } catch (error) {
@@ -120,11 +115,11 @@ function refuse({ now, update }, faults, text) {
   showError(FORM, text);
 }
 
-/** @param {Subject} subject @param {State} state @param {boolean} publishes */
-function faultsToTell({ model, type, id, drafts }, { base, values }, publishes) {
-  const named = type.drafts ? [] : changedNames(base, values);
-  const faults = faultsOf(model, type.attributes, values, { draft: drafts && !publishes });
-  return type.drafts || !id ? faults : faults.filter(({ path }) => named.includes(path[0]));
+/** @param {FormResource} resource @param {State} state @param {boolean} publishes */
+function faultsBefore({ model, attributes, isStaged, checksAll }, { base, values }, publishes) {
+  const faults = faultsOf(model, attributes, values, { draft: isStaged && !publishes });
+  const edited = changedNames(base, values);
+  return checksAll ? faults : faults.filter(({ path }) => edited.includes(path[0]));
 }
 
 /** @param {any[]} faults */
@@ -139,12 +134,12 @@ function wordsOf(error) {
 
 /**
  * What has changed, as the API takes it.
- * @param {Subject} subject
+ * @param {Pick<FormResource, "model" | "attributes">} resource
  * @param {State} state
  */
-export function changesOf({ model, type }, { base, values }) {
+export function changesOf({ model, attributes }, { base, values }) {
   const changes = changedNames(base, values).map((name) => {
-    return [name, sentValue(model, type.attributes[name], base[name], values[name])];
+    return [name, sentValue(model, attributes[name], base[name], values[name])];
   });
   return Object.fromEntries(changes);
 }

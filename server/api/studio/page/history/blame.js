@@ -1,7 +1,7 @@
 /** Who has changed each field last, and when. It is asked for when somebody wants to see it. */
 
 import { ask } from "../api.js";
-import { localeParam } from "../form/beginning.js";
+import { localeParam } from "../documents/beginning.js";
 import { ago, labelOf, timestamp } from "../text.js";
 import { Failure, Loading } from "../states.js";
 import { keyOf, useRequest } from "../store/requests.js";
@@ -9,7 +9,7 @@ import { html, useState } from "../vendor/preact.js";
 import { historyPath } from "./versions.js";
 
 /**
- * @param {{subject: import("../form/editing.js").Subject, status: "published" | "draft", mark: string}} props
+ * @param {{subject: import("../documents/form.js").Subject, status: "published" | "draft", mark: string}} props
  */
 export function Blame({ subject, status, mark }) {
   const [open, set] = useState(false);
@@ -20,7 +20,7 @@ export function Blame({ subject, status, mark }) {
   </details>`;
 }
 
-/** @param {{subject: import("../form/editing.js").Subject, status: "published" | "draft", mark: string}} props */
+/** @param {{subject: import("../documents/form.js").Subject, status: "published" | "draft", mark: string}} props */
 function Fields({ subject, status, mark }) {
   const path = `${historyPath(subject)}/blame`;
   const query = { ...localeParam(subject), status };

@@ -2,8 +2,8 @@
 
 import { labelOf, timestamp } from "../text.js";
 import { kindOf } from "../form/kinds.js";
-import { isShared } from "../form/locales.js";
-import { rightsOf } from "../form/rights.js";
+import { isShared } from "../documents/locales.js";
+import { rightsOf } from "../documents/rights.js";
 import { changedNames, same } from "../form/values.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { FORM, showNotice } from "../store/messages.js";
@@ -25,7 +25,7 @@ import { keyOf as versionKey, lineOf, whoOf } from "./versions.js";
 const BEFORE = "The version before";
 
 /**
- * @param {{subject: import("../form/editing.js").Subject, editing: any, versions: Version[], chosen: Chosen,
+ * @param {{subject: import("../documents/form.js").Subject, editing: any, versions: Version[], chosen: Chosen,
  *   choose: (chosen: Chosen) => void}} props
  */
 export function CompareView({ subject, editing, versions, chosen, choose }) {
@@ -61,7 +61,7 @@ function pairOf(versions, chosen) {
 }
 
 /**
- * @param {{subject: import("../form/editing.js").Subject, versions: Version[], chosen: Chosen,
+ * @param {{subject: import("../documents/form.js").Subject, versions: Version[], chosen: Chosen,
  *   choose: (chosen: Chosen) => void}} props
  */
 function Choice({ subject, versions, chosen, choose }) {
@@ -83,7 +83,7 @@ function Choice({ subject, versions, chosen, choose }) {
   </div>`;
 }
 
-/** @param {{subject: import("../form/editing.js").Subject, editing: any, version: Version}} props */
+/** @param {{subject: import("../documents/form.js").Subject, editing: any, version: Version}} props */
 function About({ subject, editing, version }) {
   const { model, type, id } = subject;
   const [asking, ask] = useState(false);
@@ -105,7 +105,7 @@ function About({ subject, editing, version }) {
 }
 
 /**
- * @param {{subject: import("../form/editing.js").Subject, editing: any,
+ * @param {{subject: import("../documents/form.js").Subject, editing: any,
  *   comparison: import("./comparison.js").Comparison, names: [string, string]}} props
  */
 function Differences({ subject, editing, comparison: { differences, unread, known }, names }) {
@@ -123,7 +123,7 @@ function Differences({ subject, editing, comparison: { differences, unread, know
 
 /**
  * One attribute that differs.
- * @param {{subject: import("../form/editing.js").Subject, editing: any, name: string, names: [string, string],
+ * @param {{subject: import("../documents/form.js").Subject, editing: any, name: string, names: [string, string],
  *   known: import("./comparison.js").Known, difference: {from: any, to: any}}} props
  */
 function Field({ subject, editing, name, names, known, difference }) {

@@ -1,9 +1,8 @@
 /** What two versions differ in, and the titles of the documents and files that they name. */
 
 import { ask } from "../api.js";
-import { localeParam } from "../form/beginning.js";
+import { localeParam } from "../documents/beginning.js";
 import { titleField } from "../form/shape.js";
-import { readStatus } from "../documents/status.js";
 import { historyPath } from "./versions.js";
 
 /**
@@ -29,7 +28,7 @@ const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
 
 /**
  * Compare two versions. Throws ApiError, and AbortError.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {Version | null} left  null for the one before `right`.
  * @param {Version} right
  * @param {AbortSignal} [signal]
@@ -48,7 +47,7 @@ export async function compare(subject, left, right, signal) {
 }
 
 /**
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {Record<string, {from: any, to: any}>} differences
  * @param {AbortSignal} [signal]
  * @returns {Promise<Known>}
@@ -101,7 +100,7 @@ async function documentsOf(model, uid, ids, locale, signal) {
   if (!type || type.single) return [];
   const title = titleField(model, /** @type {Attribute} */ ({ type: "relation", target: uid }));
   const everywhere = type.localized ? { locale: "*" } : {};
-  const common = { ...readStatus(model, type), ...everywhere, fields: [title ?? "documentId"] };
+  const common = { ...model.statusParam(type), ...everywhere, fields: [title ?? "documentId"] };
   const found = new Map(ids.map((id) => [documentKey(uid, id), /** @type {any} */ (null)]));
   const most = Math.min(MOST, model.pageSize.max);
   for (const some of parts(ids, Math.max(1, Math.floor(most / (type.localized ? model.locales.length : 1))))) {

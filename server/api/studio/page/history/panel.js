@@ -4,7 +4,7 @@ import { ApiError } from "../api.js";
 import { Icon } from "../icons.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
-import { statusOf } from "../form/reading.js";
+import { statusOf } from "../documents/reading.js";
 import { Blame } from "./blame.js";
 import { CompareView } from "./compare-view.js";
 import { VersionList } from "./version-list.js";
@@ -12,14 +12,14 @@ import { keyOf, useVersions } from "./versions.js";
 
 /** @typedef {import("./versions.js").Version} Version */
 
-/** @param {import("../form/panels.js").PanelProps} props */
+/** @param {import("../documents/panels.js").PanelProps} props */
 export function History({ subject, editing }) {
   if (subject.model.allows("history", "read")) return html`<${Versions} subject=${subject} editing=${editing} />`;
   return html`<${Empty} title="Your role may not see the history">
     Who looks after the site can grant it, with history: [read].<//>`;
 }
 
-/** @param {import("../form/panels.js").PanelProps} props */
+/** @param {import("../documents/panels.js").PanelProps} props */
 function Versions({ subject, editing }) {
   const { version } = editing.state;
   const versions = useVersions(subject, version?.etag ?? "");

@@ -2,7 +2,7 @@
 
 import { ask } from "../api.js";
 import { Dialog } from "../dialog.js";
-import { localeParam } from "../form/beginning.js";
+import { localeParam } from "../documents/beginning.js";
 import { labelOf } from "../text.js";
 import { Loading } from "../states.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
@@ -17,7 +17,7 @@ const DIALOG = "restore"; // the place of messages
 
 /**
  * Asks before a whole version is written over what there is now, and says what that changes.
- * @param {{subject: import("../form/editing.js").Subject, editing: any, version: Version, unsaved: string[],
+ * @param {{subject: import("../documents/form.js").Subject, editing: any, version: Version, unsaved: string[],
  *   close: () => void, done: () => void}} props
  */
 export function RestoreWhole({ subject, editing, version, unsaved, close, done }) {
@@ -92,7 +92,7 @@ export function ReplaceUnsaved({ label, close, put }) {
 
 /**
  * Write a version over what there is, as long as that is what was read. Throws ApiError.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {Version} version
  * @param {string} etag
  */

@@ -7,7 +7,7 @@ import { html } from "../vendor/preact.js";
 import { deedOf, keyOf, whoOf } from "./versions.js";
 
 /**
- * @param {{subject: import("../form/editing.js").Subject, versions: import("./versions.js").Versions,
+ * @param {{subject: import("../documents/form.js").Subject, versions: import("./versions.js").Versions,
  *   open: (key: string) => void}} props
  */
 export function VersionList({ subject, versions: { list = [], hasMore, more, error }, open }) {

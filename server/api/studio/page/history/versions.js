@@ -1,7 +1,7 @@
 /** The versions of a document in one locale: which commits changed it, as GET /history tells. */
 
 import { ask } from "../api.js";
-import { localeParam } from "../form/beginning.js";
+import { localeParam } from "../documents/beginning.js";
 import { labelOf, timestamp } from "../text.js";
 import { keyOf as requestKey, usePages } from "../store/requests.js";
 import { useMemo } from "../vendor/preact.js";
@@ -36,7 +36,7 @@ export const keyOf = ({ commit, status }) => `${commit}/${status}`;
 
 /**
  * The versions that were requested so far, the newest first; requested again when `mark` is another one.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {string} mark
  * @returns {Versions}
  */

@@ -1,6 +1,6 @@
 /** Shows who else is at a document: in its head, and at the fields that they are in. */
 
-import { isShared } from "../form/locales.js";
+import { isShared } from "../documents/locales.js";
 import { labelOf } from "../text.js";
 import { showNotice, useMessage } from "../store/messages.js";
 import { createContext, html, useContext, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
@@ -20,7 +20,7 @@ const nameOf = ({ kind, name }) => (kind === "owner" ? "Owner of this machine" :
 
 /**
  * By the paths of fields, who is in them; in another locale only where the value is the same there.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {Person[]} people
  */
 export function useFieldsOfOthers({ type, locale }, people) {
@@ -42,7 +42,7 @@ export function useFieldsOfOthers({ type, locale }, people) {
 
 /**
  * Who else is at a document. A screen reader is told who comes and goes, and who is in one's own field.
- * @param {{people: Person[], subject: import("../form/editing.js").Subject, field: string | null}} props
+ * @param {{people: Person[], subject: import("../documents/form.js").Subject, field: string | null}} props
  */
 export function People({ people, subject, field }) {
   const others = useFieldsOfOthers(subject, people);
@@ -96,7 +96,7 @@ function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** @param {Person} person @param {import("../form/editing.js").Subject} subject */
+/** @param {Person} person @param {import("../documents/form.js").Subject} subject */
 function whereOf(person, { model, locale }) {
   const places = person.at.map((at) => {
     const language = at.locale !== locale && model.locales.find(({ code }) => code === at.locale)?.name;

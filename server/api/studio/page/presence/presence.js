@@ -27,7 +27,7 @@ export function attends(model, type) {
 /**
  * Be at a document while the tab is shown; returns who else is, the field that one is in oneself, and what is to
  * be called with what the server tells of others.
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  * @param {boolean} there  Whether the document is.
  */
 export function usePresence({ model, type, id, locale }, there) {

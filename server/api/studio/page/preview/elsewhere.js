@@ -2,14 +2,14 @@
 
 import { addressTo } from "../addresses.js";
 import { ApiError, ask } from "../api.js";
-import { pathOf } from "../form/reading.js";
+import { pathOf } from "../documents/reading.js";
 
 /** @typedef {import("../model.js").Type} Type */
 
 /**
  * Whether a text comes from the document that is open, in the locale that is.
  * @param {import("./source.js").Source} source
- * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../documents/form.js").Subject} subject
  */
 export function isOf(source, { model, type, id, locale }) {
   const named = model.types.find(({ uid }) => uid === source.model);

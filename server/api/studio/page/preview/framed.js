@@ -16,7 +16,7 @@ const SILENT =
 const SANDBOX = "allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox";
 
 /**
- * @param {{subject: import("../form/editing.js").Subject, editing: any, address: import("./address.js").Address,
+ * @param {{subject: import("../documents/form.js").Subject, editing: any, address: import("./address.js").Address,
  *   typing: boolean, statuses: any, open: (source: unknown) => void, note: string}} props  `typing` says whether the
  *   page shows what is edited.
  */

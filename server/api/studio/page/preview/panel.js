@@ -2,7 +2,7 @@
 
 import { focusField } from "../form/focus.js";
 import { labelOf } from "../text.js";
-import { openPanel } from "../form/panel-address.js";
+import { openPanel } from "../documents/panel-address.js";
 import { navigate } from "../router.js";
 import { Empty } from "../states.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
@@ -18,7 +18,7 @@ const NARROW = "(max-width: 70rem)"; // where a panel covers the form, as panels
 const NOT_HERE = "What you clicked is not in this form";
 const NOT_YOURS = "What you clicked comes from something that you can't open here";
 
-/** @param {import("../form/panels.js").PanelProps} props */
+/** @param {import("../documents/panels.js").PanelProps} props */
 export function Preview({ subject, editing }) {
   const { model, type, locale } = subject;
   const { version } = editing.state;

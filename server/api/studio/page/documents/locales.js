@@ -15,7 +15,7 @@ export function isShared(type, attribute) {
 }
 
 /**
- * @param {{subject: import("./editing.js").Subject, state: import("./editing.js").State}} props
+ * @param {{subject: import("./form.js").Subject, state: import("../form/editing.js").State}} props
  */
 export function Locales({ subject: { model, type, id, locale }, state }) {
   if (!type.localized || !id || model.locales.length < 2) return null;

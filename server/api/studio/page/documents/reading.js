@@ -1,16 +1,10 @@
 /** A document as its form needs it: what is edited, under which ETag, and what is published beside it. */
 
 import { ApiError, ask } from "../api.js";
-import { populateOf, readValue, sentValue } from "./shape.js";
-import { same } from "./values.js";
+import { populateOf, readValue, sentValue } from "../form/shape.js";
+import { same } from "../form/values.js";
 
-/**
- * @typedef {object} Version
- * @property {any} document  As the API has shown it.
- * @property {string} etag
- * @property {string} publishedEtag  "" where nothing is published.
- * @property {any | null} published  What is published, null where nothing is; the document itself without drafts.
- */
+/** @typedef {import("../form/resource.js").Version} Version */
 
 /**
  * Where the API has a document: all of a single type, one of a collection.
@@ -93,7 +87,7 @@ function populated(model, type) {
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {Version} version
- * @returns {import("../documents/status.js").Status}
+ * @returns {import("./status.js").Status}
  */
 export function statusOf(model, type, { document, published }) {
   if (!published) return "draft";

@@ -1,14 +1,14 @@
 /** The panel that compares the draft with what is published: what differs, attribute by attribute. */
 
+import { kindOf } from "../form/kinds.js";
+import { valuesOf } from "../form/resource.js";
+import { Sides } from "../form/theirs.js";
+import { same } from "../form/values.js";
 import { rowsOf } from "../history/changes.js";
 import { Text } from "../history/sides.js";
 import { Empty } from "../states.js";
-import { html } from "../vendor/preact.js";
-import { valuesOf } from "./beginning.js";
 import { labelOf } from "../text.js";
-import { kindOf } from "./kinds.js";
-import { Sides } from "./theirs.js";
-import { same } from "./values.js";
+import { html } from "../vendor/preact.js";
 
 /** Types whose values are texts, of which the words that differ are marked. */
 const TEXTS = new Set(["string", "text", "richtext", "blocks"]);
@@ -17,8 +17,8 @@ const TEXTS = new Set(["string", "text", "richtext", "blocks"]);
 export function Compare({ subject: { model, type }, editing }) {
   const { version } = editing.state;
   if (!version?.published) return html`<${Empty} title="Not published">There is nothing to compare the draft with.<//>`;
-  const published = valuesOf(model, type, version.published);
-  const draft = valuesOf(model, type, version.document);
+  const published = valuesOf({ model, attributes: type.attributes }, version.published);
+  const draft = valuesOf({ model, attributes: type.attributes }, version.document);
   const names = Object.keys(type.attributes).filter((name) => {
     return kindOf(type.attributes[name]) && !same(published[name], draft[name]);
   });

@@ -5,26 +5,26 @@ import { useStudio } from "../context.js";
 import { Question } from "../dialog.js";
 import { OtherKeys } from "../file/other-keys.js";
 import { Review, useReview } from "../file/review.js";
+import { useEditing } from "../form/editing.js";
+import { Fields } from "../form/fields.js";
+import { useWantedField } from "../form/focus.js";
+import { KeptNotice, useKeeping } from "../form/keeping.js";
+import { useFirstError, useGuard, useSaveKey } from "../form/page.js";
+import { changedNames } from "../form/values.js";
 import { FieldsOfOthers, People, useFieldsOfOthers } from "../presence/people.js";
 import { usePresence } from "../presence/presence.js";
-import { guardLeaving, navigate } from "../router.js";
+import { navigate } from "../router.js";
 import { Failure, Loading, NoContent } from "../states.js";
 import { reloadContent } from "../store/requests.js";
 import { titleOf } from "../text.js";
-import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "../vendor/preact.js";
+import { html, useCallback, useEffect, useMemo } from "../vendor/preact.js";
 import { Actions } from "./actions.js";
-import { AttributeField } from "./attribute.js";
-import { useEditing } from "./editing.js";
-import { idOf } from "./field.js";
-import { useWantedField } from "./focus.js";
-import { KeptNotice, useKeeping } from "./keeping.js";
-import { kindOf } from "./kinds.js";
-import { Locales, isShared } from "./locales.js";
+import { formOf } from "./form.js";
 import { useChanges } from "./live.js";
+import { Locales } from "./locales.js";
 import { PanelAside, PanelButtons, mayReadFiles, panelNamed } from "./panels.js";
 import { statusOf } from "./reading.js";
 import { rightsOf } from "./rights.js";
-import { changedNames } from "./values.js";
 
 const LEAVE = "What you have typed is not saved. It is kept in this browser.";
 
@@ -46,6 +46,7 @@ export function DocumentPage({ type: name, id = "", params }) {
 function Document({ model, type, id, locale, from, panel, wanted }) {
   const drafts = model.seesDrafts(type);
   const subject = useMemo(() => ({ model, type, id, locale, drafts, from }), [model, type, id, locale, from]);
+  const resource = useMemo(() => formOf(subject), [subject]);
   const done = useCallback(
     (/** @type {string} */ made) => {
       reloadContent();
@@ -56,10 +57,10 @@ function Document({ model, type, id, locale, from, panel, wanted }) {
     },
     [type, id],
   );
-  const editing = useEditing(subject, done);
+  const editing = useEditing(resource, done);
   const { state } = editing;
   const changed = changedNames(state.base, state.values);
-  const keeping = useKeeping(subject, editing);
+  const keeping = useKeeping(resource, editing);
   const rights = rightsOf(model, type, !id);
   const title = id ? titleOf(type, { ...state.version?.document, ...state.values }) : newTitle(type, state.values);
 
@@ -100,7 +101,7 @@ function Document({ model, type, id, locale, from, panel, wanted }) {
       : html`<${Actions} ...${{ subject, editing, status, rights, changed }} send=${review.send} />
           <${KeptNotice} keeping=${keeping} values=${state.values} />
           <${FieldsOfOthers.Provider} value=${fieldsOfOthers}>
-            <${Fields} ...${{ type, id, editing, changed }} mayWrite=${rights.write} />
+            <${Fields} ...${{ resource, editing, changed }} mayWrite=${rights.write} />
             ${state.version && mayReadFiles(model) && html`<${OtherKeys} ...${{ subject, editing }} />`}
           <//>`}
   </div>`;
@@ -113,83 +114,8 @@ function Document({ model, type, id, locale, from, panel, wanted }) {
   </div>`;
 }
 
-/** @param {{type: import("../model.js").Type, id: string, editing: any, changed: string[], mayWrite: boolean}} props */
-function Fields({ type, id, editing, changed, mayWrite }) {
-  const { model } = useStudio();
-  const { state, change, choose } = editing;
-  const shown = Object.entries(type.attributes).filter(([, attribute]) => kindOf(attribute));
-  return html`<form class="fields" novalidate onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}>
-    <fieldset class="plain" disabled=${!mayWrite}>
-      <legend class="unseen">Attributes</legend>
-      ${shown.map(([name, attribute]) => html`<${AttributeField} key=${name} name=${name} path=${[name]}
-        shared=${isShared(type, attribute) && model.locales.length > 1} attribute=${attribute}
-        value=${state.values[name]} siblings=${state.values} isNew=${!id} changed=${changed.includes(name)}
-        errors=${state.errors} theirs=${name in state.theirs ? { value: state.theirs[name] } : undefined}
-        change=${change} choose=${choose} />`)}
-    </fieldset>
-  </form>`;
-}
-
 /** @param {import("../model.js").Type} type @param {Record<string, any>} values */
 function newTitle(type, values) {
   const typed = type.title ? values[type.title] : "";
   return typeof typed === "string" && typed ? typed : `New ${type.label.toLowerCase()}`;
 }
-
-/**
- * Ask before what was typed is left: what leaves the page then, null while nobody is about to, and what stays on it.
- * @param {boolean} unsaved
- * @returns {[(() => void) | null, () => void]}
- */
-function useGuard(unsaved) {
-  const [asking, set] = useState(/** @type {{go: () => void} | null} */ (null));
-  useLayoutEffect(() => {
-    if (!unsaved) return;
-    const leaving = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
-    addEventListener("beforeunload", leaving);
-    const done = guardLeaving((go) => {
-      set({ go });
-      return false;
-    });
-    return () => {
-      removeEventListener("beforeunload", leaving);
-      done();
-    };
-  }, [unsaved]);
-  const stay = () => set(null);
-  const leave = () => {
-    set(null);
-    asking?.go();
-  };
-  return [asking && leave, stay];
-}
-
-/** Ctrl-S saves. @param {((publishes: boolean) => void) | undefined} send */
-function useSaveKey(send) {
-  useLayoutEffect(() => {
-    const pressed = (/** @type {KeyboardEvent} */ event) => {
-      if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
-      event.preventDefault();
-      send?.(false);
-    };
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
-  }, [send]);
-}
-
-/** Go to the first field that is not right. @param {import("./editing.js").State} state */
-function useFirstError({ refused, errors }) {
-  useEffect(() => {
-    // What is collapsed opens first.
-    const frame = requestAnimationFrame(() => {
-      const wrong = Object.keys(errors).map((path) => document.getElementById(idOf(path.split("."))));
-      const first = wrong.filter((found) => found !== null).sort(inOrder)[0];
-      first?.focus();
-      first?.scrollIntoView({ block: "center" });
-    });
-    return () => cancelAnimationFrame(frame);
-  }, [refused]);
-}
-
-/** @param {HTMLElement} a @param {HTMLElement} b */
-const inOrder = (a, b) => (a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);

@@ -1,7 +1,7 @@
 /** The menu of a form: what is done more rarely. What a role may not do, or there is nothing to, is not there. */
 
-import { ApiError } from "../api.js";
 import { addressTo } from "../addresses.js";
+import { ApiError } from "../api.js";
 import { Question } from "../dialog.js";
 import { navigate } from "../router.js";
 import { FORM, offerUndo, showError } from "../store/messages.js";
@@ -11,7 +11,7 @@ import { localeParam } from "./beginning.js";
 import { act, remove } from "./writing.js";
 
 /**
- * @param {{subject: import("./editing.js").Subject, editing: any, status?: any, changed: string[],
+ * @param {{subject: import("./form.js").Subject, editing: any, status?: any, changed: string[],
  *   rights: import("./rights.js").Rights}} props
  */
 export function More({ subject, editing, status, changed, rights }) {

@@ -1,14 +1,14 @@
 /** The bar of a form: what state it is in, and the buttons. What a role may not do is not shown. */
 
-import { StatusMark } from "../documents/status.js";
 import { FORM, useMessage } from "../store/messages.js";
 import { ago, timestamp } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { More } from "./more.js";
 import { openPanel } from "./panel-address.js";
+import { StatusMark } from "./status.js";
 
 /**
- * @param {{subject: import("./editing.js").Subject, editing: any, status?: any,
+ * @param {{subject: import("./form.js").Subject, editing: any, status?: any,
  *   rights: import("./rights.js").Rights, changed: string[],
  *   send: (publishes: boolean) => void}} props
  */
@@ -52,7 +52,7 @@ function Action({ class: name, off, act, shortcut, children }) {
 
 /**
  * When it was changed, which leads to its history.
- * @param {{subject: import("./editing.js").Subject, at: string}} props
+ * @param {{subject: import("./form.js").Subject, at: string}} props
  */
 function Changed({ subject, at }) {
   const time = html`<time datetime=${at} title=${timestamp(at)}>Changed ${ago(at)}</time>`;

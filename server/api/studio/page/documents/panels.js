@@ -8,7 +8,7 @@ import { rightsOf } from "./rights.js";
 
 /**
  * @typedef {object} PanelProps
- * @property {import("./editing.js").Subject} subject
+ * @property {import("./form.js").Subject} subject
  * @property {any} editing  What `useEditing` gives.
  */
 
@@ -18,8 +18,8 @@ import { rightsOf } from "./rights.js";
  * @property {string} label
  * @property {any} content  A component that takes `PanelProps`.
  * @property {boolean} [wide]  Whether it takes the larger half.
- * @property {(subject: import("./editing.js").Subject) => boolean} offered  Whether there is one of the document.
- * @property {(subject: import("./editing.js").Subject) => boolean} [explained]  Whether its address opens it although
+ * @property {(subject: import("./form.js").Subject) => boolean} offered  Whether there is one of the document.
+ * @property {(subject: import("./form.js").Subject) => boolean} [explained]  Whether its address opens it although
  *   it is not offered, to say why.
  * @property {boolean} [forNew]  Whether there is one also before the document is.
  */
@@ -42,7 +42,7 @@ const PANELS = [
   {
     name: "compare",
     label: "Compare",
-    content: later("form/compare.js", "Compare"),
+    content: later("documents/compare.js", "Compare"),
     offered: ({ id, drafts }) => id !== "" && drafts,
   },
   {
@@ -61,14 +61,14 @@ const PANELS = [
   },
 ];
 
-/** @param {import("./editing.js").Subject} subject @param {boolean} isThere */
+/** @param {import("./form.js").Subject} subject @param {boolean} isThere */
 const offeredFor = (subject, isThere) => {
   return PANELS.filter((panel) => (isThere || panel.forNew) && panel.offered(subject));
 };
 
 /**
  * The panel that an address asks for, null for none.
- * @param {import("./editing.js").Subject} subject
+ * @param {import("./form.js").Subject} subject
  * @param {string} name
  * @param {boolean} isThere  Whether the document is.
  */
@@ -77,7 +77,7 @@ export function panelNamed(subject, name, isThere) {
   return panel && (panel.offered(subject) || panel.explained?.(subject)) ? panel : null;
 }
 
-/** @param {{subject: import("./editing.js").Subject, open: Panel | null, isThere: boolean}} props */
+/** @param {{subject: import("./form.js").Subject, open: Panel | null, isThere: boolean}} props */
 export function PanelButtons({ subject, open, isThere }) {
   return html`<div class="panel-buttons">
     ${offeredFor(subject, isThere).map(({ name, label }) => html`<button class="button quiet" type="button" key=${name}

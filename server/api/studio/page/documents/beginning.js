@@ -1,39 +1,27 @@
 /** What a form begins with: the values of a document that was read, or of one that is only being made. */
 
 import { ApiError } from "../api.js";
-import { kindOf } from "./kinds.js";
+import { valuesOf } from "../form/resource.js";
+import { UNSEEN, withoutUnseen } from "../form/values.js";
 import { isShared } from "./locales.js";
 import { readDocument, readElsewhere } from "./reading.js";
-import { readValue } from "./shape.js";
-import { UNSEEN, withoutUnseen } from "./values.js";
 
-/** @typedef {import("./values.js").Values} Values */
+/** @typedef {import("../form/values.js").Values} Values */
 
-/** @param {import("./editing.js").Subject} subject */
+/** @param {import("./form.js").Subject} subject */
 export const localeParam = ({ type, locale }) => (type.localized ? { locale } : {});
 
 /**
- * The values that a form edits, of a document that was read.
- * @param {import("../model.js").Model} model
- * @param {import("../model.js").Type} type
- * @param {any} document
- * @returns {Values}
- */
-export function valuesOf(model, type, document) {
-  const shown = Object.entries(type.attributes).filter(([, attribute]) => kindOf(attribute));
-  return Object.fromEntries(shown.map(([name, attribute]) => [name, readValue(model, attribute, document[name])]));
-}
-
-/**
  * What a document that is there in other locales begins with in a new one: what is shared.
- * @param {import("./editing.js").Subject} subject
+ * @param {import("./form.js").Subject} subject
  * @returns {Promise<{others: string[], base: Values, values: Values}>}
  */
 export async function startOfLocale({ model, type, id }) {
   const source = await readElsewhere(model, type, id);
   if (!source) throw new ApiError(404, "There is no such document");
-  const values = withoutUnseen(valuesOf(model, type, {}));
-  const there = valuesOf(model, type, source);
+  const form = { model, attributes: type.attributes };
+  const values = withoutUnseen(valuesOf(form, {}));
+  const there = valuesOf(form, source);
   for (const [name, attribute] of Object.entries(type.attributes)) {
     if (isShared(type, attribute) && name in there) values[name] = there[name];
   }
@@ -48,15 +36,16 @@ export function localesOf({ locale, localizations = [] }) {
 /**
  * What a new document begins with: what another one has but its uid, or the defaults of the type, which the
  * server knows as well, so that they are nothing that was edited.
- * @param {import("./editing.js").Subject} subject
+ * @param {import("./form.js").Subject} subject
  * @returns {Promise<{base: Values, values: Values}>}
  */
 export async function startOf(subject) {
   const { model, type, from } = subject;
-  const base = withoutUnseen(valuesOf(model, type, {}));
+  const form = { model, attributes: type.attributes };
+  const base = withoutUnseen(valuesOf(form, {}));
   for (const name of Object.keys(base)) base[name] = type.attributes[name].default ?? base[name];
   if (!from) return { base, values: base };
-  const values = valuesOf(model, type, (await readDocument(model, type, from, localeParam(subject))).document);
+  const values = valuesOf(form, (await readDocument(model, type, from, localeParam(subject))).document);
   for (const name of Object.keys(values)) {
     if (type.attributes[name].type === "uid") values[name] = null;
     else if (values[name] === UNSEEN) values[name] = base[name];

@@ -1,0 +1,44 @@
+/** A document of a content type as a resource, which form/ edits. */
+
+import { placeOf } from "../form/unsaved.js";
+import { localeParam, localesOf, startOf, startOfLocale } from "./beginning.js";
+import { isShared } from "./locales.js";
+import { readDocument } from "./reading.js";
+import { create, publish, write } from "./writing.js";
+
+/**
+ * @typedef {object} Subject  A document that is edited.
+ * @property {import("../model.js").Model} model
+ * @property {import("../model.js").Type} type
+ * @property {string} id  "" for a document that is not there yet.
+ * @property {string} locale
+ * @property {boolean} drafts  Whether it is a draft that is edited, and published by itself.
+ * @property {string} from  The document that a new one begins as a copy of, "" for none.
+ */
+
+/**
+ * @param {Subject} subject
+ * @returns {import("../form/resource.js").FormResource}
+ */
+export function formOf(subject) {
+  const { model, type, id, locale, drafts } = subject;
+  const address = { type, id, locale: localeParam(subject), draft: drafts };
+  const isMissing = (/** @type {any} */ failure) => type.localized && id !== "" && failure.status === 404;
+  return {
+    model,
+    attributes: type.attributes,
+    id,
+    place: placeOf(model, type, id, locale),
+    placeOfNew: placeOf(model, type, "", locale),
+    isStaged: drafts,
+    checksAll: type.drafts || !id,
+    isShared: (attribute) => isShared(type, attribute),
+    localesOf,
+    read: () => readDocument(model, type, id, localeParam(subject)),
+    begin: () => startOf(subject),
+    beginInstead: (failure) => (isMissing(failure) ? startOfLocale(subject) : null),
+    create: (data, publishes) => create({ ...address, draft: drafts && !publishes }, data),
+    write: (data, etag) => write(address, data, etag),
+    publish: (etag) => publish(address, etag),
+  };
+}
