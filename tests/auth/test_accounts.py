@@ -5,8 +5,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from server.auth import passwords
 from server.auth.accounts import Accounts
 from server.auth.sessions import session_key
+from server.documents.timestamps import from_datetime
 from server.errors import SetupError
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, documents, load
@@ -105,12 +105,13 @@ def test_a_revoked_name_is_free_again(make_api: MakeApi) -> None:
     assert api.post("/api/notes", {}, second).status == 201
 
 
-def test_a_token_expires_under_the_running_app(make_api: MakeApi) -> None:
+def test_a_token_expires_under_the_running_app(make_api: MakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     api = make_api(FILES)
-    api.token("short", "read-only", expires=timedelta(seconds=0.3))
+    api.token("short", "read-only", expires=timedelta(hours=1))
     api.token("long", "read-only", expires=timedelta(days=1))
     assert api.get("/api/notes", "short").status == 200
-    time.sleep(0.35)
+    later = from_datetime(datetime.now(UTC) + timedelta(hours=2))
+    monkeypatch.setattr("server.auth.accounts.now", lambda: later)
     assert api.get("/api/notes", "short").status == 401
     assert api.get("/api/notes", "long").status == 200
     assert [(t.name, t.expired) for t in api.accounts.tokens()] == [
