@@ -14,7 +14,7 @@ from werkzeug.routing import BaseConverter, Rule
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.entrance import Entrance
-from server.api.failure import envelope
+from server.api.error_response import envelope
 from server.api.identities import Identities
 from server.api.monitoring import handlers as monitoring
 from server.api.monitoring.request_counts import Watched

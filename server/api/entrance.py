@@ -31,7 +31,7 @@ from server.api.environ import (
     parse_query,
     wsgi_text,
 )
-from server.api.failure import failure
+from server.api.error_response import failure
 from server.api.identities import Identities
 from server.api.limiting.table import CountTable
 from server.api.operations.content import content_at

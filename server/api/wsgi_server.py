@@ -52,7 +52,7 @@ from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
 from server.site.loading import cores, give_back
 from server.site.site import Site
-from server.write.version import use_key
+from server.write.precondition import use_key
 
 MOST_WORKERS = 4
 COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers

@@ -2,7 +2,7 @@
 
 A token is 256 random bits, shown once; only its SHA-256 is kept, which is enough for a secret that
 nobody can guess. Revoking one is seen by the very next request of a running server; where accounts are in
-PostgreSQL, within FRESH_S by the processes that do not hear of it at once (`server.auth.known`).
+PostgreSQL, within FRESH_S by the processes that do not hear of it at once (`server.auth.identity_cache`).
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from server.auth.database.notices import ACCOUNTS, NOTIFY, message
 from server.auth.database.opening import Watch, open_database
 from server.auth.database.postgres import Connections
 from server.auth.database.tables import site_table, tokens_table
-from server.auth.known import Known
+from server.auth.identity_cache import Known
 from server.auth.permissions import Actor
 from server.documents.timestamps import from_datetime, now
 from server.errors import SetupError
@@ -116,7 +116,7 @@ class Accounts:
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
         """The token that a request carries, if it is known and not expired.
 
-        Raises UnavailableError, and Postponed where the thread must not wait (`server.auth.known`).
+        Raises UnavailableError, and Postponed where the thread must not wait (`server.auth.identity_cache`).
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None

@@ -115,7 +115,7 @@ class Logins:
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """A login that has not ended, as last read (`server.auth.known`), to tell who asks.
+        """A login that has not ended, as last read (`server.auth.identity_cache`), to tell who asks.
 
         Raises UnavailableError, and Postponed where the thread must not wait.
         """

@@ -98,7 +98,7 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """The user with a number, as last read (`server.auth.known`), to tell who asks.
+        """The user with a number, as last read (`server.auth.identity_cache`), to tell who asks.
 
         Raises UnavailableError, and Postponed where the thread must not wait.
         """

@@ -11,7 +11,7 @@ import click
 from server.config.model import FILE
 from server.config.reader import read_settings
 from server.config.values import LOCALE
-from server.documents.layout import YAML, Layout
+from server.documents.path_rules import YAML, Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE
 from server.schema.load import read_content_types

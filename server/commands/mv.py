@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from server.documents.layout import ENDINGS
+from server.documents.path_rules import ENDINGS
 from server.paths import CONTENT, UPLOADS
 from server.service.authorship import by_command
 from server.service.opening import Mode, open_site

@@ -33,11 +33,11 @@ from server.events.versions import (
     versions_by_key,
 )
 from server.site.change import Origin
-from server.site.compare import has_changed
 from server.site.configure import configuration_mark
 from server.site.contents import Contents
 from server.site.git_state import apply_git
 from server.site.record import Record
+from server.site.stale_files import has_changed
 from server.storage.git.times import CommitTimes
 from server.storage.store import Entry
 

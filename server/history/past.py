@@ -15,8 +15,8 @@ from server.bounded import Cache
 from server.config.model import Settings
 from server.errors import ConflictError, SetupError
 from server.history.commit_files import Blobs, Known, configuration_files, read_configuration, read_entries
-from server.history.names import find_named, no_repository, require_head
 from server.history.pictures import Pictures
+from server.history.resolve_commit import find_named, no_repository, require_head
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot, apply, build
 from server.index.text_search import Found

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping
 from itertools import islice
 
-from server.documents.layout import Layout
+from server.documents.path_rules import Layout
 from server.index.dangling import Key
 from server.schema.model import Schema
 from server.site.site import Site, State

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from server.auth.permissions import Actor, may_find, may_see_all
 from server.documents.document import DRAFT, PUBLISHED
-from server.documents.layout import Layout
+from server.documents.path_rules import Layout
 from server.errors import CommitError, ConflictError, ValidationError
 from server.history.versions import ACTIONS, Version
 from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS, cache_folder

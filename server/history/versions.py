@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from server.documents.document import DRAFT, PUBLISHED
-from server.documents.layout import Claim, Layout
+from server.documents.path_rules import Claim, Layout
 from server.documents.timestamps import from_seconds
 from server.schema.model import Schema, Type
 from server.site.site import Site, State

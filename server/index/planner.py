@@ -28,8 +28,8 @@ from server.index.ordering import (
 from server.index.orders import ColumnKey
 from server.index.predicates import compile_filter, passing
 from server.index.snapshot import EVERY_LOCALE, View
-from server.index.tables import Slots
 from server.index.text_search import TextKey, exactly
+from server.index.type_table import Slots
 from server.query.ast import And, Compare, Filter, Or, Through
 from server.schema.model import Attribute, Type
 

@@ -18,7 +18,8 @@ from server.index.budget import Budget
 from server.index.fragments import Fragments
 from server.index.ordering import Order, order_of
 from server.index.orders import ColumnKey, JoinedOrders, Orders
-from server.index.tables import (
+from server.index.text_search import Found
+from server.index.type_table import (
     NO_DOCUMENTS,
     NO_SLOTS,
     Difference,
@@ -31,7 +32,6 @@ from server.index.tables import (
     attribute_path,
     build_table,
 )
-from server.index.text_search import Found
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.storage.media import media_key
 

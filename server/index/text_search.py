@@ -13,7 +13,7 @@ from server.documents.packed_rows import END
 from server.index.budget import Budget
 from server.index.ordering import bits_of_slots, slots_of
 from server.index.sorted_chunks import Notes
-from server.index.tables import SHIFT, SlotBlock, Slots
+from server.index.type_table import SHIFT, SlotBlock, Slots
 from server.query.operators import text_of
 
 _SEARCHED_IN_A_STEP = 11  # as a power of two: that many bytes take about as long as any other step

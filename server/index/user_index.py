@@ -19,7 +19,7 @@ from server.documents.timestamps import from_seconds
 from server.documents.values import empty_value
 from server.index.orders import Orders
 from server.index.snapshot import Snapshot, apply, build
-from server.index.tables import Table
+from server.index.type_table import Table
 from server.schema.model import PEOPLE, ROLE, USER, Schema, Type
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from server.auth.permissions import Actor, may_find, may_read_drafts
-from server.documents.layout import Claim, Layout
+from server.documents.path_rules import Claim, Layout
 from server.history.differences import unified_lines
 from server.index.budget import Budget
 from server.service.read import Caller

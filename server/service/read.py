@@ -25,7 +25,7 @@ from server.service.cache_tags import tags_of_document, tags_of_list
 from server.service.entity_tags import tag_of, tag_of_bytes
 from server.service.render import render_list, render_one
 from server.site.site import State
-from server.write.version import version_of
+from server.write.precondition import version_of
 
 Params = Mapping[str, Any]
 

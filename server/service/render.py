@@ -19,7 +19,7 @@ from server.documents.values import Component, components_in
 from server.index.find import Listing
 from server.index.fragments import CachedBytes
 from server.index.predicates import all_of, compile_filter, weight_of
-from server.index.publication import publication_status, publication_test
+from server.index.publication_filter import publication_status, publication_test
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
 from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import EVERYTHING, Node, Page, Query, Selection

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from server.documents.document import Document
-from server.documents.layout import Layout
+from server.documents.path_rules import Layout
 from server.formats.tree import SyntaxProblem
 from server.paths import cache_folder
-from server.site.compare import changed, unsettled
 from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, look_at_git
 from server.site.reuse import stamp_of, usable
+from server.site.stale_files import changed, unsettled
 from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.images.cache import ImageCache
 from server.storage.media import upload_path

@@ -11,7 +11,7 @@ from typing import Any
 
 from server.documents.constraints import broken_options
 from server.documents.decode import ABSENT, Reading, read_value
-from server.documents.layout import Layout
+from server.documents.path_rules import Layout
 from server.schema.model import Attribute, Type
 from server.site.configure import Configuration
 from server.storage.files import digest_of

@@ -28,17 +28,17 @@ from server.site.change import IN_FILES, Change, Observe, Origin, change_of, cha
 from server.site.change_log import ChangeLog
 from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship, keeping
-from server.site.compare import writes_of
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
 from server.site.folder import SiteFolder
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
-from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
 from server.site.parts import Parts, ReadOnlySiteError
 from server.site.problems import all_problems
 from server.site.record import Record
 from server.site.replica import Overtaken, Prepared, Replica, State
+from server.site.rescan import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
+from server.site.stale_files import writes_of
 from server.site.writing.preparing import Ahead, Arbiter, Prepare, Request, Result, Wanted, prepared_on
 from server.storage.changeset import Changeset
 from server.storage.git.repository import git_lock, is_at_work

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from server.documents.layout import MARKDOWN, TOML
+from server.documents.path_rules import MARKDOWN, TOML
 from server.errors import ConflictError
 from server.formats import frontmatter
 from server.formats.conflicts import has_conflict

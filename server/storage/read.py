@@ -5,7 +5,7 @@ import stat
 import time
 from pathlib import Path
 
-from server.documents.layout import MARKDOWN, TOML
+from server.documents.path_rules import MARKDOWN, TOML
 from server.errors import PayloadTooLargeError
 from server.formats import frontmatter
 from server.formats.conflicts import check_conflict, check_conflict_in_body

@@ -22,7 +22,7 @@ from server.documents.decode import (
 )
 from server.documents.document import Document, make
 from server.documents.keys import gather, is_draft, unused_key, with_name
-from server.documents.layout import MARKDOWN, Claim, Layout
+from server.documents.path_rules import MARKDOWN, Claim, Layout
 from server.formats.frontmatter import split
 from server.formats.text_positions import Positions, nearest
 from server.formats.tree import SyntaxProblem, Tree, is_null

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from server.errors import ApiError, SetupError
-from server.history.names import find_named
 from server.history.past import PastStates
+from server.history.resolve_commit import find_named
 from server.paths import SETTINGS, TYPES, cache_folder, state_folder
 from server.storage.git.checkout import checked_out
 from server.storage.git.log import CommitLog

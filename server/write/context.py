@@ -11,7 +11,7 @@ from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
 from server.documents.keys import gather, spread
-from server.documents.layout import Layout
+from server.documents.path_rules import Layout
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError
 from server.formats.tree import SyntaxProblem, Tree

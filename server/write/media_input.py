@@ -9,7 +9,7 @@ from server.documents.ids import composed
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 from server.index.snapshot import Snapshot
-from server.index.tables import attribute_path
+from server.index.type_table import attribute_path
 from server.schema.model import UPLOAD
 from server.storage.media import media_key
 from server.write.body_values import shown

@@ -24,12 +24,12 @@ from server.errors import (
 )
 from server.index.user_index import join
 from server.write.context import Context, values_of
+from server.write.precondition import is_named, require_match, version_of
 from server.write.publication import discard as drafts
 from server.write.publication import unpublish as publication
 from server.write.rebase import earlier_version, rebase
 from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
-from server.write.version import is_named, require_match, version_of
 from server.write.write import Writer, single_id
 
 PUBLISHES = "This draft would change what is published, by a relation to it"

@@ -16,10 +16,10 @@ from server.schema.model import Type
 from server.storage.git.merge_file import merge_text
 from server.write.context import Context, Values, values_of
 from server.write.faults import error_of
+from server.write.precondition import is_named, version_of
 from server.write.relation_input import Links, Target
 from server.write.request import Address, WriteRequest
 from server.write.validate import Change
-from server.write.version import is_named, version_of
 from server.write.write import Writer
 
 Targets = tuple[Target, ...]

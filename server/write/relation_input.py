@@ -6,7 +6,7 @@ from typing import Any
 
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
-from server.index.tables import attribute_path
+from server.index.type_table import attribute_path
 from server.schema.model import Attribute
 
 OPERATIONS = ("set", "connect", "disconnect")

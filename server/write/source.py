@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.documents.document import Document
-from server.documents.layout import MARKDOWN, TOML
+from server.documents.path_rules import MARKDOWN, TOML
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError, PreconditionError, ValidationError
 from server.formats import frontmatter

@@ -9,7 +9,7 @@ from server.documents.decode import Reading, read_own_timestamp
 from server.documents.document import Document
 from server.documents.encode import encode_attributes
 from server.documents.keys import is_draft, name_of, published_value
-from server.documents.layout import ENDINGS, Claim, is_partial
+from server.documents.path_rules import ENDINGS, Claim, is_partial
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.formats.tree import Plain

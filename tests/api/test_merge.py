@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.api.app import create_app
-from server.write.version import use_key
+from server.write.precondition import use_key
 from tests.examples import examples
 from tests.git import commit_all, git
 from tests.sites import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from server.write.version import use_key
+from server.write.precondition import use_key
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, component, make, relation, translated, write
 
@@ -89,7 +89,7 @@ import json, sys
 from pathlib import Path
 from tests.api.test_same_answers import whole
 from tests.sites import make
-from server.write.version import use_key
+from server.write.precondition import use_key
 use_key("secret")
 api = make(Path(sys.argv[1]), {})
 json.dump({path: whole(api.get(path)) for path in json.load(sys.stdin)}, sys.stdout)

@@ -12,7 +12,7 @@ from standardwebhooks.webhooks import Webhook as Verifier
 from server.config.reader import read_settings
 from server.events.database import EventDatabase
 from server.events.model import Event
-from server.events.webhooks.delivering import Deliverer, Pace
+from server.events.webhooks.delivery_worker import Deliverer, Pace
 from server.jobs.runner import Runner
 from server.jobs.timing import Timing
 from tests.commands.test_cli import run

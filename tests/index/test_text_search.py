@@ -5,11 +5,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.documents.document import Document, make
-from server.index import tables, text_search
+from server.index import text_search, type_table
 from server.index.budget import Budget
 from server.index.ordering import bits_of, bits_of_slots, slots_of
-from server.index.tables import NO_SLOTS
 from server.index.text_search import LONGEST_KEPT, containing, prepare
+from server.index.type_table import NO_SLOTS
 from server.schema.model import Attribute, Type
 from tests.conftest import MakeApi
 from tests.sites import collection, documents
@@ -24,8 +24,8 @@ LETTERS = "ab -\n.é_1ßẞ漢𝄞\ud800"
 def _small_chunks() -> object:
     """Chunks of four, so that a handful of documents has several, in which two are many and one is few."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(tables, "SHIFT", 2)
-    patch.setattr(tables, "_MASK", 3)
+    patch.setattr(type_table, "SHIFT", 2)
+    patch.setattr(type_table, "_MASK", 3)
     patch.setattr(text_search, "SHIFT", 2)
     patch.setattr(text_search, "_SAMPLE", 2)
     patch.setattr(text_search, "_FEW", 1)

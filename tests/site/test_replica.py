@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from server.site.look import look, read_anew
 from server.site.record import decode, encode
+from server.site.rescan import look, read_anew
 from server.site.site import Site
 from server.storage.parse_cache import CachedEntry, pack_in_blocks
 from tests.git import commit_all, git

@@ -13,7 +13,7 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.site.change_log import ChangeLog
-from server.site.look import look
+from server.site.rescan import look
 from server.site.site import Site
 from server.storage.store import Entry
 from tests.servers import free_port, start, stop, wait, workers

@@ -12,10 +12,10 @@ from server.auth.database.file import database_file, is_sound
 from server.documents.timestamps import from_seconds
 from server.errors import ApiError, GitError, StorageError
 from server.events.recorder import Recorder
-from server.events.webhooks.deliveries import waiting
+from server.events.webhooks.delivery_table import waiting
 from server.history.remote.backlog import Backlog, backlog
-from server.history.remote.standing import BEHIND as LAGGING
-from server.history.remote.standing import Standing, read_standing
+from server.history.remote.remote_status import BEHIND as LAGGING
+from server.history.remote.remote_status import Standing, read_standing
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 

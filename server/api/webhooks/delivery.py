@@ -2,7 +2,7 @@
 
 from server.api.webhooks.body import body_of
 from server.events.model import Event
-from server.events.webhooks.delivering import Deliverer
+from server.events.webhooks.delivery_worker import Deliverer
 from server.jobs.timing import Timing
 from server.site.site import Site
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from server import __version__
 from server.config.webhooks import Webhook
-from server.events.webhooks.sending import TIMEOUT_S, Outcome, send
+from server.events.webhooks.http_client import TIMEOUT_S, Outcome, send
 from server.events.webhooks.signing import signed_headers
 
 

@@ -12,7 +12,7 @@ from server.config.webhooks import Webhook
 from server.events.engines.engine import Connection
 from server.events.engines.tables import BEHIND, FAILED, GATHERING, OPEN, WAITING
 from server.events.model import Event
-from server.events.webhooks.deliveries import (
+from server.events.webhooks.delivery_table import (
     Delivery,
     by_id,
     finish,

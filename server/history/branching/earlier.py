@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.layout import Layout
+from server.documents.path_rules import Layout
 from server.history.past import PastStates
 from server.schema.model import Type
 from server.site.site import State

@@ -29,16 +29,16 @@ from server.errors import (
 )
 from server.history.merging.merge import Arrival, put_in_place
 from server.history.remote.attempt import LONGEST_S, Attempt, Link, of_git, served_at_last
-from server.history.remote.courtesy import Courtesy
-from server.history.remote.known import known_name, remember
-from server.history.remote.line import Line
+from server.history.remote.group_commit import Line
+from server.history.remote.last_integrated import known_name, remember
+from server.history.remote.push_backoff import Courtesy
 from server.history.remote.pushing import LEAST_S, LOST_S, Level, Pusher
 from server.history.remote.takeover import Takeover
-from server.site.commits.ahead import commit_ahead
+from server.site.commits.commit_first import commit_ahead
 from server.site.commits.message import Authorship, Joined
 from server.site.replica import State
-from server.site.writing.chain import Chain, as_written
 from server.site.writing.preparing import Prepare, Request, Result
+from server.site.writing.speculative_writes import Chain, as_written
 from server.storage.changeset import Changeset
 from server.storage.git.commit import Made
 from server.storage.git.refs import head_commit

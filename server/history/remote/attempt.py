@@ -17,14 +17,14 @@ from server.errors import (
     NotTakenOverError,
     OvertakenError,
 )
-from server.history.remote.line import Turn
-from server.site.commits.ahead import commit_ahead
+from server.history.remote.group_commit import Turn
+from server.site.commits.commit_first import commit_ahead
 from server.site.commits.contents import contents_of
 from server.site.commits.message import Authorship
 from server.site.replica import State
 from server.site.site import Site
-from server.site.writing.chain import Chain
 from server.site.writing.preparing import Ahead, Prepare, Request, Result
+from server.site.writing.speculative_writes import Chain
 from server.storage.git.commit import Made
 from server.storage.git.refs import head_commit
 from server.storage.git.tree import changed_files

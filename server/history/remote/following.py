@@ -15,8 +15,8 @@ from threading import Event
 from server.config.model import Settings
 from server.errors import ApiError, CommitError, GitError, NotTakenOverError, RemoteError
 from server.history.past import PastStates
-from server.history.remote.known import known_commit
-from server.history.remote.standing import (
+from server.history.remote.last_integrated import known_commit
+from server.history.remote.remote_status import (
     AWAY,
     BEHIND,
     CURRENT,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from server.errors import ApiError, CommitError, NotTakenOverError, RemoteMovedError
 from server.history.past import PastStates
 from server.history.remote.backlog import note_error
-from server.history.remote.known import remember
+from server.history.remote.last_integrated import remember
 from server.history.remote.pushing import Pusher
 from server.history.remote.takeover import Takeover
 from server.jobs.clock import Clock

@@ -25,8 +25,8 @@ from server.history.remote.edits import (
     new_files,
     swaps,
 )
-from server.history.remote.known import keep, known_commit, known_name, remember
-from server.history.remote.target import MOST_NAMED, NOTHING, Target, planned, target_of, with_taken
+from server.history.remote.integration_plan import MOST_NAMED, NOTHING, Target, planned, target_of, with_taken
+from server.history.remote.last_integrated import keep, known_commit, known_name, remember
 from server.paths import FOLDER, state_folder
 from server.site.commits.committing import PENDING
 from server.site.commits.message import Authorship, Joined

@@ -13,7 +13,7 @@ from pathlib import Path
 from server.documents.document import Document
 from server.index.dangling import MEDIA, Key, dangling, exists, pointing, without_copies
 from server.index.snapshot import Snapshot
-from server.index.tables import Table, difference
+from server.index.type_table import Table, difference
 from server.jobs.job import Backoff, Job, JobContext
 from server.jobs.timing import Timing
 from server.problems import Problem

@@ -10,7 +10,7 @@ from server.config.model import Settings
 from server.documents.decode import Reading, read_attributes, read_own_id
 from server.documents.document import Document, make
 from server.documents.keys import gather
-from server.documents.layout import Claim, Layout
+from server.documents.path_rules import Claim, Layout
 from server.formats.text_positions import KeyPath, Position, nearest
 from server.index.dangling import MEDIA, Key
 from server.index.snapshot import Snapshot

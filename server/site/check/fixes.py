@@ -16,7 +16,7 @@ from typing import Any
 from server.config.model import FILE
 from server.config.reader import unknown_keys
 from server.documents.document import Document
-from server.documents.layout import ENDINGS
+from server.documents.path_rules import ENDINGS
 from server.documents.readers import Unreadable, read_target
 from server.errors import ConflictError, SetupError
 from server.formats.config_file import ConfigFile, read_config_file

@@ -3,7 +3,7 @@
 import os.path
 from collections.abc import Iterator
 
-from server.documents.layout import ENDINGS, MARKDOWN, is_partial
+from server.documents.path_rules import ENDINGS, MARKDOWN, is_partial
 from server.paths import CONTENT, UPLOADS
 from server.problems import Problem
 from server.schema.spelling import suggestion

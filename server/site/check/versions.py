@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from server.config.model import FILE
 from server.config.values import LOCALE
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.layout import ENDINGS, Claim
 from server.documents.locales import is_language
+from server.documents.path_rules import ENDINGS, Claim
 from server.formats.text_positions import line_and_column
 from server.problems import Problem
 from server.schema.model import Type

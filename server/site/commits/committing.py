@@ -16,13 +16,13 @@ from typing import Any
 
 from server.errors import BusyError, CommitError, GitError, StorageError
 from server.paths import FOLDER
+from server.site.commits.commit_record import shown
 from server.site.commits.contents import contents_of
 from server.site.commits.grouping import Group, due
 from server.site.commits.message import Authorship, Joined, message_of, touched
-from server.site.commits.showing import shown
 from server.site.record import Record
 from server.site.replica import Replica
-from server.site.writing.chain import Chain
+from server.site.writing.speculative_writes import Chain
 from server.storage.git.command import git_as_owner
 from server.storage.git.commit import (
     Made,

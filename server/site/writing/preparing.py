@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from server.documents.timestamps import now
 from server.site.commits.message import Authorship
 from server.site.replica import Prepared, State
-from server.site.writing.chain import Chain, Recent
+from server.site.writing.speculative_writes import Chain, Recent
 from server.storage.changeset import Changeset
 from server.storage.git.command import seconds_in_git
 from server.storage.git.times import CommitTimes

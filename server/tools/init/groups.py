@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.config.model import FILE
-from server.documents.layout import is_partial
+from server.documents.path_rules import is_partial
 from server.tools.init.folders import (
     SECTIONS,
     PageFolder,

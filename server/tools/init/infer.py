@@ -14,7 +14,7 @@ from typing import Any
 
 from server.documents.decode import Reading, read_value
 from server.documents.ids import id_of_name, id_of_reference
-from server.documents.layout import MARKDOWN
+from server.documents.path_rules import MARKDOWN
 from server.formats.tree import is_null
 from server.schema.model import FILE_FIELDS, RESERVED_FIELDS, Attribute
 from server.tools.init.groups import PageGroup

@@ -12,7 +12,7 @@ from typing import Any
 from server.config.model import FILE, Settings
 from server.documents.ids import id_of_name
 from server.documents.keys import KNOWN, says
-from server.documents.layout import Layout
+from server.documents.path_rules import Layout
 from server.formats.tree import is_null
 from server.formats.yaml.writer import yaml_entry
 from server.schema.check import RESERVED

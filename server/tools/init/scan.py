@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from server.documents.layout import ENDINGS, MARKDOWN
+from server.documents.path_rules import ENDINGS, MARKDOWN
 from server.formats import frontmatter
 from server.formats.tree import SyntaxProblem, Tree
 from server.paths import UPLOADS

@@ -10,7 +10,7 @@ from posixpath import dirname, join, normpath, relpath, splitext
 from urllib.parse import quote, unquote
 
 from server.documents.document import Document
-from server.documents.layout import MARKDOWN
+from server.documents.path_rules import MARKDOWN
 from server.formats.tree import SyntaxProblem
 from server.paths import UPLOADS
 from server.storage.read import read_bytes

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from server.documents.document import Document
 from server.documents.ids import id_of_name
-from server.documents.layout import ENDINGS, Claim
+from server.documents.path_rules import ENDINGS, Claim
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import is_null
 from server.index.dangling import MEDIA

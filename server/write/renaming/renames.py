@@ -7,7 +7,7 @@ commit, so that whoever uses an earlier id can be told the one of today.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from server.documents.layout import Layout
+from server.documents.path_rules import Layout
 from server.index.dangling import MEDIA, Key
 from server.storage.git.log import FileChange
 from server.storage.media import upload_path

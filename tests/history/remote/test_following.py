@@ -12,7 +12,7 @@ import pytest
 
 from server.history.past import PastStates
 from server.history.remote.following import Follower
-from server.history.remote.standing import AWAY, BEHIND, CURRENT, read_standing
+from server.history.remote.remote_status import AWAY, BEHIND, CURRENT, read_standing
 from server.history.remote.waking import wake
 from server.jobs.runner import Runner
 from server.jobs.timing import Timing

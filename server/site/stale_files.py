@@ -10,7 +10,7 @@ from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
 from server.site.contents import Contents
-from server.site.writing.chain import Chain
+from server.site.writing.speculative_writes import Chain
 from server.storage.changeset import Changeset
 from server.storage.files import (
     Signature,

@@ -19,7 +19,6 @@ from server.formats.tree import SyntaxProblem
 from server.problems import Problem
 from server.site.commits.contents import contents_of
 from server.site.commits.message import Joined
-from server.site.compare import changed, is_own, is_settled, unsettled, walk_for
 from server.site.configure import Configuration, configuration_mark, configure, is_configuration
 from server.site.contents import Contents, equal
 from server.site.git_state import (
@@ -35,6 +34,7 @@ from server.site.git_state import (
 )
 from server.site.loading import cores, load_contents, uncollected
 from server.site.record import Record
+from server.site.stale_files import changed, is_own, is_settled, unsettled, walk_for
 from server.storage.files import Signature, digest_of, is_skipped, same_files, signature_of, walk
 from server.storage.git.commit import is_on_disk
 from server.storage.git.refs import head_commit

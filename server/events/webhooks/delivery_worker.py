@@ -25,7 +25,8 @@ from server.events.database import EventDatabase
 from server.events.engines.engine import Connection
 from server.events.engines.tables import DELIVERED, FAILED
 from server.events.model import Event
-from server.events.webhooks.deliveries import (
+from server.events.webhooks.delivery_lock import DeliveryLock
+from server.events.webhooks.delivery_table import (
     Delivery,
     begin,
     finish,
@@ -36,12 +37,11 @@ from server.events.webhooks.deliveries import (
     shorten,
     try_again,
 )
-from server.events.webhooks.delivery_lock import DeliveryLock
+from server.events.webhooks.http_client import TIMEOUT_S, Outcome, brief
 from server.events.webhooks.posting import post
 from server.events.webhooks.queue import adopt, cursors, disable, enqueue
-from server.events.webhooks.schedule import STEPS_S, next_try
+from server.events.webhooks.retry_policy import STEPS_S, next_try
 from server.events.webhooks.secret_files import secrets_of
-from server.events.webhooks.sending import TIMEOUT_S, Outcome, brief
 from server.jobs.clock import Clock
 from server.jobs.job import Backoff, Job, JobContext, JobFailedError
 from server.jobs.timing import Timing

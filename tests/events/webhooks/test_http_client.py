@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from server.events.webhooks import sending
-from server.events.webhooks.sending import Outcome, send
+from server.events.webhooks import http_client
+from server.events.webhooks.http_client import Outcome, send
 from tests.receivers import Answer, Received, Receiver, answering, receiving, status
 
 NO_HTTP = "the answer is no HTTP"
@@ -188,13 +188,13 @@ def test_a_certificate_must_be_that_of_the_host(tmp_path: Path, monkeypatch: pyt
         url = f"https://localhost:{receiver.port}/"
         assert send(url, {}, b"{}", ALLOWED).error.startswith("the certificate can't be trusted: self")
         monkeypatch.setenv("SSL_CERT_FILE", str(made))
-        sending._context.cache_clear()
+        http_client._context.cache_clear()
         try:
             assert send(url, {}, b"{}", ALLOWED).succeeded
             other = send(url.replace("localhost", "127.0.0.1"), {}, b"{}", ALLOWED)
             assert "IP address mismatch" in other.error
         finally:
-            sending._context.cache_clear()
+            http_client._context.cache_clear()
         assert len(receiver.received) == 1
 
 

@@ -6,12 +6,12 @@ import time
 
 from server.documents.document import make
 from server.schema.model import Type
-from server.write.version import use_key, version_of
+from server.write.precondition import use_key, version_of
 
 PRINT = """
 import sys
 from server.documents.document import make
-from server.write.version import use_key, version_of
+from server.write.precondition import use_key, version_of
 from server.schema.model import Attribute, Type
 type_ = Type("api::n.n", "collectionType", "n", "ns", "N", {"pin": Attribute("pin", "string", private=True)})
 if len(sys.argv) > 2:

@@ -21,9 +21,9 @@ from server.events.database import EventDatabase
 from server.events.engines.engine import Connection
 from server.events.engines.sqlite import Sqlite
 from server.events.model import Event
-from server.events.webhooks import deliveries, queue
-from server.events.webhooks.deliveries import Delivery, Standing
-from server.events.webhooks.delivering import AT_ONCE, Deliverer, Pace
+from server.events.webhooks import delivery_table, queue
+from server.events.webhooks.delivery_table import Delivery, Standing
+from server.events.webhooks.delivery_worker import AT_ONCE, Deliverer, Pace
 from server.events.webhooks.secret_files import rotate, secrets_of
 from server.jobs.clock import Clock
 from server.jobs.runner import Runner
@@ -80,7 +80,7 @@ class Site:
         return {name for (name,) in found}
 
     def listed(self, name: str = "build") -> list[Delivery]:
-        found = self.query(lambda c: deliveries.newest(c, [name], 20_000))
+        found = self.query(lambda c: delivery_table.newest(c, [name], 20_000))
         assert isinstance(found, list)
         return found
 
@@ -88,7 +88,7 @@ class Site:
         return [delivery.state for delivery in self.listed(name)]
 
     def standing(self, name: str = "build") -> Standing:
-        found = self.query(lambda c: deliveries.standing(c, name))
+        found = self.query(lambda c: delivery_table.standing(c, name))
         assert isinstance(found, Standing)
         return found
 
@@ -380,13 +380,13 @@ def test_the_oldest_are_given_up_where_too_many_wait(
 
 @IN_BOTH_DATABASES
 def test_what_is_done_is_kept_for_a_while(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliveries, "MOST_KEPT", 3)
+    monkeypatch.setattr(delivery_table, "MOST_KEPT", 3)
     with site.delivering():
         site.record(*(update(f"d{i}") for i in range(6)))
         until(lambda: site.states() == ["delivered"] * 6, 20)
-    site.change(lambda c: deliveries.forget(c, time.time()))
+    site.change(lambda c: delivery_table.forget(c, time.time()))
     assert [one.event.document_id for one in site.listed()] == ["d3", "d4", "d5"]
-    site.change(lambda c: deliveries.forget(c, time.time() + 8 * 86_400))
+    site.change(lambda c: delivery_table.forget(c, time.time() + 8 * 86_400))
     assert site.listed() == []
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from server.site.contents import Contents
 from server.site.git_state import git_moved, head_moved, with_commit
-from server.site.look import look, look_at_committed
 from server.site.record import Record
+from server.site.rescan import look, look_at_committed
 from server.storage.git.commit import NewCommit, is_on_disk
 from server.storage.git.repository import Tree
 
