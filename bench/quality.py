@@ -13,9 +13,9 @@ from pathlib import Path
 
 from bench.tables import show
 from server.documents.document import PUBLISHED
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
-from server.schema.naming import title_of
+from server.schema.model import title_of
 from server.search.catalog import catalog, versions
 from server.search.find import Scope, Search
 from server.search.question import read_question

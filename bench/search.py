@@ -25,8 +25,8 @@ from bench.tables import count, ratio, show, size
 from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.documents.document import PUBLISHED
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.search.find import Scope, Search
 from server.search.question import read_question
 from server.search.sync import Sync

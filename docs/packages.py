@@ -50,7 +50,7 @@ LAZY = {
     "server.search.whoosh_index.reader": "whoosh3 takes 30 ms and 3 MB, until there is an index.",
     "server.search.sync": "The texts and words of search take 13 ms, which one process alone needs.",
     "server.search.stems": "The stemmers of all languages take 12 ms and 2 MB, until a word is looked for.",
-    "server.api.webhooks.delivery": "TLS takes 10 ms and 2 MB, which only a site with webhooks needs.",
+    "server.api.webhooks": "TLS takes 10 ms and 2 MB, which only a site with webhooks needs.",
     "server.documents.email": "email-validator takes 13 ms, until an e-mail address is checked.",
     "server.schema.patterns": "regex takes 6 ms and 1 MB, until a schema has a pattern.",
     "server.api.app": "Flask and the handlers take 150 ms and 10 MB; reads of content need neither.",

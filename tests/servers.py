@@ -20,7 +20,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import IO, cast
 
-from server.jobs.timing import Timing
+from server.jobs.job import Timing
 from tests.waiting import until
 from tests.zygote import zygote
 
@@ -79,7 +79,7 @@ def start(
     environment = os.environ if environment is None else environment
     if not real and not inside:
         return zygote().fork(arguments, environment, first, output, timing)
-    code = f"{first}\nfrom server.commands.cli import main\nfrom server.jobs.timing import Timing\n"
+    code = f"{first}\nfrom server.commands.cli import main\nfrom server.jobs.job import Timing\n"
     code += f"main(obj=Timing(**{asdict(timing)!r}))"
     return subprocess.Popen(
         [*inside, sys.executable, "-c", code, *arguments],

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.jobs.timing import Timing
+from server.jobs.job import Timing
 from tests.servers import ROOT, free_port, is_alive, start, stop, wait
 from tests.sites import schema, write
 from tests.waiting import until

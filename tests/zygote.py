@@ -29,7 +29,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from server.jobs.timing import Timing
+from server.jobs.job import Timing
 
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 200_000
@@ -39,7 +39,7 @@ MODULES = (  # what a server imports to start, for its first response and for it
     "server.commands.serve",
     "server.api.app",
     "server.api.limiting.limiter",
-    "server.api.webhooks.delivery",
+    "server.api.webhooks",
     "server.auth.directory",
     "server.documents.email",
     "server.history.remote.following",

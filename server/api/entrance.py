@@ -14,7 +14,6 @@ from typing import NoReturn, cast
 
 from server.api.caching import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
 from server.api.commits import AFTER, COMMIT_HEADER, AnsweredCommit, Arrivals, as_of, commit_of
-from server.api.cors import cors_headers, cors_vary, preflight_headers
 from server.api.environ import (
     ADMITTED,
     BUDGET,
@@ -31,7 +30,7 @@ from server.api.environ import (
     parse_query,
     wsgi_text,
 )
-from server.api.error_response import failure
+from server.api.error_response import cors_headers, cors_vary, failure, preflight_headers
 from server.api.identities import Identities
 from server.api.limiting.table import CountTable
 from server.api.operations.content import content_at
@@ -68,9 +67,9 @@ from server.errors import (
     RateLimitError,
     ValidationError,
 )
+from server.history.commit_files import Renames
 from server.history.past import PastStates
 from server.history.remote.waking import wake
-from server.history.renames import Renames
 from server.index.budget import Budget, turns
 from server.schema.model import Schema, Type
 from server.service.read import Params, Reader

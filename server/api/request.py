@@ -25,7 +25,7 @@ from server.formats.json import has_more_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
 from server.query import qs
-from server.schema.naming import header_value
+from server.schema.model import header_value
 from server.service.read import Caller
 from server.service.render import dumps
 from server.site.site import State

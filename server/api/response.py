@@ -16,7 +16,7 @@ from typing import Any
 import brotli  # type: ignore[import-untyped]
 
 from server.api.environ import BUDGET
-from server.service.entity_tags import tag_of_bytes
+from server.service.cache_tags import tag_of_bytes
 
 Header = tuple[str, str]
 Environ = dict[str, Any]

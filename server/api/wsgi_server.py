@@ -27,8 +27,8 @@ from server.api.response import Answer
 from server.api.serving.generations import Generation
 from server.api.serving.http_server import WAITING, HttpServer
 from server.api.serving.leader import Leader, jobs_of
+from server.api.serving.sockets import Connections
 from server.api.serving.supervisor import Supervisor
-from server.api.serving.unsent import Connections
 from server.auth.database.file import database_file, is_server, is_sound
 from server.auth.database.notices import ACCOUNTS, COMMITS
 from server.auth.permissions import Actor
@@ -37,8 +37,7 @@ from server.config.model import Settings
 from server.errors import SetupError
 from server.events.hub import Hub
 from server.events.presence import PresenceSource, PresenceTable
-from server.events.source import Source
-from server.events.stream_counts import StreamCounts
+from server.events.stream import Source, StreamCounts
 from server.history.past import PastStates
 from server.history.remote.waking import wake_for
 from server.index.find import prepare_texts

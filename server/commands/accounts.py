@@ -10,9 +10,9 @@ import click
 from server.auth.accounts import KINDS, Accounts
 from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, broken_rule
 from server.auth.users import Users
-from server.config.durations import read_duration
 from server.config.model import ACTIONS, Settings, known_actions
 from server.config.reader import read_settings
+from server.config.values import read_duration
 from server.errors import ApiError, SetupError
 from server.schema.load import read_content_types
 from server.schema.spelling import suggestion

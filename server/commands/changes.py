@@ -12,12 +12,11 @@ import click
 from server.auth.permissions import Actor, subject_of
 from server.documents.timestamps import from_seconds
 from server.errors import ApiError, GoneError, SetupError, StorageError, ValidationError
-from server.events.comparison import events_since
+from server.events.change_events import events_since
 from server.events.database import Bounds, EventDatabase
-from server.events.frames import id_of
 from server.events.model import Event
-from server.events.reading import Selection, read_selection, require_kept, subjects_of
-from server.events.visible import visible
+from server.events.reading import Selection, read_selection, require_kept, subjects_of, visible
+from server.events.stream import id_of
 from server.history.past import PastStates
 from server.service.opening import Mode, open_site
 from server.site.site import Site

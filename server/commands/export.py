@@ -13,8 +13,15 @@ from server.storage.git.refs import describe
 from server.storage.git.repository import is_shallow
 from server.tools.export.folder import check_target
 from server.tools.export.run import Done, ExportOptions, export
-from server.tools.past import find_commit, past_site
-from server.tools.terminal import check_site, one_line_errors, printable, progress_bar, site_option
+from server.tools.terminal import (
+    check_site,
+    find_commit,
+    one_line_errors,
+    past_site,
+    printable,
+    progress_bar,
+    site_option,
+)
 
 SHOWN_PROBLEMS = 10
 

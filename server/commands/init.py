@@ -20,12 +20,9 @@ from server.site.check.survey import survey
 from server.storage.files import walk
 from server.storage.git.repository import git_folder
 from server.tools.check import count
-from server.tools.init.deployment import compose_file, workflow_file
-from server.tools.init.propose import files_of, propose
+from server.tools.init.propose import files_of, propose, site_name, table
 from server.tools.init.scan import Scan, scan
-from server.tools.init.site_name import site_name
-from server.tools.init.starter import starter_files
-from server.tools.init.table import table
+from server.tools.init.starter import compose_file, starter_files, workflow_file
 from server.tools.terminal import one_line_errors, progress_bar, show
 
 _DATA_ENDINGS = (*YAML, ".json")

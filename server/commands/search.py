@@ -8,9 +8,9 @@ import click
 
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.errors import SetupError
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
-from server.schema.naming import title_of
+from server.schema.model import title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, total
 from server.search.highlight import Finder, Finders, Fragment, highlights

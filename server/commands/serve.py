@@ -25,17 +25,23 @@ from server.commands.announce import Terminal
 from server.config.model import Settings
 from server.config.webhooks import check_environment
 from server.errors import SetupError
-from server.jobs.timing import Timing
+from server.jobs.job import Timing
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
 from server.site.configure import first_configuration
 from server.site.loading import NICE, Progress, cores
 from server.site.site import Site
-from server.storage.bucket.opening import require_library
+from server.storage.bucket.site_bucket import require_library
 from server.storage.git.refs import describe
-from server.tools.past import find_commit, hold_commit
-from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
+from server.tools.terminal import (
+    check_site,
+    find_commit,
+    hold_commit,
+    one_line_errors,
+    progress_bar,
+    site_option,
+)
 
 Log = Terminal | JsonLog
 LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, and tells of them.

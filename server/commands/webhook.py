@@ -23,11 +23,9 @@ from server.events.engines.engine import Connection
 from server.events.engines.tables import DELIVERED, FAILED
 from server.events.model import Event
 from server.events.webhooks.delivery_table import MOST_KEPT, Delivery, newest, standing
-from server.events.webhooks.http_client import brief
-from server.events.webhooks.posting import post
+from server.events.webhooks.http_client import brief, new_id, post
 from server.events.webhooks.queue import adopt, enable, replay_one, replay_since
 from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
-from server.events.webhooks.signing import new_id
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 

@@ -1,8 +1,7 @@
 """What a key of site.yaml can hold: text, numbers, lists.
 
 Each function takes the file, the value that counts where the key is not there, and the path of keys.
-It raises SetupError, with the line, for a value of another form.
-"""
+It raises SetupError, with the line, for a value of another form."""
 
 import re
 from collections.abc import Mapping
@@ -10,9 +9,33 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any
 
-from server.config.durations import read_duration
 from server.formats.config_file import ConfigFile
 from server.formats.tree import Tree, is_null, typed
+
+# --- durations ------------------------------------------------------------------------------------
+
+_DURATION = re.compile(r"([0-9]{1,6})([smhdwy])")
+_SECONDS_OF_UNIT = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "y": timedelta(days=365),
+}
+_LONGEST = 2000 * _SECONDS_OF_UNIT["y"]  # Dates end with the year 9999.
+
+
+def read_duration(text: str) -> timedelta:
+    """`2s`, `90m`, `12h`, `30d`, `2w` or `1y` → its length. ValueError for anything else, or for none."""
+    matched = _DURATION.fullmatch(text.strip())
+    duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
+    if not timedelta() < duration <= _LONGEST:
+        raise ValueError(text)
+    return duration
+
+
+# --- values ---------------------------------------------------------------------------------------
 
 LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")

@@ -1,12 +1,19 @@
 """A document's values → what its file says: the inverse of `decode`, in trees for `formats.yaml.writer`."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from server.documents.advice import advice, component_advice, timestamp_advice
+from server.documents.ids import composed
 from server.documents.keys import spread
-from server.documents.values import Component, components_in, is_empty, same_values
-from server.formats.tree import Plain, Tree
+from server.documents.readers import READERS, Unreadable
+from server.documents.timestamps import read_timestamp
+from server.documents.values import Component, components_in, empty_value, identify, is_empty, same_values
+from server.formats.text_positions import KeyPath
+from server.formats.tree import Plain, Tree, is_null
 from server.schema.model import Attribute, Type
+from server.schema.spelling import suggestion
 
 _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
@@ -99,3 +106,152 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
         else:
             found[name] = _encode_changed(attribute, before, after, tree.get(name))
     return found
+
+
+# --- decode ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A value that its attribute can't have: where, what was expected, whether it must be fixed."""
+
+    path: KeyPath
+    message: str
+    fix: str = ""
+    warning: bool = False
+    rule: str = "value"
+
+
+@dataclass(slots=True)
+class Reading:
+    """The reading of one document: the types, the seed of component ids, and what was wrong."""
+
+    types: Mapping[str, Type]
+    seed: str = ""
+    wrong: list[Mismatch] = field(default_factory=list)
+
+    def fail(
+        self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
+    ) -> None:
+        """Note a mismatch and go on."""
+        self.wrong.append(Mismatch(path, message, fix, warning, rule))
+
+
+def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
+    """The values of a type's attributes, in order, out of a mapping; unknown keys are warned of."""
+    return [
+        read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
+    ]
+
+
+ABSENT: Any = object()
+# Of these types an empty text is no value: editors in a browser write it for a field that was cleared.
+_NEVER_EMPTY_TEXT = frozenset(
+    {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
+    | {"date", "time", "datetime", "timestamp"}
+)
+
+
+def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
+    """One attribute's value. An absent key has the attribute's default, an explicit null is None."""
+    kind = attribute.type
+    if tree is ABSENT:
+        tree = attribute.default if attribute.has_default else None
+    if is_null(tree) or (tree == "" and kind in _NEVER_EMPTY_TEXT):
+        return empty_value(attribute)
+    if kind == "component":
+        return _read_component(attribute, tree, path, reading)
+    if kind == "dynamiczone":
+        return _read_zone(attribute, tree, path, reading)
+    try:
+        return READERS[kind](tree, attribute)
+    except Unreadable as error:
+        fix = error.fix or advice(attribute, tree)
+        reading.fail(path, f"expected {error.expected}, found {_shown(tree)}", fix)
+        return None
+
+
+def _shown(tree: Tree) -> str:
+    if isinstance(tree, dict):
+        return "a mapping"
+    if isinstance(tree, list):
+        return "a list"
+    text = str(tree) if len(str(tree)) <= 40 else str(tree)[:37] + "…"
+    return f'"{text}"' if isinstance(tree, str) else str(tree).lower() if isinstance(tree, bool) else text
+
+
+def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
+    type_ = reading.types[attribute.component or ""]
+    if not attribute.repeatable:
+        return _read_one(type_, tree, path, reading)
+    if not isinstance(tree, list):
+        reading.fail(path, f"expected a list, found {_shown(tree)}", "write each component below a dash")
+        return ()
+    found = (_read_one(type_, item, (*path, i), reading) for i, item in enumerate(tree))
+    return tuple(component for component in found if component is not None)
+
+
+def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Component | None:
+    if not isinstance(tree, dict):
+        reading.fail(path, f"expected a mapping, found {_shown(tree)}", component_advice(type_))
+        return None
+    warn_unknown(type_, tree, path, reading, allowed=("id", "__component"))
+    values = read_attributes(type_, tree, path, reading)
+    return Component(type_, (identify(reading.seed, *map(str, path)), *values))
+
+
+def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> tuple[Component, ...]:
+    if not isinstance(tree, list):
+        reading.fail(path, f"expected a list, found {_shown(tree)}", "write each component below a dash")
+        return ()
+    found = []
+    for i, item in enumerate(tree):
+        uid = item.get("__component") if isinstance(item, dict) else None
+        if uid not in attribute.components:
+            likeness = 0.9 if uid in reading.types else 0.75  # The name of another component is not mistyped.
+            hint = suggestion(str(uid), attribute.components, likeness)
+            takes = ", ".join(attribute.components)
+            fix = hint or (f"it takes {takes}" if uid else f"write which one it is: __component: {takes}")
+            what = f'the component "{uid}" has no place here' if uid else "an entry without __component"
+            reading.fail((*path, i), what, fix)
+            continue
+        component = _read_one(reading.types[str(uid)], item, (*path, i), reading)
+        if component:
+            found.append(component)
+    return tuple(found)
+
+
+def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
+    """The documentId that a file says; `otherwise` where it says none."""
+    written = tree.get("documentId")
+    if is_null(written):
+        return otherwise
+    if isinstance(written, str) and written and "/" not in written:
+        return composed(str(written))
+    fix = "write it without /, or remove it" if isinstance(written, str) else "put it in quotes, or remove it"
+    reading.fail(("documentId",), "a documentId is text without /", fix)
+    return otherwise
+
+
+def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
+    """The createdAt, updatedAt or publishedAt that a file says; `otherwise` where it says none."""
+    written = tree.get(name)
+    if is_null(written):
+        return otherwise
+    try:
+        return read_timestamp(str(written))
+    except ValueError:
+        fix = timestamp_advice(str(written))
+        reading.fail((name,), f'"{written}" is no timestamp', fix, warning=True)
+        return otherwise
+
+
+def warn_unknown(
+    type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
+) -> None:
+    """Warn of keys that the type does not have; they stay in the file and are not served."""
+    for key in tree:
+        if key not in type_.attributes and key not in allowed:
+            fix = suggestion(key, type_.attributes) or f"add it to {type_.path} or remove it"
+            what = f'"{key}" is no attribute of {type_.uid}'
+            reading.fail((*path, key), what, fix, warning=True, rule="unknown-key")

@@ -19,12 +19,11 @@ from typing import Protocol, TypeVar
 
 from server.auth.permissions import Actor
 from server.errors import ApiError, GoneError, UnavailableError
-from server.events import frames
+from server.events import stream as frames
 from server.events.model import Event
 from server.events.presence import PresenceSource
 from server.events.reading import Selection
-from server.events.stream import Client, Stream
-from server.events.stream_counts import StreamCounts
+from server.events.stream import Client, Stream, StreamCounts
 
 log = logging.getLogger("quire")
 T = TypeVar("T")
@@ -48,7 +47,7 @@ SHUTDOWN, ACCESS = "shutdown", "access"  # why a stream is ended
 
 
 class Source(Protocol):
-    """The log of events, as a hub reads it (`server.events.source`)."""
+    """The log of events, as a hub reads it (`server.events.stream`)."""
 
     def newest(self) -> int:
         """The number of the last event that may be sent; it costs nothing to ask."""

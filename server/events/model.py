@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from server.auth.permissions import subject_of
-from server.schema.model import UPLOAD
-from server.schema.naming import SITE, document_tag, type_tag
+from server.schema.model import SITE, UPLOAD, document_tag, type_tag
 
 # What can happen, and when it is said.
 KINDS: Mapping[str, str] = {
@@ -69,7 +68,7 @@ class Event:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of the answers that it may change (`server.schema.naming`)."""
+        """The tags of the answers that it may change (`server.schema.model`)."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE)
         if self.document_id:

@@ -13,7 +13,7 @@ from typing import Any
 
 from server.auth.permissions import Actor, may_draft, may_find, may_read_drafts
 from server.errors import BusyError, ForbiddenError, RateLimitError, ValidationError
-from server.events.frames import frame
+from server.events.stream import frame
 from server.schema.model import Attribute, Schema, Type
 from server.site.change_log import SharedLock
 

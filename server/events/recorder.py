@@ -19,19 +19,20 @@ from server.config.model import Settings
 from server.documents.document import Document
 from server.documents.timestamps import from_datetime, now
 from server.errors import GitError, StorageError
-from server.events.database import BEGUN, EventDatabase, Recorded, Transaction
-from server.events.model import Counts, Event, Key
-from server.events.shapes import digest, shapes_of
-from server.events.sharing import Line
-from server.events.versions import (
+from server.events.change_events import (
     DERIVED,
     Unknown,
     Version,
     Versions,
+    digest,
     events_between,
     key_of,
+    shapes_of,
     versions_by_key,
 )
+from server.events.database import BEGUN, EventDatabase, Recorded, Transaction
+from server.events.model import Counts, Event, Key
+from server.events.sharing import Line
 from server.site.change import Origin
 from server.site.configure import configuration_mark
 from server.site.contents import Contents

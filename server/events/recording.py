@@ -5,8 +5,7 @@ from contextlib import suppress
 from server.auth.database.notices import EVENTS, Notices
 from server.errors import StorageError
 from server.events.recorder import Recorder
-from server.jobs.job import Backoff, Job, JobContext
-from server.jobs.timing import Timing
+from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.site.site import Site
 
 

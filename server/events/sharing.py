@@ -16,9 +16,9 @@ from pathlib import Path
 
 from server.documents.timestamps import now
 from server.errors import GitError
+from server.events.change_events import schema_events, shapes_of
 from server.events.database import BEGUN, Recorded, Told, Transaction
 from server.events.model import Event, Key
-from server.events.shapes import schema_events, shapes_of
 from server.schema.model import Schema
 from server.storage.git.command import git_or_fail
 from server.storage.git.refs import are_commits, commits_beside

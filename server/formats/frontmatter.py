@@ -21,8 +21,7 @@ from frontmatter.default_handlers import BaseHandler
 from server.formats.json import edit_json, json_positions, json_text, read_json
 from server.formats.text_positions import Positions, newline_of
 from server.formats.toml.edit import edit_toml
-from server.formats.toml.reader import read_toml
-from server.formats.toml.writer import toml_mapping
+from server.formats.toml.reader import read_toml, toml_mapping
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.edit import edit_yaml
 from server.formats.yaml.reader import read_yaml

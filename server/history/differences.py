@@ -12,9 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from server.documents.decode import Reading, read_attributes, read_own_id
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.encode import encode
+from server.documents.encode import Reading, encode, read_attributes, read_own_id
 from server.documents.keys import gather, taken_keys, with_name
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import SyntaxProblem, Tree

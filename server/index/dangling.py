@@ -11,8 +11,7 @@ from server.formats.text_positions import KeyPath, Position, Positions, line_and
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
-from server.schema.model import PEOPLE, Attribute, Schema, Type
-from server.schema.naming import title_of
+from server.schema.model import PEOPLE, Attribute, Schema, Type, title_of
 from server.schema.spelling import Suggestions
 
 Key = tuple[str, str]  # uid and documentId of a document; MEDIA and the path of a media file

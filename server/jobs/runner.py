@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from server.jobs.clock import Clock
-from server.jobs.job import Job, JobContext, JobFailedError
+from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
 log = logging.getLogger("quire")
 

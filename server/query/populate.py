@@ -9,8 +9,7 @@ from server.query import qs
 from server.query.ast import ALL, Node, Selection
 from server.query.filters import read_filters
 from server.query.qs import Mistakes, read_boolean
-from server.query.schema_lookup import AttributePath, targets_of
-from server.query.sorting import read_sort
+from server.query.sorting import AttributePath, read_sort, targets_of
 from server.schema.model import Schema, Type
 
 

@@ -13,8 +13,7 @@ from typing import Any
 from server.config.model import Settings
 from server.documents.document import Document
 from server.documents.values import components_in
-from server.schema.model import Attribute, Schema, Type
-from server.schema.naming import title_of
+from server.schema.model import Attribute, Schema, Type, title_of
 
 # --- markup ---------------------------------------------------------------------------------------
 

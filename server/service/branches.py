@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from server.auth.permissions import require_branch
 from server.errors import ForbiddenError
-from server.history.branching.branches import Branches
-from server.history.branching.changes import DocumentChange, changed_documents, fork_of
+from server.history.branching import Branches, DocumentChange, changed_documents, fork_of
 from server.history.merging.conflicts import Resolution
 from server.history.merging.merge import Merge, Merger, MergeRequest
 from server.history.past import PastStates

@@ -1,23 +1,23 @@
 """The cache tags of an answer: of everything whose change may change the answer.
 
-A change has the tags of its type and of its document (`server.schema.naming`). So a list has the tags of
+A change has the tags of its type and of its document (`server.schema.model`). So a list has the tags of
 the types that it is about, since a document that it does not show may belong to it after a change. What
 shows one document has the tag of that, of each document that a relation of it names, and of the types
-whose documents may come to be related to it.
-"""
+whose documents may come to be related to it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
 
 from server.documents.document import Document
 from server.documents.ids import id_of_name
 from server.documents.values import components_in
 from server.index.snapshot import Snapshot, View, locale_inside
 from server.query.ast import Node, Query, Selection
-from server.query.schema_lookup import conditions, mentioned
-from server.schema.model import PEOPLE, UPLOAD, Schema
-from server.schema.naming import document_tag, type_tag
+from server.query.sorting import conditions, mentioned
+from server.schema.model import PEOPLE, UPLOAD, Schema, document_tag, type_tag
 from server.storage.images.formats import format_of
 
 
@@ -106,3 +106,16 @@ class _Collector:
             inner = node.selections.get(document.type.uid)
             if inner is not None:
                 self.add(document, inner)
+
+
+# --- entity tags ----------------------------------------------------------------------------------
+
+
+def tag_of(version: str, body: bytes) -> str:
+    """The entity tag of an answer that shows a version of a document to somebody who may change it."""
+    return f'"{version}.{xxh3_64_hexdigest(body)}"'
+
+
+def tag_of_bytes(body: bytes) -> str:
+    """The entity tag of an answer whose version nobody needs to name: it stands for the bytes alone."""
+    return f'"{xxh3_128_hexdigest(body)}"'

@@ -16,7 +16,7 @@ from server.auth.database.notices import COMMITS, Notices
 from server.auth.database.queue import Queue
 from server.events.recorder import Recorder
 from server.history.past import PastStates
-from server.jobs.timing import Timing
+from server.jobs.job import Timing
 from server.site.change import Change
 from server.site.loading import Progress
 from server.site.parts import Parts

@@ -18,11 +18,9 @@ from server.index.snapshot import View
 from server.index.user_index import NO_USERS, UserIndex, UserTables
 from server.query.ast import Query
 from server.query.parse import read_query, with_default_populate
-from server.query.schema_lookup import mentions
-from server.schema.model import PEOPLE, Type
-from server.schema.naming import header_value
-from server.service.cache_tags import tags_of_document, tags_of_list
-from server.service.entity_tags import tag_of, tag_of_bytes
+from server.query.sorting import mentions
+from server.schema.model import PEOPLE, Type, header_value
+from server.service.cache_tags import tag_of, tag_of_bytes, tags_of_document, tags_of_list
 from server.service.render import render_list, render_one
 from server.site.site import State
 from server.write.precondition import version_of

@@ -5,8 +5,7 @@ from server.errors import ForbiddenError, NotFoundError
 from server.service.document_write import WRITES, Verb, permit
 from server.service.read import Caller
 from server.service.write import Outcome, Writes
-from server.storage.undo.folder import UndoFolder
-from server.storage.undo.kept import KeptWrite, Permit
+from server.storage.undo import KeptWrite, Permit, UndoFolder
 from server.write.undo.restore import restore
 
 MESSAGE = "Undo a change"

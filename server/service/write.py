@@ -14,8 +14,7 @@ from typing import Generic, TypeVar
 from server.auth.permissions import Actor, require_branch, require_source
 from server.errors import ValidationError
 from server.events.presence import PUBLIC
-from server.history.branching.branches import Branches
-from server.history.branching.write import BranchWriter
+from server.history.branching import Branches, BranchWriter
 from server.history.past import PastStates
 from server.index.dangling import Key
 from server.service.batch import BatchReader
@@ -31,8 +30,7 @@ from server.service.dry_run import FileChange, file_changes
 from server.service.read import Branch, Caller, Rendering
 from server.site.commits.message import Authorship
 from server.site.site import Site, State
-from server.storage.undo.keeper import Keeper
-from server.storage.undo.kept import Permit
+from server.storage.undo import Keeper, Permit
 from server.write import prepare
 from server.write.context import Context
 from server.write.request import BatchRequest

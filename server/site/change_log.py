@@ -81,7 +81,7 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """What workers have left to those that take their place (`server.site.reported_problems`)."""
+        """What workers have left to those that take their place (`server.site.problems`)."""
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
     @note.setter

@@ -1,6 +1,7 @@
 """Tells what is wrong with a site: in its files, and of files that want to be the same (one documentId)."""
 
-from collections.abc import Iterable
+import pickle
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from server.documents.ids import composed
@@ -8,6 +9,7 @@ from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
 from server.problems import Problem, in_order
 from server.schema.model import UPLOAD
+from server.site.change import Change, difference
 from server.site.contents import Contents
 from server.storage.media import media_key
 from server.storage.read import parsed
@@ -45,3 +47,29 @@ def contested(snapshot: Snapshot) -> Iterable[Problem]:
             if first.path != other.path:
                 what = f"has the URL of {first.path}, which is served: {_ALIKE}"
                 yield Problem(other.path, None, what, "rename or remove one of the two", rule="duplicate-id")
+
+
+# --- reported problems ----------------------------------------------------------------------------
+
+
+def note_of(contents: Contents) -> bytes:
+    """What matters of the contents that are shown: who may do what, and the problems that are known."""
+    return pickle.dumps((contents.configuration.settings.roles, tuple(_problems(contents))))
+
+
+def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
+    """What contents that were read anew change, and whether everybody may do what they could do before."""
+    try:
+        roles, problems = pickle.loads(note)
+    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
+        # There is none, or not yet all of it: nothing is known of what was shown.
+        return Change(reloaded=True), False
+    new, fixed = difference(problems, _problems(contents))
+    return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles
+
+
+def _problems(contents: Contents) -> Iterator[Problem]:
+    yield from contents.configuration.problems
+    yield from contents.folders
+    for entry in list(contents.entries.values()):
+        yield from entry.problems

@@ -21,8 +21,8 @@ from server.site.change_log import PATIENCE_NS, ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.loading import give_back, uncollected
+from server.site.problems import note_of, read_note
 from server.site.record import Record, decode, encode
-from server.site.reported_problems import note_of, read_note
 from server.storage.changeset import Changeset
 from server.storage.git.times import CommitTimes
 from server.storage.store import Entry

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from server.documents.constraints import broken_options
-from server.documents.decode import ABSENT, Reading, read_value
+from server.documents.encode import ABSENT, Reading, read_value
 from server.documents.path_rules import Layout
 from server.schema.model import Attribute, Type
 from server.site.configure import Configuration

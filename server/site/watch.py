@@ -14,8 +14,7 @@ from pathlib import Path
 
 from watchfiles import watch
 
-from server.jobs.job import Backoff, Job, JobContext
-from server.jobs.timing import Timing
+from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.paths import TYPES
 from server.site.change import Change, Report
 from server.site.site import Site

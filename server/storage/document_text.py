@@ -17,8 +17,7 @@ from server.formats.edits import REMOVE, same
 from server.formats.json import edit_json, json_text, read_json
 from server.formats.text_positions import newline_of
 from server.formats.toml.edit import edit_toml
-from server.formats.toml.reader import read_toml
-from server.formats.toml.writer import NoNull, toml_mapping
+from server.formats.toml.reader import NoNull, read_toml, toml_mapping
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml.edit import edit_yaml
 from server.formats.yaml.reader import read_yaml

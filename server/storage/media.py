@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from server.documents.decode import Reading, read_own_id, read_own_timestamp, read_value, warn_unknown
 from server.documents.document import Document, make
+from server.documents.encode import Reading, read_own_id, read_own_timestamp, read_value, warn_unknown
 from server.documents.ids import composed, id_of_name
 from server.formats.tree import Tree
 from server.paths import UPLOADS

@@ -12,7 +12,8 @@ from typing import Any
 from server.config.model import Settings
 from server.documents.advice import option_advice
 from server.documents.constraints import REQUIRED, broken_within
-from server.documents.decode import (
+from server.documents.document import Document, make
+from server.documents.encode import (
     Mismatch,
     Reading,
     read_attributes,
@@ -20,7 +21,6 @@ from server.documents.decode import (
     read_own_timestamp,
     warn_unknown,
 )
-from server.documents.document import Document, make
 from server.documents.keys import gather, is_draft, unused_key, with_name
 from server.documents.path_rules import MARKDOWN, Claim, Layout
 from server.formats.frontmatter import split

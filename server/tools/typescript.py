@@ -8,9 +8,19 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.query.operators import OPERATORS, Operator
-from server.query.schema_lookup import targets_of
-from server.schema.model import BUILT_IN, ROLE, STANDARD_FIELDS, UPLOAD, USER, Attribute, Schema, Type
-from server.schema.naming import key_of, type_names
+from server.query.sorting import targets_of
+from server.schema.model import (
+    BUILT_IN,
+    ROLE,
+    STANDARD_FIELDS,
+    UPLOAD,
+    USER,
+    Attribute,
+    Schema,
+    Type,
+    key_of,
+    type_names,
+)
 from server.schema.sentences import describe_attribute, describe_type
 
 # --- literals -------------------------------------------------------------------------------------

@@ -23,10 +23,9 @@ from server.errors import (
     of_operation,
 )
 from server.index.user_index import join
+from server.write import publication
 from server.write.context import Context, values_of
 from server.write.precondition import is_named, require_match, version_of
-from server.write.publication import discard as drafts
-from server.write.publication import unpublish as publication
 from server.write.rebase import earlier_version, rebase
 from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
@@ -75,7 +74,7 @@ def discard(request: WriteRequest, context: Context) -> str:
     """
     address = _of_drafts(_matched(request, context), request.locales, context)
     document_id, blind = address.document_id or "", not may_read_drafts(request.actor, address.type)
-    drafts.discard(context, address.type, document_id, request.locales, blind=blind)
+    publication.discard(context, address.type, document_id, request.locales, blind=blind)
     return _kept_published(request, context, document_id)
 
 

@@ -13,9 +13,9 @@ from server.documents.merge import Conflict, merge
 from server.documents.values import same_values
 from server.errors import LimitError, OverlapError, UnknownVersionError, ValidationError
 from server.schema.model import Type
-from server.storage.git.merge_file import merge_text
+from server.storage.git.tree import merge_text
+from server.write.body_values import error_of
 from server.write.context import Context, Values, values_of
-from server.write.faults import error_of
 from server.write.precondition import is_named, version_of
 from server.write.relation_input import Links, Target
 from server.write.request import Address, WriteRequest

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from server.documents.decode import Reading, read_own_timestamp
 from server.documents.document import Document
-from server.documents.encode import encode_attributes
+from server.documents.encode import Reading, encode_attributes, read_own_timestamp
 from server.documents.keys import is_draft, name_of, published_value
 from server.documents.path_rules import ENDINGS, Claim, is_partial
 from server.errors import ConflictError

@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.events.recorder import Recorder
-from server.query.schema_lookup import target_of, targets_of
-from server.schema.model import UPLOAD, Attribute, Schema, Type
-from server.schema.naming import SITE
+from server.query.sorting import target_of, targets_of
+from server.schema.model import SITE, UPLOAD, Attribute, Schema, Type
 from tests.conftest import MakeApi
 from tests.examples import examples
 from tests.sites import Answer, Api, bracketed, collection, component, make, relation, schema, translated

@@ -16,8 +16,8 @@ from server.api.limiting.stores import PostgresStore, RedisStore, Store
 from server.api.limiting.table import SETS, WAYS, CountTable, id_of
 from server.config.model import Settings
 from server.errors import SetupError
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from tests.conftest import MakeApi
 from tests.postgres import Postgres
 from tests.redis_server import Redis, redis_server

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.search.sync import Sync
 from tests.conftest import MakeApi
 from tests.sites import STRING, Answer, Api, collection, component, documents, load, relation, translated

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from server.api.serving.unsent import Connections
+from server.api.serving.sockets import Connections
 from tests.waiting import until
 
 

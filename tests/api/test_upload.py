@@ -19,8 +19,8 @@ from PIL import Image
 
 from server.api.routes import upload as routes
 from server.errors import NotFoundError
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.site.background.jobs import ScalePictures
 from server.site.site import Site
 from server.storage.images import cache, formats

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from server.api.webhooks.body import body_of
+from server.api.webhooks import body_of
 from server.events.database import EventDatabase
 from server.events.recorder import Recorder
 from tests.conftest import MakeApi

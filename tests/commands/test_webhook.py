@@ -13,8 +13,8 @@ from server.config.reader import read_settings
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.webhooks.delivery_worker import Deliverer, Pace
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from tests.commands.test_cli import run
 from tests.receivers import Receiver, receiving, status
 from tests.sites import write

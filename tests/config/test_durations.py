@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from server.config.durations import read_duration
+from server.config.values import read_duration
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.documents.decode import Reading, read_value
+from server.documents.encode import Reading, read_value
 from server.documents.values import empty_value
 from server.schema.model import Attribute
 from tests.conftest import MakeApi

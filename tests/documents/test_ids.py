@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.documents.decode import Reading, read_own_id
+from server.documents.encode import Reading, read_own_id
 from server.documents.ids import id_of_name, id_of_reference, new_document_id
 from server.formats.tree import Plain, Tree
 

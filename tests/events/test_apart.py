@@ -19,7 +19,7 @@ from server.events.recorder import Recorder, recorded_of
 from server.history.past import PastStates
 from server.history.remote.following import Follower
 from server.history.remote.outgoing import Outgoing
-from server.jobs.timing import Timing
+from server.jobs.job import Timing
 from tests.git import git
 from tests.history.remote.machines import Machines, machines
 from tests.postgres import Postgres

@@ -10,13 +10,11 @@ import pytest
 from server.auth.permissions import Actor
 from server.errors import ApiError, GoneError, UnauthorizedError, UnavailableError
 from server.events import hub as hubs
-from server.events.frames import frame, id_of
 from server.events.hub import Hub
 from server.events.model import Event
 from server.events.presence import PresenceSource, PresenceTable
 from server.events.reading import Selection
-from server.events.stream import Stream
-from server.events.stream_counts import StreamCounts
+from server.events.stream import Stream, StreamCounts, frame, id_of
 from server.schema.model import Schema
 
 PUBLIC, EDITOR = Actor("public"), Actor("editor", everything=True)

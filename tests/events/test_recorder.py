@@ -13,8 +13,8 @@ from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.recorder import Recorder
 from server.events.recording import RecordEvents
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.site.site import Site
 from tests.conftest import MakeApi, MakeSite
 from tests.git import commit_all, git

@@ -3,7 +3,7 @@
 import os
 import signal
 
-from server.events.stream_counts import StreamCounts
+from server.events.stream import StreamCounts
 
 
 def test_workers_are_counted_as_long_as_they_live() -> None:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from server.formats.edits import REMOVE, same
 from server.formats.text_positions import Positions
 from server.formats.toml.edit import edit_toml
-from server.formats.toml.reader import read_toml
+from server.formats.toml.reader import NoNull, read_toml, toml_mapping
 from server.formats.toml.statements import positions_in
-from server.formats.toml.writer import NoNull, toml_mapping
 from server.formats.tree import Plain, SyntaxProblem, Tree, typed
 from server.storage.document_text import changed_text
 

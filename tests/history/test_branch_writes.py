@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from server.history.branching import write as branch_write
+from server.history import branching as branch_write
 from tests.api.test_upload import picture, upload
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, make, relation, write

@@ -2,7 +2,7 @@
 
 import threading
 
-from server.jobs.clock import Clock
+from server.jobs.job import Clock
 
 
 class ManualClock(Clock):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from server.jobs.cursor import Cursor
+from server.jobs.job import Cursor
 from tests.servers import ROOT
 from tests.waiting import until
 
@@ -16,7 +16,7 @@ from tests.waiting import until
 JOB = """
 import sys
 from pathlib import Path
-from server.jobs.cursor import Cursor
+from server.jobs.job import Cursor
 from server.jobs.job import Job
 from server.jobs.runner import Runner
 

@@ -9,9 +9,8 @@ import pytest
 from server.api.limiting.table import CountTable
 from server.api.monitoring.request_counts import Watched
 from server.api.serving.leader import Leader, jobs_of
-from server.jobs.job import Job, JobContext
+from server.jobs.job import Job, JobContext, Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.change_log import ChangeLog
 from tests.sites import collection, write

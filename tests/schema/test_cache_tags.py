@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.schema.model import UPLOAD
-from server.schema.naming import MOST_BYTES, document_tag, header_value, type_tag
+from server.schema.model import MOST_BYTES, UPLOAD, document_tag, header_value, type_tag
 
 ARTICLE = "api::article.article"
 

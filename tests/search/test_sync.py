@@ -15,16 +15,14 @@ from pathlib import Path
 import pytest
 
 from server.documents.document import PUBLISHED
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.search import sync
 from server.search.catalog import Group
 from server.search.find import Results, Scope, Search
 from server.search.question import read_question
-from server.search.status import DAMAGED, read_status
-from server.search.sync import Sync
+from server.search.sync import DAMAGED, Sync, WriterProcess, read_status
 from server.search.texts import Task, Text
-from server.search.writer_process import WriterProcess
 from server.site.site import Site
 from tests.sites import STRING, Files, collection, documents, load, write
 from tests.waiting import until
@@ -305,7 +303,7 @@ def test_a_writer_ends_with_its_server(tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path; from server.site.site import Site\n"
         "from server.search.sync import Sync; from server.jobs.runner import Runner\n"
-        "from server.jobs.timing import Timing\n"
+        "from server.jobs.job import Timing\n"
         "site = Site(Path(sys.argv[1])); site.load(); sync = Sync(site, Timing()); Runner([sync]).start()\n"
         "sync.done.wait(); print('done', flush=True); time.sleep(60)\n"
     )

@@ -20,8 +20,8 @@ from typing import Any
 from server.auth.permissions import Actor
 from server.documents.values import Component
 from server.errors import ApiError
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.site.background.jobs import FollowLog
 from server.site.change_log import ChangeLog
 from server.site.replica import State

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.site.background.jobs import ScalePictures
 from server.site.site import Site
 from tests.api.test_upload import picture

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.site.site import Change
 from server.site.watch import Watcher
 from tests.git import commit_all, git

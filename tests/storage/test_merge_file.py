@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.storage.git import merge_file
-from server.storage.git.merge_file import merge_text
+from server.storage.git import tree as merge_file
+from server.storage.git.tree import merge_text
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from server.commands.cli import main
 from server.config.reader import read_settings
-from server.documents.decode import Reading, read_value
+from server.documents.encode import Reading, read_value
 from server.formats.tree import Plain
 from server.schema.model import Attribute
 from server.site.check.survey import survey

@@ -20,8 +20,7 @@ from server.auth.database.file import is_postgres
 from server.auth.database.postgres import reason_of
 from server.config.model import FILE, Settings
 from server.errors import SetupError
-from server.jobs.job import Job, JobContext, JobFailedError
-from server.jobs.timing import Timing
+from server.jobs.job import Job, JobContext, JobFailedError, Timing
 
 log = logging.getLogger("quire")
 

@@ -18,7 +18,7 @@ from server.api.response import Environ, Header
 from server.auth.database.notices import Notices
 from server.events.presence import PresenceTable
 from server.events.recorder import Recorder
-from server.events.stream_counts import StreamCounts, is_alive
+from server.events.stream import StreamCounts, is_alive
 from server.jobs.table import JobTable
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "other")

@@ -6,8 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.api.openapi.describe import describe, error_responses
-from server.api.openapi.examples import examples_of
-from server.api.openapi.parameters import shared_parameters, type_parameters
+from server.api.openapi.parameters import examples_of, shared_parameters, type_parameters
 from server.api.openapi.shared import shared_schemas
 from server.api.openapi.types import SUFFIXES, TypeSchemas
 from server.api.operations.content import CONTENT
@@ -15,8 +14,7 @@ from server.api.operations.json_schema import JsonSchema
 from server.api.operations.operation import Area, Audience, TypeView
 from server.api.operations.table import AREAS
 from server.auth.permissions import Actor
-from server.schema.model import BUILT_IN, Type
-from server.schema.naming import type_names
+from server.schema.model import BUILT_IN, Type, type_names
 from server.schema.sentences import describe_type
 from server.service.render import dumps
 from server.site.site import State

@@ -1,24 +1,31 @@
 """The parameters of requests: in the query, in paths, in headers.
 
 Bracket notation goes deeper than OpenAPI's `deepObject`, which says nothing of objects in objects:
-`filters[author][name][$eq]=Ann` is what a nested value means here.
-"""
+`filters[author][name][$eq]=Ann` is what a nested value means here."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from server.api.commits import PATTERN
 from server.api.openapi.types import TypeSchemas
 from server.api.operations.json_schema import TEXT, JsonSchema, in_header, in_path, in_query, ref
 from server.api.routes.write_requests import LONGEST_MESSAGE, MESSAGE
+from server.auth.permissions import Actor, narrow
 from server.config.model import Settings
 from server.config.values import LOCALE
-from server.documents.document import DRAFT
+from server.documents.constraints import broken_options
+from server.documents.document import DRAFT, Document
+from server.documents.values import is_empty
+from server.index.find import find, find_single
+from server.index.snapshot import View
 from server.query import qs
-from server.query.parse import PUBLICATION_FILTERS, STATUSES
+from server.query.parse import PUBLICATION_FILTERS, STATUSES, read_query
 from server.query.qs import BOOLEANS
 from server.query.sorting import ORDERS
-from server.schema.model import Type
+from server.schema.model import Attribute, Type
+from server.service.render import Renderer
+from server.site.site import State
 
 _BRANCH: JsonSchema = {"type": "string", "minLength": 1}
 _MOST = 10**18 - 1  # more digits are refused
@@ -208,3 +215,108 @@ def _nested(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
         (target,) = targets.values()
         below = [a.name for a in target.columns.values() if a.selectable]
         yield rf"{link.name}\.({'|'.join(below)})"
+
+
+# --- examples -------------------------------------------------------------------------------------
+
+LONGEST = 120  # characters of a text
+MOST = 2  # entries of a list
+
+
+def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
+    """By name: the document `plain` and `populated`, and an `input` that would make it.
+
+    There are only examples that the public may see, whoever asks: a document can be published for
+    some and no business of others.
+    """
+    if not public.may(type_.singular, "find"):
+        return _invented(type_)
+    document = _first(state, type_)
+    if document is None:
+        return _invented(type_)
+    found = {"plain": _shown(state, public, document, {})}
+    if any(a.populatable for a in type_.attributes.values()):
+        found["populated"] = _shown(state, public, document, {"populate": "*"})
+    found["input"] = _input(type_, lambda a: document.get(a.name))
+    return {name: example for name, example in found.items() if example is not None}
+
+
+def _first(state: State, type_: Type) -> Document | None:
+    settings = state.settings
+    view = View(state.snapshot, settings)
+    if type_.kind == "singleType":
+        return find_single(view, read_query(state.schema, settings, type_, {}, many=False))
+    params = {"pagination": {"pageSize": "1", "withCount": "false"}}
+    query = read_query(state.schema, settings, type_, params, many=True)
+    return next(iter(find(view, query).documents), None)
+
+
+def _shown(state: State, public: Actor, document: Document, params: Mapping[str, Any]) -> Any:
+    query = read_query(state.schema, state.settings, document.type, params, many=False)
+    query = narrow(query, public, state.schema)
+    view = View(state.snapshot, state.settings)
+    return _cut(json.loads(Renderer(view).document(document, query.selection)))
+
+
+def _cut(value: Any) -> Any:
+    """A value with long texts and lists made short."""
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
+    if isinstance(value, list):
+        return [_cut(item) for item in value[:MOST]]
+    return {key: _cut(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+# --- bodies --------------------------------------------------------------------------------------
+
+_SAMPLES: Mapping[str, Any] = {
+    "string": "Text",
+    "text": "Text",
+    "richtext": "Some *Markdown*.",
+    "blocks": [{"type": "paragraph", "children": [{"type": "text", "text": "Hello"}]}],
+    "email": "ann@example.org",
+    "password": "correct horse battery",
+    "uid": "some-name",
+    "date": "2024-02-29",
+    "time": "10:20:30.000",
+    "datetime": "2024-02-29T10:20:30.000Z",
+    "timestamp": "2024-02-29T10:20:30.000Z",
+    "integer": 1,
+    "biginteger": "1",
+    "float": 1.5,
+    "decimal": 1.5,
+    "boolean": True,
+    "array": [],
+    "json": {},
+}
+
+
+def _invented(type_: Type) -> Mapping[str, Any]:
+    """An input made from the schema alone, where that is possible."""
+    found = _input(type_, _sample)
+    return {} if found is None else {"input": found}
+
+
+def _sample(attribute: Attribute) -> Any:
+    return attribute.enum[0] if attribute.type == "enumeration" else _SAMPLES[attribute.type]
+
+
+def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
+    """A body of the scalar values that are good; None where something that is needed is not."""
+    found: dict[str, Any] = {}
+    for attribute in type_.attributes.values():
+        known = value_of if attribute.visible else _sample
+        value = known(attribute) if attribute.scalar else None
+        if not is_empty(value) and not broken_options(attribute, value):
+            found[attribute.name] = _written(attribute, value)
+        elif attribute.required and not attribute.derived:
+            return None
+    return found
+
+
+def _written(attribute: Attribute, value: Any) -> Any:
+    """A value as a body has it: short where it may be, a `uid` that is still free."""
+    if attribute.type in ("biginteger", "uid"):
+        return f"{value}-2" if attribute.type == "uid" else str(value)
+    bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")
+    return value if bound else _cut(value)

@@ -18,8 +18,7 @@ from server.documents.locales import name_of
 from server.documents.timestamps import from_seconds
 from server.history.past import PastStates
 from server.schema.describe import describe_component, describe_type
-from server.schema.model import Attribute, Schema, Type
-from server.schema.naming import title_of
+from server.schema.model import Attribute, Schema, Type, title_of
 
 # What changes content or the repository: nobody may do that where the site is served as it was at a commit.
 CHANGES = {

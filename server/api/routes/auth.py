@@ -10,7 +10,6 @@ from server.api.identities import Identities
 from server.api.operations.people import CHANGE, EMAIL, LOGIN, REGISTER, RESET
 from server.api.request import answer, parameters, read_body, state_of
 from server.api.response import NOBODY
-from server.api.routes.forms import read_form, refuse_others
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import (
     attempt_at,
@@ -21,6 +20,7 @@ from server.api.routes.login import (
     read_sign_in,
     refuse_unready,
 )
+from server.api.routes.users import read_form, refuse_others
 from server.auth import mail
 from server.auth.user import User, public_fields
 from server.config.model import Settings

@@ -20,7 +20,7 @@ from server.api.routes.history.document import shown_differences
 from server.api.routes.write_requests import LONGEST_MESSAGE, message_of
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
-from server.history.branching.changes import DocumentChange
+from server.history.branching import DocumentChange
 from server.history.merging.conflicts import Resolution, read_resolution
 from server.index.budget import Budget
 from server.query.parse import pagination, read_page

@@ -8,10 +8,9 @@ from server.auth.logins import network_of
 from server.auth.permissions import Actor
 from server.errors import BusyError, GoneError
 from server.events.database import Bounds, EventDatabase
-from server.events.frames import CONTENT_TYPE, parse_id
 from server.events.hub import Hub
 from server.events.reading import Selection, require_kept
-from server.events.stream import Stream
+from server.events.stream import CONTENT_TYPE, Stream, parse_id
 
 # nginx, and what does as it does, would wait for more before it passes on a part.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}

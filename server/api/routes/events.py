@@ -20,10 +20,8 @@ from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.events.database import EventDatabase
 from server.events.model import KINDS
 from server.events.presence import attended_types
-from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, subjects_of
-from server.events.visible import shown
-from server.schema.model import Type
-from server.schema.naming import SITE, document_tag, type_tag
+from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, shown, subjects_of
+from server.schema.model import SITE, Type, document_tag, type_tag
 from server.service.cache_tags import tags_of_file
 from server.service.read import Reader
 from server.service.render import dumps

@@ -13,7 +13,7 @@ from server.api.routes.handlers import Handlers
 from server.api.routes.search import href_of, number_of, read_scope
 from server.documents.document import Document
 from server.index.find import Listing, find
-from server.schema.naming import title_of
+from server.schema.model import title_of
 from server.service.cache_tags import tags_of_types
 from server.service.read import Reader
 from server.service.render import dumps

@@ -26,8 +26,7 @@ from server.auth.permissions import PROBLEMS, require_of_site
 from server.errors import ValidationError
 from server.query.parse import pagination, read_page
 from server.query.qs import read_boolean
-from server.schema.model import Schema
-from server.schema.naming import key_of
+from server.schema.model import Schema, key_of
 from server.service.render import dumps
 from server.service.write import Writes
 from server.site.check.audit import Audit

@@ -19,8 +19,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ForbiddenError, ValidationError
 from server.query.parse import read_locale, read_status
 from server.query.qs import read_boolean
-from server.schema.model import Type
-from server.schema.naming import title_of
+from server.schema.model import Type, title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, facets, total
 from server.search.highlight import Finder, Finders, Fragment, highlights

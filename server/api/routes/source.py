@@ -11,7 +11,7 @@ from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import DRY_RUN, answer_files, is_dry_run, message_of
 from server.errors import ValidationError
-from server.service.entity_tags import tag_of
+from server.service.cache_tags import tag_of
 from server.service.render import dumps
 from server.service.source import (
     NewSource,

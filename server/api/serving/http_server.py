@@ -35,10 +35,8 @@ from server.api.entrance import Entrance
 from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, REFUSED, STREAMS
 from server.api.monitoring.request_counts import Observer
 from server.api.response import Environ, Header
-from server.api.serving.accepting import stop_accepting
 from server.api.serving.bodies import SMALL, Receiver
-from server.api.serving.sending import LARGE, send_body
-from server.api.serving.stream_client import StreamClient, begin
+from server.api.serving.sockets import LARGE, StreamClient, begin, send_body, stop_accepting
 from server.errors import ApiError, BadRequestError, ClientGone, Postponed, UnauthorizedError
 from server.events.hub import Hub
 from server.events.stream import Stream

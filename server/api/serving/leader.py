@@ -1,6 +1,6 @@
 """The worker that leads: it runs the jobs that one process of a server does for all.
 
-A job of a new kind is a class in the package whose work it does, its pauses in `server.jobs.timing`, and a
+A job of a new kind is a class in the package whose work it does, its pauses in `server.jobs.job`, and a
 line here.
 """
 
@@ -78,7 +78,7 @@ def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:
-        return cast(Job, import_module("server.api.webhooks.delivery").make_deliverer(site, timing))
+        return cast(Job, import_module("server.api.webhooks").make_deliverer(site, timing))
 
     def follow() -> Job:
         return cast(Job, import_module("server.history.remote.following").Follower(past, timing))

@@ -23,7 +23,7 @@ from server.auth.sessions import PREFIX as OWNER_PREFIX
 from server.auth.sessions import end_session, spend_key
 from server.config.model import Settings
 from server.errors import BadRequestError, ForbiddenError, NotFoundError, UnavailableError, ValidationError
-from server.service.entity_tags import tag_of_bytes
+from server.service.cache_tags import tag_of_bytes
 from server.site.site import Site
 
 FOR_EVER = "public, max-age=31536000, immutable"

@@ -18,7 +18,7 @@ from server.events.engines.tables import (
     WAITING,
 )
 from server.events.model import Event
-from server.events.webhooks.signing import new_id
+from server.events.webhooks.http_client import new_id
 
 MOST_KEPT, KEPT_S = 1000, 7 * 86_400.0  # what is kept of a webhook's deliveries that are done
 _SELECT = (

@@ -5,6 +5,7 @@ its own, of which there are a few at once. Before a try, its body is noted; afte
 every try sends the same bytes under the same id, and a delivery that nobody knows the end of is sent again.
 """
 
+import fcntl
 import logging
 import os
 import queue
@@ -25,7 +26,6 @@ from server.events.database import EventDatabase
 from server.events.engines.engine import Connection
 from server.events.engines.tables import DELIVERED, FAILED
 from server.events.model import Event
-from server.events.webhooks.delivery_lock import DeliveryLock
 from server.events.webhooks.delivery_table import (
     Delivery,
     begin,
@@ -37,14 +37,48 @@ from server.events.webhooks.delivery_table import (
     shorten,
     try_again,
 )
-from server.events.webhooks.http_client import TIMEOUT_S, Outcome, brief
-from server.events.webhooks.posting import post
-from server.events.webhooks.queue import adopt, cursors, disable, enqueue
-from server.events.webhooks.retry_policy import STEPS_S, next_try
+from server.events.webhooks.http_client import TIMEOUT_S, Outcome, brief, post
+from server.events.webhooks.queue import STEPS_S, adopt, cursors, disable, enqueue, next_try
 from server.events.webhooks.secret_files import secrets_of
-from server.jobs.clock import Clock
-from server.jobs.job import Backoff, Job, JobContext, JobFailedError
-from server.jobs.timing import Timing
+from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
+from server.paths import state_folder
+
+# --- delivery lock --------------------------------------------------------------------------------
+
+
+class DeliveryLock:
+    """A lock that a process loses when it ends, and that those which it forks do not have."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._descriptor, self._is_held = root, -1, False
+
+    def acquire(self) -> bool:
+        """Take the lock unless another process has it, or the disk refuses; return whether it is held."""
+        if self._is_held:
+            return True
+        try:
+            if self._descriptor < 0:
+                self._descriptor = _open(self._root)
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        self._is_held = True
+        return True
+
+    def release(self) -> None:
+        """Let another process have the lock."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor, self._is_held = -1, False
+
+
+def _open(root: Path) -> int:
+    folder = state_folder(root) / "webhooks"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+# --- delivery worker ------------------------------------------------------------------------------
 
 log = logging.getLogger("quire")
 

@@ -1,24 +1,148 @@
 """One request to a receiver, and what came of it. It takes no longer than it may, whatever the receiver does.
 
 http.client writes and reads HTTP over a connection that was made to an address that was looked at before
-(`addresses`), with a deadline for all of it: the timeouts of HTTP libraries count anew with each byte.
-"""
+(`addresses`), with a deadline for all of it: the timeouts of HTTP libraries count anew with each byte."""
 
+import hmac
 import io
+import secrets
 import socket
 import ssl
+import threading
 import time
-from collections.abc import Collection, Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import cast
 from urllib.parse import urlsplit
 
-from server.events.webhooks.addresses import connect, left
+from server import __version__
+from server.config.webhooks import SECRET_PREFIX, Webhook
+
+# --- signing --------------------------------------------------------------------------------------
+
+BYTES = 32  # of a new secret
+
+
+def new_secret() -> str:
+    """A secret made at random: `whsec_` and base64."""
+    return SECRET_PREFIX + b64encode(secrets.token_bytes(BYTES)).decode()
+
+
+def new_id() -> str:
+    """The id of a delivery, `msg_` and 24 characters."""
+    return f"msg_{secrets.token_urlsafe(18)}"
+
+
+def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
+    """The signature of a request with one secret: `v1,` and base64 of HMAC-SHA256."""
+    key = b64decode(secret.removeprefix(SECRET_PREFIX))
+    signed = f"{webhook_id}.{timestamp}.".encode() + body
+    return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
+
+
+def signed_headers(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
+    """The headers of Standard Webhooks for one try; each secret signs, so that receivers may have any."""
+    return {
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(signature(secret, webhook_id, timestamp, body) for secret in secrets),
+    }
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+Address = IPv4Address | IPv6Address
+_NAT64 = ip_network("64:ff9b::/96")
+
+
+class RefusedAddress(OSError):
+    """A host has no address that a webhook may connect to."""
+
+
+def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
+    """A connection to the first address of a host that may be reached, and that answers.
+
+    `allowed` are the hosts whose addresses may be private, `deadline` is by the monotonic clock. Raises
+    RefusedAddress, and OSError.
+    """
+    addresses = _lookup(host, port, deadline)
+    if host not in allowed:
+        public = [address for address in addresses if is_public(ip_address(address.partition("%")[0]))]
+        if not public:
+            at = "" if addresses[0] == host else f"at {addresses[0]}, which is "
+            raise RefusedAddress(f"{host} is {at}no public address; webhooks_allow can allow it")
+        addresses = public
+    failed: OSError | None = None
+    for address in addresses:
+        try:
+            return socket.create_connection((address, port), timeout=left(deadline))
+        except OSError as error:
+            failed = error
+    raise failed or OSError("no address")
+
+
+def left(deadline: float) -> float:
+    """The seconds until a deadline. Raises TimeoutError where it has passed."""
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is one of the internet; one that stands for another is what that is."""
+    if isinstance(address, IPv6Address):
+        inner = _inner(address)
+        if inner:
+            return all(map(is_public, inner))
+        if address.is_site_local:
+            return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def _inner(address: IPv6Address) -> list[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address stands for."""
+    if address.ipv4_mapped:
+        return [address.ipv4_mapped]
+    if address in _NAT64:
+        return [IPv4Address(int(address) & 0xFFFFFFFF)]
+    if address.sixtofour:
+        return [address.sixtofour]
+    return list(address.teredo or ())
+
+
+def _lookup(host: str, port: int, deadline: float) -> list[str]:
+    """The addresses of a host, by a thread of its own: nothing else ends a resolver that nobody answers."""
+    with suppress(ValueError):
+        return [str(ip_address(host))]
+    found: list[str] = []
+    failed: list[Exception] = []
+
+    def resolve() -> None:
+        try:
+            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found.extend(dict.fromkeys(str(answer[4][0]) for answer in answers))
+        except (OSError, UnicodeError) as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=resolve, name="resolver", daemon=True)
+    thread.start()
+    thread.join(left(deadline))
+    if failed:
+        raise OSError(f"the name {host} can't be resolved: {failed[0]}") from failed[0]
+    if not found:
+        raise TimeoutError
+    return found
+
+
+# --- http client ----------------------------------------------------------------------------------
 
 TIMEOUT_S = 15.0
 MOST_READ = 65_536  # bytes of an answer
@@ -177,3 +301,29 @@ class _Arriving(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         self._channel.settimeout(left(self._deadline))
         return self._channel.recv_into(buffer)
+
+
+# --- posting --------------------------------------------------------------------------------------
+
+
+def post(
+    webhook: Webhook,
+    secrets: Collection[str],
+    webhook_id: str,
+    event: str,
+    body: bytes,
+    at: float,
+    allowed: Collection[str],
+    timeout: float = TIMEOUT_S,
+) -> Outcome:
+    """Send the body of a delivery to a webhook (`config.webhooks.resolved`), signed with some secrets at a
+    time; `event` is the name of what it tells.
+    """
+    headers = {
+        **webhook.headers,
+        "Content-Type": "application/json",
+        "User-Agent": f"Quire/{__version__}",
+        "X-Strapi-Event": event,
+        **signed_headers(secrets, webhook_id, int(at), body),
+    }
+    return send(webhook.url, headers, body, allowed, timeout)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.config.webhooks import Webhook, check_secret
 from server.errors import SetupError
-from server.events.webhooks.signing import new_secret
+from server.events.webhooks.http_client import new_secret
 from server.paths import keep_private, state_folder
 from server.storage.durable import make_once, stage, sync_folder
 

@@ -10,8 +10,8 @@ from typing import Any
 from server.formats.differences import differences, steps
 from server.formats.edits import REMOVE, Cut, Part, apply_cuts, brackets, same
 from server.formats.text_positions import KeyPath, comments_start, line_end, line_start, newline_of, next_line
+from server.formats.toml.reader import is_section, toml_entry, toml_key, toml_section, toml_value
 from server.formats.toml.statements import Statement, Value, statements
-from server.formats.toml.writer import is_section, toml_entry, toml_key, toml_section, toml_value
 from server.formats.tree import Tree
 
 

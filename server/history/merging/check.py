@@ -6,14 +6,14 @@ from server.auth.permissions import Actor, may_read_drafts, require
 from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ConflictError, ForbiddenError
-from server.history.branching.changes import differing
+from server.history.branching import differing
 from server.history.merging.documents import Key, Three, name_of
 from server.history.merging.sides import File
 from server.history.past import PastState
 from server.index.snapshot import Snapshot
 from server.storage.media import upload_path
+from server.write.body_values import Fault, error_of
 from server.write.context import values_of
-from server.write.faults import Fault, error_of
 from server.write.validate import check
 
 

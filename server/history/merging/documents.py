@@ -14,8 +14,8 @@ from server.history.merging.other_keys import changes_other_keys, merge_other_ke
 from server.history.merging.sides import File, Version, read_files
 from server.schema.model import Type
 from server.storage.files import ignored, is_utf_8, size_signature
-from server.storage.git.merge_file import merge_text
 from server.storage.git.repository import Staged
+from server.storage.git.tree import merge_text
 from server.storage.media import upload_path
 from server.storage.store import Store
 from server.write.context import Context, Values, values_of

@@ -18,9 +18,7 @@ from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.documents.document import Document
 from server.errors import ApiError, BusyError, CommitError, ConflictError, SetupError, ValidationError
-from server.history.branching.branches import Branches
-from server.history.branching.changes import differing
-from server.history.branching.write import CommittedFiles
+from server.history.branching import Branches, CommittedFiles, differing
 from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner

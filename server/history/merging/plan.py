@@ -29,13 +29,12 @@ from server.history.viewer import Viewer
 from server.schema.model import Schema
 from server.site.site import State
 from server.storage.changeset import Changeset
-from server.storage.git.merge_file import merge_text
 from server.storage.git.repository import Staged
 from server.storage.git.times import CommitTimes
-from server.storage.git.tree import Blob, write_blob
+from server.storage.git.tree import Blob, merge_text, write_blob
 from server.storage.store import Store
+from server.write.body_values import error_of
 from server.write.context import Context, Values
-from server.write.faults import error_of
 from server.write.passwords import hash_passwords
 from server.write.validate import Validator
 from server.write.write import Writer

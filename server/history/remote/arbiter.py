@@ -31,8 +31,7 @@ from server.history.merging.merge import Arrival, put_in_place
 from server.history.remote.attempt import LONGEST_S, Attempt, Link, of_git, served_at_last
 from server.history.remote.group_commit import Line
 from server.history.remote.last_integrated import known_name, remember
-from server.history.remote.push_backoff import Courtesy
-from server.history.remote.pushing import LEAST_S, LOST_S, Level, Pusher
+from server.history.remote.pushing import LEAST_S, LOST_S, Courtesy, Level, Pusher
 from server.history.remote.takeover import Takeover
 from server.site.commits.commit_first import commit_ahead
 from server.site.commits.message import Authorship, Joined

@@ -27,9 +27,7 @@ from server.history.remote.remote_status import (
 )
 from server.history.remote.takeover import Taken, Takeover
 from server.history.remote.waking import Pipe
-from server.jobs.clock import Clock
-from server.jobs.job import Backoff, Job, JobContext, JobFailedError
-from server.jobs.timing import Timing
+from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import state_folder
 from server.storage.git.command import git
 from server.storage.git.refs import checked_out, head_commit, is_ancestor

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from server.auth.permissions import Actor
 from server.errors import ConflictError, NotTakenOverError, UnmergedError
-from server.history.branching.write import CommittedFiles
+from server.history.branching import CommittedFiles
 from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner
 from server.history.merging.sides import Sides

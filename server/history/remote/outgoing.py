@@ -13,9 +13,7 @@ from server.history.remote.backlog import note_error
 from server.history.remote.last_integrated import remember
 from server.history.remote.pushing import Pusher
 from server.history.remote.takeover import Takeover
-from server.jobs.clock import Clock
-from server.jobs.job import Backoff, Job, JobContext, JobFailedError
-from server.jobs.timing import Timing
+from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import head_mark
 

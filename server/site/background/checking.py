@@ -14,8 +14,7 @@ from server.documents.document import Document
 from server.index.dangling import MEDIA, Key, dangling, exists, pointing, without_copies
 from server.index.snapshot import Snapshot
 from server.index.type_table import Table, difference
-from server.jobs.job import Backoff, Job, JobContext
-from server.jobs.timing import Timing
+from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.problems import Problem
 from server.site.background.process import in_process
 from server.site.change import Change, Report

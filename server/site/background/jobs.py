@@ -4,8 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from server.jobs.job import Backoff, Job, JobContext
-from server.jobs.timing import Timing
+from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.site.site import Site
 
 log = logging.getLogger("quire")

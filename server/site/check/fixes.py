@@ -29,7 +29,7 @@ from server.schema.load import schema_paths
 from server.schema.model import Attribute, Type
 from server.schema.spelling import certain_suggestion, other_keys, other_words
 from server.site.check.audit import Audit
-from server.site.check.versions import written_ids
+from server.site.check.unclaimed import written_ids
 from server.storage.changeset import Changeset
 from server.storage.git.log import ALIKE
 from server.storage.journal import Journal, Write

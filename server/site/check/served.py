@@ -16,8 +16,7 @@ from server.documents.timestamps import now
 from server.errors import BusyError
 from server.index.snapshot import Snapshot
 from server.problems import Problem
-from server.schema.model import UPLOAD
-from server.schema.naming import title_of
+from server.schema.model import UPLOAD, title_of
 from server.site.background.process import in_process
 from server.site.check.audit import Audit, is_upload
 from server.site.check.fixes import Fix

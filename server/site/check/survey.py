@@ -1,33 +1,128 @@
 """Checks a whole site: its configuration, its files, and what only shows in all of them together."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from server.config.reader import survey_settings
+from server.documents.document import PUBLISHED, Document
+from server.documents.values import is_empty, same_values
 from server.errors import SetupError, noting
-from server.formats.text_positions import line_and_column, nearest
+from server.formats.text_positions import KeyPath, Position, line_and_column, nearest
 from server.index.dangling import dangling, no_document
 from server.index.snapshot import Snapshot
 from server.paths import FOLDER, TYPES
 from server.problems import Problem, in_order
 from server.schema.load import survey_content_types
-from server.schema.model import BUILT_IN, Schema
+from server.schema.model import BUILT_IN, Schema, Type
 from server.schema.spelling import find_mistyped_keys
 from server.site.check.audit import Audit
-from server.site.check.duplicates import duplicate_values
 from server.site.check.fixes import FIXABLE, Fix, KeyFix, find_key_fixes, possible_fixes
-from server.site.check.shared_values import unequal_locales
-from server.site.check.unclaimed import unclaimed
-from server.site.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
+from server.site.check.unclaimed import (
+    file_names,
+    missing_ids,
+    orphans,
+    stale_drafts,
+    unclaimed,
+    untranslated,
+)
 from server.site.configure import check_state_folder, configuration_links, wrong_populates
 from server.site.site import Site
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.journal import Journal
 from server.storage.read import parsed
+from server.write.context import values_of
+
+# --- duplicates -----------------------------------------------------------------------------------
+
+
+def duplicate_values(audit: Audit) -> Iterator[Problem]:
+    """Values of unique attributes that more than one document of a locale has."""
+    for uid, table in audit.snapshot.tables.items():
+        for (name, value, _), documents in table.unique.items():
+            if len(documents) > 1 and len({d.document_id for d in documents}) > 1:
+                yield from _shared(audit, uid, name, value, documents)
+
+
+def _shared(
+    audit: Audit, uid: str, name: str, value: Any, documents: tuple[Document, ...]
+) -> Iterator[Problem]:
+    by_id: dict[str, list[str]] = defaultdict(list)
+    for document in documents:
+        by_id[document.document_id].append(document.path)
+    owner, *others = sorted(by_id.values(), key=min)
+    shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:39]}…"
+    for path in sorted({path for paths in others for path in paths}):
+        what = f'{name}: "{shown}" must be unique, and {min(owner)} has it'
+        position = _position_of_value(audit, path, name, value)
+        line, column = line_and_column(position)
+        fix, at = "give it another value", tuple(name.split("."))
+        yield Problem(path, line, what, fix, "warning", column, "duplicate-value", at)
+
+
+def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
+    """The position of an attribute's value; `name` is the dotted path, without indexes of lists."""
+    tree, positions = parsed(audit.root, path)
+    named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
+    exact = [at for at in named if str(_value(tree, at)) == str(value)]
+    return next((positions[at] for at in (*exact, *named)), None)
+
+
+def _value(tree: Any, at: KeyPath) -> Any:
+    """The value at a path; None where there is none."""
+    for key in at:
+        try:
+            tree = tree[key]
+        except (LookupError, TypeError):
+            return None
+    return tree
+
+
+# --- shared values --------------------------------------------------------------------------------
+
+
+def unequal_locales(audit: Audit) -> Iterator[Problem]:
+    """Files that say something else of a shared attribute than that of the first locale with the document."""
+    order = {locale: i for i, locale in enumerate(audit.settings.locales)}
+    for type_ in audit.types:
+        shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
+        if not type_.localized or not shared:
+            continue
+        for first, *others in _versions(audit, type_, order):
+            for other in others:
+                for name in shared:
+                    if not same_values(values_of(first)[name], values_of(other)[name]):
+                        yield _problem(audit, name, first, other)
+
+
+def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
+    """What is published of each document that has several locales, in the order of the site's.
+
+    A draft may differ: what it changes of a shared attribute reaches the others when it is published.
+    """
+    found: dict[str, list[Document]] = defaultdict(list)
+    for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
+        if locale in order and status == PUBLISHED:
+            found[document_id].append(document)
+    for documents in found.values():
+        if len(documents) > 1:
+            yield sorted(documents, key=lambda document: order[document.locale])
+
+
+def _problem(audit: Audit, name: str, first: Document, other: Document) -> Problem:
+    missing = is_empty(values_of(other)[name])
+    line, column = (None, None) if missing else line_and_column(audit.position(other.path, (name,)))
+    what = "no value here, but one" if missing else "another value here than"
+    message = f"{name}: has {what} in {first.path}, and all locales share it"
+    fix = f"write the same value, or set pluginOptions.i18n.localized of {name} in {other.type.path}"
+    return Problem(other.path, line, message, fix, "warning", column, "shared", (name,))
+
+
+# --- survey ---------------------------------------------------------------------------------------
 
 # Each yields the problems of one kind that no single file shows.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (

@@ -1,12 +1,20 @@
 """Files in the content folders that are no document, with the likely reason."""
 
 import os.path
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 
-from server.documents.path_rules import ENDINGS, MARKDOWN, is_partial
+from server.config.model import FILE
+from server.config.values import LOCALE
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.locales import is_language
+from server.documents.path_rules import ENDINGS, MARKDOWN, Claim, is_partial
+from server.formats.text_positions import line_and_column
 from server.paths import CONTENT, UPLOADS
 from server.problems import Problem
-from server.schema.spelling import suggestion
+from server.schema.model import Type
+from server.schema.spelling import Suggestions, suggestion
 from server.site.check.audit import Audit, is_upload
 from server.storage.media import DESCRIPTION
 
@@ -71,3 +79,121 @@ def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
         ) or "move it into a type's folder"
     patterns = ", ".join(p for t in audit.types for p in t.files if path.startswith(p.partition("{")[0]))
     return "no content type claims it", f"options.files here: {patterns}" if patterns else "move it"
+
+
+# --- versions -------------------------------------------------------------------------------------
+
+# Without a timestamp in the file, that of its commit or of the copy counts. Copying a site can set
+# times up to this far apart.
+COPYING = timedelta(minutes=1)
+
+
+def file_names(audit: Audit) -> Iterator[Problem]:
+    """Files named like a locale of another document, where the type or site has no such."""
+    stems = {os.path.splitext(path)[0] for path in audit.claims}
+    for path, claim in sorted(audit.claims.items()):
+        stem, last = os.path.splitext(os.path.splitext(path)[0])
+        code = last[1:]
+        if stem not in stems or not (LOCALE.fullmatch(code) and is_language(code)) or claim.locale == code:
+            continue
+        elif not claim.type.localized:
+            what, fix = f'is named like "{code}"', f"set pluginOptions.i18n.localized in {claim.type.path}"
+        else:
+            what, fix = f'is named like "{code}"', f"add {code} to locales.available in {FILE}"
+        message = f'{what}, and is served as the document "{claim.document_id}"'
+        yield Problem(path, None, message, f"{fix}, or rename it", "warning", None, "file-name")
+
+
+def missing_ids(audit: Audit) -> Iterator[Problem]:
+    """Locales and drafts without a documentId, where another file of the same name has one."""
+    for path, (written, other) in written_ids(audit).items():
+        what = f'says no documentId, and {other} has "{written}": they are two documents'
+        fix = f"write documentId: {written}"
+        yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
+
+
+def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
+    """By path: the documentId that a file should have, and the file of the same name that has it."""
+    named: dict[tuple[str, str], list[Document]] = defaultdict(list)
+    for path, document in audit.documents.items():
+        claim = audit.claims.get(path)
+        if claim and (document.type.localized or document.type.draft_publish):
+            named[document.type.uid, claim.name].append(document)
+    found = {}
+    for documents in named.values():
+        derived = audit.claims[documents[0].path].document_id
+        written = {d.document_id: d.path for d in documents if d.document_id != derived}
+        if len(written) == 1:
+            found.update({d.path: min(written.items()) for d in documents if d.document_id == derived})
+    return found
+
+
+def orphans(audit: Audit) -> Iterator[Problem]:
+    """Documents that exist in another locale, but not in the default one."""
+    default = audit.settings.default_locale
+    fixed = written_ids(audit)
+    suggestions = Suggestions()
+    for type_ in audit.types:
+        here = _ids(audit, type_, default)
+        for path, document in sorted(_of_type(audit, type_).items()):
+            if document.locale == default or document.document_id in here or path in fixed:
+                continue
+            if _counterpart(audit, path, default) is None:
+                what = f'is "{document.document_id}" in {document.locale}, which there is not in {default}'
+                fix = suggestions.of(document.document_id, here) or f"add {_sibling(audit, path, default)}"
+                yield Problem(path, None, what, fix, "warning", None, "translation")
+
+
+def untranslated(audit: Audit) -> Iterator[Problem]:
+    """Documents of localised types that are missing in a locale (with `--translations`)."""
+    default = audit.settings.default_locale
+    for type_ in audit.types:
+        for locale in audit.settings.locales if type_.localized else ():
+            there = _ids(audit, type_, locale)
+            for path, document in sorted(_of_type(audit, type_).items()):
+                wanted = document.locale == default != locale and document.document_id not in there
+                if wanted and document.status == PUBLISHED and _counterpart(audit, path, locale) is None:
+                    fix = f"add {_sibling(audit, path, locale)}"
+                    yield Problem(path, None, f"has no {locale} version", fix, "warning", None, "translation")
+
+
+def _of_type(audit: Audit, type_: Type) -> Mapping[str, Document]:
+    return {path: d for path, d in audit.documents.items() if d.type.uid == type_.uid}
+
+
+def _ids(audit: Audit, type_: Type, locale: str) -> set[str]:
+    return {i for i, found, _ in audit.snapshot.tables[type_.uid].versions if found == locale}
+
+
+def _sibling(audit: Audit, path: str, locale: str) -> str:
+    """The path that the file of the same document in another locale would have."""
+    claim = audit.claims[path]
+    wanted = Claim(claim.type, claim.name, locale, False)
+    return audit.layout.path_of(wanted, os.path.splitext(path)[1], audit.layout.pattern_of(path))
+
+
+def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
+    """The file of the same name in another locale, if there is one; it may be broken."""
+    stem = os.path.splitext(_sibling(audit, path, locale))[0]
+    names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
+    return next((name for name in names if name in audit.files), None)
+
+
+def stale_drafts(audit: Audit) -> Iterator[Problem]:
+    """Drafts that are older than the published version: publishing them would bring back old text."""
+    for document in audit.documents.values():
+        if document.status != DRAFT:
+            continue
+        key = (document.type.uid, document.document_id, document.locale, PUBLISHED)
+        live = next(iter(audit.snapshot.claims.get(key, ())), None)
+        if live and _timestamp(document) + COPYING < _timestamp(live):
+            position = audit.position(document.path, ("updatedAt",))
+            line, column = line_and_column(position)
+            drafted, published = (d.updated_at[:16].replace("T", " ") for d in (document, live))
+            what = f"is a draft of {drafted}, older than {live.path} of {published}"
+            fix = "bring it up to date, or remove it"
+            yield Problem(document.path, line, what, fix, "warning", column, "stale-draft")
+
+
+def _timestamp(document: Document) -> datetime:
+    return datetime.fromisoformat(document.updated_at)

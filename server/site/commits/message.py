@@ -9,7 +9,7 @@ from typing import Any
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.index.dangling import MEDIA, Key, exists
 from server.index.snapshot import Snapshot
-from server.schema.naming import title_of
+from server.schema.model import title_of
 from server.site.change import Origin
 from server.storage.files import FileMark, size_signature
 from server.storage.git.repository import Tree

@@ -1,5 +1,6 @@
 """The files of a commit: which there are, and what is in them."""
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,7 @@ from posixpath import dirname, join, normpath
 from typing import IO
 
 from server.errors import GitError
-from server.storage.git.command import git_bytes, git_or_fail
+from server.storage.git.command import git_bytes, git_if_possible, git_or_fail
 from server.storage.git.repository import Staged, prefix_of
 from server.storage.links import may_lead
 
@@ -180,3 +181,47 @@ def _printed(root: Path, *arguments: str, given: str | bytes = "") -> bytes:
 
 def _staged(mode: str, id_: str) -> Staged | None:
     return None if mode == "000000" else Staged(mode, id_)
+
+
+# --- merge file -----------------------------------------------------------------------------------
+
+LONGEST_S = 3.0  # that git may compare lines; it takes minutes for megabytes of lines that are alike
+
+
+def merge_text(base: str, ours: str, theirs: str) -> str | None:
+    """The text with the lines that either side has changed.
+
+    None where changes of both touch, where that takes too long to tell, and where there is no git. Endings of
+    lines, and whether the last one has one, are no part of the lines: there as well, it counts who has
+    changed it.
+    """
+    texts = (base, ours, theirs)
+    windows = _changed(*("\r\n" in text for text in texts))
+    base, ours, theirs = (text.replace("\r\n", "\n") for text in texts)
+    if ours == base or theirs in (ours, base):
+        merged: str | None = theirs if ours == base else ours
+    else:
+        merged = _merge_lines(base, ours, theirs)
+    return merged.replace("\n", "\r\n") if merged is not None and windows else merged
+
+
+def _changed(base: bool, ours: bool, theirs: bool) -> bool:
+    """What both sides come to of something that is so or not."""
+    return theirs if ours == base else ours
+
+
+def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
+    ended = _changed(*(text.endswith("\n") for text in (base, ours, theirs)))
+    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+        try:
+            for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
+                body = text.removesuffix("\n")
+                (Path(folder) / name).write_bytes(f"{body}\n".encode() if body else b"")
+        except UnicodeEncodeError:  # half of a surrogate pair, which a file of JSON can say
+            return None
+        # Its status is the number of conflicts. Where it fails, that is one for a person as well.
+        command = ("merge-file", "--stdout", "--quiet", "ours", "base", "theirs")
+        merged = git_if_possible(Path(folder), *command, seconds=LONGEST_S)
+    if merged is None:
+        return None
+    return merged.removesuffix("\n") + "\n" * ended

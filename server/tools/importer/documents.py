@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.config.model import Settings
-from server.documents.decode import Reading, read_attributes
-from server.documents.encode import encode_attributes
+from server.documents.encode import Reading, encode_attributes, read_attributes
 from server.documents.timestamps import read_timestamp
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type

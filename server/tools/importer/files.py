@@ -10,8 +10,8 @@ from typing import Any
 
 from slugify import slugify
 
-from server.documents.decode import Reading, read_attributes
 from server.documents.document import DRAFT, Document
+from server.documents.encode import Reading, read_attributes
 from server.documents.keys import gather
 from server.documents.timestamps import now
 from server.errors import ConflictError

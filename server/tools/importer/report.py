@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from server.paths import TYPES
 from server.schema.model import UPLOAD
 from server.tools.importer.importing import Imported
+from server.tools.importer.locales import roles_lines
 from server.tools.importer.merge import OUTCOMES
-from server.tools.importer.roles import roles_lines
 from server.tools.importer.uploads import DESCRIPTIONS
 
 SHOWN = 20  # notes of one kind, and files that were kept

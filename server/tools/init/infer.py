@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
-from server.documents.decode import Reading, read_value
+from server.documents.encode import Reading, read_value
 from server.documents.ids import id_of_name, id_of_reference
 from server.documents.path_rules import MARKDOWN
 from server.formats.tree import is_null

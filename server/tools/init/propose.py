@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,22 @@ from server.config.model import FILE, Settings
 from server.documents.ids import id_of_name
 from server.documents.keys import KNOWN, says
 from server.documents.path_rules import Layout
-from server.formats.tree import is_null
+from server.formats.json import read_json
+from server.formats.toml.reader import read_toml
+from server.formats.tree import SyntaxProblem, Tree, is_null
+from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_entry
+from server.paths import UPLOADS
 from server.schema.check import RESERVED
 from server.schema.model import DraftKey, Kind, Schema, Type
+from server.tools.check import count
 from server.tools.init.dated import PATTERN, of_names, with_dates
 from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
-from server.tools.init.scan import MarkdownPage, Scan
+from server.tools.init.scan import NEVER_CONTENT, MarkdownPage, Scan
 from server.tools.init.translations import is_translation, with_translations
+from server.tools.terminal import Part, Style, printable
 
 # --- settings -------------------------------------------------------------------------------------
 
@@ -259,3 +265,152 @@ def _settings(proposal: Proposal, name: str) -> str:
     comments = [f"{each.singular} is not here: {what}" for each in proposal.types if each.has_drafts]
     readable = [each.singular for each in proposal.types if not each.has_drafts]
     return settings_text(name, proposal.locales, readable, comments)
+
+
+# --- site name ------------------------------------------------------------------------------------
+
+_SCRIPT = re.compile(r"""^[^/\n]*?\b(?:title|SITE_TITLE)['"]?\s*[:=]\s*(['"`])(.+?)\1""", re.M)
+_YAML_LINE = re.compile(
+    r"""^(?:title|site_name):[ \t]*(["']?)([^\s#\[{&*!|>][^#\n]*?)\1[ \t]*(?:#.*)?$""", re.M
+)
+
+
+def _in_data(tree: Tree) -> str | None:
+    """The name in settings that are data; None where they say none."""
+    found = [tree.get(key) for key in ("title", "site_name", "name")] if isinstance(tree, dict) else []
+    return next((str(value) for value in found if isinstance(value, str) and value.strip()), None)
+
+
+def _in_toml(text: str) -> str | None:
+    return _in_data(read_toml(text))
+
+
+def _in_json(text: str) -> str | None:
+    return _in_data(read_json(text))
+
+
+def _in_yaml(text: str) -> str | None:
+    try:
+        return _in_data(read_yaml(text))
+    except SyntaxProblem:  # MkDocs has tags of its own: `!!python/name:…`, `!ENV`.
+        return _in(_YAML_LINE, text)
+
+
+def _in_script(text: str) -> str | None:
+    return _in(_SCRIPT, text)
+
+
+def _in(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text)
+    return found[2] if found and "${" not in found[2] else None
+
+
+# The files to look into, the first that says a name counts: settings of Hugo, Zola, Jekyll, MkDocs,
+# Docusaurus, VitePress and Astro, and data of Eleventy.
+_READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
+    ("hugo.toml config.toml zola.toml config/_default/hugo.toml config/_default/config.toml", _in_toml),
+    ("hugo.yaml hugo.yml config.yaml config.yml _config.yml mkdocs.yml mkdocs.yaml", _in_yaml),
+    ("config/_default/hugo.yaml config/_default/config.yaml", _in_yaml),
+    ("hugo.json config.json _data/metadata.json _data/site.json", _in_json),
+    ("src/_data/metadata.json src/_data/site.json", _in_json),
+    ("docusaurus.config.js docusaurus.config.ts docusaurus.config.mjs", _in_script),
+    (".vitepress/config.mts .vitepress/config.ts .vitepress/config.js", _in_script),
+    ("docs/.vitepress/config.mts docs/.vitepress/config.ts docs/.vitepress/config.js", _in_script),
+    ("src/consts.ts src/consts.js astro.config.mjs astro.config.ts astro.config.js", _in_script),
+    ("_data/metadata.js _data/site.js", _in_script),
+)
+
+
+def site_name(root: Path) -> str | None:
+    """The name that the settings of a generator at `root` give the site; None where they give none."""
+    for names, read in _READERS:
+        for name in names.split():
+            try:
+                found = read((root / name).read_text(encoding="utf-8-sig"))
+            except (OSError, UnicodeDecodeError, SyntaxProblem):
+                continue
+            if found and found.strip():
+                return found.strip()
+    return None
+
+
+# --- table ----------------------------------------------------------------------------------------
+
+_PLAIN: Style = {}
+_BOLD: Style = {"bold": True}
+_QUIET: Style = {"dim": True}
+SHOWN = 8  # files that are named one by one
+
+
+def table(proposal: Proposal) -> Iterator[list[Part]]:
+    """The lines of the table: each type with its attributes, then what was left out."""
+    for each in proposal.types:
+        yield from _type(each, proposal.locales[0] if proposal.locales else "")
+        yield []
+    for folder, files in proposal.skipped.items():
+        reason = f"  {count(files, 'Markdown file')}; {_skipped(folder)}"
+        yield [("Not taken: ", _QUIET), (printable(f"{folder}/"), _PLAIN), (reason, _QUIET)]
+    if proposal.skipped:
+        yield []
+    for title, reasons in (("Not taken", proposal.left), ("Can't be read", proposal.unreadable)):
+        for path, reason in list(reasons.items())[:SHOWN]:
+            yield [(f"{title}: ", _QUIET), (printable(path), _PLAIN), (f"  {printable(reason)}", _QUIET)]
+        if len(reasons) > SHOWN:
+            yield [(f"{title}: {len(reasons) - SHOWN} more files", _QUIET)]
+        if reasons:
+            yield []
+
+
+def _skipped(folder: str) -> str:
+    """Why a folder is left out."""
+    if folder == UPLOADS:
+        return "uploaded files are no documents"
+    name = folder.rpartition("/")[2]
+    where = "" if name in NEVER_CONTENT else "outside of content/, "
+    return f"{where}a folder of this name holds templates, packages or built files"
+
+
+def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
+    group = each.group
+    documents, files = len({member.name for member in group.members}), len(group.members)
+    counted = f"{documents} document{'s' * (documents != 1)}"
+    if group.localized:
+        spoken = sorted({member.locale or default for member in group.members})
+        counted += f" in {files} files, {', '.join(spoken)}"
+    where = "/api/" + (each.singular if group.single else each.plural)
+    yield [(each.singular, _BOLD), (f"  {where}  {counted}", _PLAIN)]
+    yield from ([(f"  {pattern}", _QUIET)] for pattern in group.patterns)
+    rows = [
+        (found.name, _kind(found), _count(found, files), "; ".join(_notes(found)))
+        for found in each.attributes
+    ]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
+    for name, kind, filled, notes in rows:
+        shown = f"  {name.ljust(widths[0])}  {kind.ljust(widths[1])}  {filled.rjust(widths[2])}"
+        yield [(printable(shown), _PLAIN), (f"  {printable(notes)}" if notes else "", _QUIET)]
+    if each.draft_key:
+        key = each.draft_key
+        drafts = sum(says(member.page.tree, key) for member in each.group.members)
+        yield [(f"  {key.name}: {str(key.value).lower()} makes a draft: {drafts} of {files}", _QUIET)]
+    if each.has_drafts:
+        yield [
+            (
+                "  some files say that they are drafts: only clients with a token may read this type",
+                {"fg": "yellow"},
+            )
+        ]
+
+
+def _kind(found: ProposedAttribute) -> str:
+    kind = str(found.schema["type"])
+    return str(found.schema["relation"]) if kind == "relation" else kind
+
+
+def _count(found: ProposedAttribute, files: int) -> str:
+    return f"all {files}" if found.files == files else f"{found.files} of {files}"
+
+
+def _notes(found: ProposedAttribute) -> Iterator[str]:
+    if found.schema.get("required"):
+        yield "required"
+    yield from (note if len(note) <= 60 else f"{note[:59]}…" for note in found.notes)

@@ -21,8 +21,7 @@ from server.schema.spelling import suggestion
 from server.storage.files import ignored, walk
 from server.storage.media import DESCRIPTION, media_key, mime_type, upload_path
 from server.write.context import Context
-from server.write.renaming.links import Link, links_to
-from server.write.renaming.references import Retarget, documents_of
+from server.write.renaming.references import Link, Retarget, documents_of, links_to
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from server.documents.constraints import unique_values
 from server.documents.document import PUBLISHED, Document
 from server.errors import ConflictError
 from server.storage.files import size_signature
-from server.storage.undo.kept import KeptWrite, digest
+from server.storage.undo import KeptWrite, digest
 from server.write.context import Context
 
 CHANGED = "These files were changed since, so that nothing was taken back"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.events.webhooks.addresses import RefusedAddress, connect, is_public
+from server.events.webhooks.http_client import RefusedAddress, connect, is_public
 
 REFUSED = """
 127.0.0.1 127.8.9.1 0.0.0.0 10.0.0.1 172.16.5.4 192.168.1.1 169.254.169.254 100.64.0.1 192.0.2.1 198.18.0.1

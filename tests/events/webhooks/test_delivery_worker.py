@@ -25,9 +25,8 @@ from server.events.webhooks import delivery_table, queue
 from server.events.webhooks.delivery_table import Delivery, Standing
 from server.events.webhooks.delivery_worker import AT_ONCE, Deliverer, Pace
 from server.events.webhooks.secret_files import rotate, secrets_of
-from server.jobs.clock import Clock
+from server.jobs.job import Clock, Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from tests.postgres import IN_BOTH_DATABASES
 from tests.receivers import Received, Receiver, receiving, status
 from tests.waiting import until

@@ -14,8 +14,8 @@ from server.history.past import PastStates
 from server.history.remote.following import Follower
 from server.history.remote.remote_status import AWAY, BEHIND, CURRENT, read_standing
 from server.history.remote.waking import wake
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.storage.git.times import read_times
 from tests.git import git
 from tests.git_programs import failing_git

@@ -11,7 +11,7 @@ from server.history.past import PastStates
 from server.history.remote import pushing
 from server.history.remote.backlog import backlog
 from server.history.remote.outgoing import Outgoing
-from server.jobs.timing import Timing
+from server.jobs.job import Timing
 from server.storage.git import command
 from tests.git import git
 from tests.history.remote.machines import Machines, at_remote, head, hook, machines

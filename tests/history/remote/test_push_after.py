@@ -11,8 +11,8 @@ from server.history.past import PastStates
 from server.history.remote.backlog import backlog
 from server.history.remote.following import Follower
 from server.history.remote.outgoing import Outgoing
+from server.jobs.job import Timing
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from tests.git import commit_all, git
 from tests.history.remote.machines import Machines, at_remote, head, hook, machines
 from tests.jobs.clocks import ManualClock

@@ -1,6 +1,6 @@
 """Who has pushed pauses where others want to push as well, and only there."""
 
-from server.history.remote.push_backoff import MOST_S, Courtesy
+from server.history.remote.pushing import MOST_S, Courtesy
 
 
 def test_who_meets_nobody_does_not_pause() -> None:

@@ -11,8 +11,7 @@ from server.history.differences import values_of
 from server.history.versions import Version
 from server.history.viewer import Viewer
 from server.index.budget import Budget
-from server.schema.model import Type
-from server.schema.naming import title_of
+from server.schema.model import Type, title_of
 from server.service.history import CommittedDocument
 from server.storage.git.log import Commit
 from server.storage.store import Store

@@ -16,7 +16,7 @@ from server.history.past import PastStates
 from server.history.uncommitted import MOST_FILES, ChangedFile
 from server.history.versions import date_of
 from server.query.parse import pagination, read_page
-from server.schema.naming import key_of, title_of
+from server.schema.model import key_of, title_of
 from server.service.read import Caller
 from server.service.render import dumps
 from server.service.uncommitted import commit_files, find_uncommitted, list_uncommitted

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.schema.model import UPLOAD
+from server.tools.importer.locales import read_roles
 from server.tools.importer.readers.links import Linked, RowKey
-from server.tools.importer.roles import read_roles
 from server.tools.importer.schemas import LEFT, UNKNOWN, clean_schemas, note_users, our_uids
 from server.tools.importer.source import (
     ImportNotes,

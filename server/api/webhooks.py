@@ -9,13 +9,17 @@ from server.documents.document import DRAFT, PUBLISHED, edited_status
 from server.documents.values import identify
 from server.errors import LimitError
 from server.events.model import Event
+from server.events.webhooks.delivery_worker import Deliverer
 from server.index.budget import Budget
 from server.index.snapshot import View
+from server.jobs.job import Timing
 from server.query.ast import ALL, Node, Query, Selection
-from server.query.schema_lookup import targets_of
+from server.query.sorting import targets_of
 from server.schema.model import PEOPLE, UPLOAD, Schema, Type
 from server.service.render import Renderer, render_files
-from server.site.site import State
+from server.site.site import Site, State
+
+# --- body -----------------------------------------------------------------------------------------
 
 _TOP = ("event", "createdAt", "model", "uid")  # of what an event says: the rest is in `quire`
 
@@ -100,3 +104,17 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
         if shown:
             nodes.append(Node(name, attribute, type_.position[name], shown))
     return Selection(populate=tuple(nodes))
+
+
+# --- delivery -------------------------------------------------------------------------------------
+
+
+def make_deliverer(site: Site, timing: Timing) -> Deliverer:
+    """Return the job, which renders bodies from the site as it is shown."""
+
+    def render(event: Event, drafts: bool) -> bytes:
+        if event.document_id:
+            site.record()  # A change is recorded and then shown, under the lock that this takes.
+        return body_of(site.state, event, drafts=drafts)
+
+    return Deliverer(site.root, lambda: site.state.settings, render, timing)

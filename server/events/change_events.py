@@ -1,13 +1,20 @@
-"""What the versions of a document were and are, and the events that this comes to."""
+"""Changes of documents, files and content types as events."""
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from hashlib import blake2b
 
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.values import is_empty, same_values
 from server.events.model import Event, Key
-from server.schema.model import UPLOAD, Attribute
+from server.history.past import PastStates
+from server.schema.model import UPLOAD, Attribute, Schema
+from server.storage.media import DESCRIPTION, upload_path
+from server.storage.store import Entry
+
+# --- versions -------------------------------------------------------------------------------------
 
 DERIVED = ("formats",)  # of a media file: what is made of it later
 
@@ -143,3 +150,73 @@ def _status(versions: Versions) -> str:
 def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
     hidden = difference.hidden
     return Event(kind, key.uid, key.document_id, key.locale, status, difference.changed, hidden=hidden)
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+
+def shapes_of(schema: Schema) -> dict[str, str]:
+    """What the files of content types and components say, by uid, as digests."""
+    types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
+    return {uid: digest(repr(type_.raw)).hex() for uid, type_ in types}
+
+
+def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
+    """The events of the types whose shapes differ, where `after` are those of a schema."""
+    for uid in sorted(before.keys() | after.keys()):
+        if before.get(uid) != after.get(uid):
+            type_ = schema.types.get(uid)
+            yield Event("schema.update", uid, paths=(type_.path,) if type_ else ())
+
+
+def digest(text: str) -> bytes:
+    """16 bytes that stand for a text."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+Documents = Mapping[str, Document]
+
+
+def events_since(past: PastStates, commit: str) -> list[Event]:
+    """The events that lead from the state at a commit to the one now, without numbers and times.
+
+    Of a file that is broken now nothing is said.
+    Raises ConflictError where the configuration at the commit is broken.
+    """
+    before = past.at(commit)
+    _, configuration, committed, entries = past.site.basis()
+    old, new = _documents(before.known.entries), _documents(entries)
+    touched: dict[Key, set[str]] = defaultdict(set)
+    changed = past.changed_between(commit)
+    changed |= {path.removesuffix(DESCRIPTION) for path in changed if upload_path(path)}
+    changed |= {path for path, entry in entries.items() if entry.beside}  # has a description that may differ
+    for path in changed:
+        if path in new or path not in entries:  # of a broken file nobody knows what it says
+            for document in filter(None, (old.get(path), new.get(path))):
+                touched[key_of(document)].add(path)
+    then, now = _versions(old, touched), _versions(new, touched)
+    shapes = shapes_of(before.configuration.schema), shapes_of(configuration.schema)
+    events = list(schema_events(*shapes, configuration.schema))
+    for key in sorted(touched):
+        paths = tuple(sorted(touched[key]))
+        source = "file" if any(path in committed.changed for path in paths) else "git"
+        found = events_between(key, then.get(key, Versions()), now.get(key, Versions()))
+        events.extend(replace(event, paths=paths, source=source) for event in found)
+    return events
+
+
+def _documents(entries: Mapping[str, Entry]) -> dict[str, Document]:
+    return {path: entry.document for path, entry in entries.items() if entry.document}
+
+
+def _versions(documents: Documents, keys: Mapping[Key, object]) -> dict[Key, Versions]:
+    """The versions of some documents."""
+
+    def found() -> Iterator[tuple[Key, str, Version]]:
+        for _, document in sorted(documents.items()):
+            if (key := key_of(document)) in keys:
+                yield key, document.status, document
+
+    return versions_by_key(found())

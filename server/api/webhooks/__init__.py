@@ -1,1 +1,0 @@
-"""What webhooks send: bodies with documents as the API shows them."""

@@ -1,0 +1,201 @@
+"""A write that can be taken back: what each of its files held before, and what it left there, as bytes."""
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import stat
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from io import BufferedReader
+from pathlib import Path
+
+from server.paths import FOLDER, state_folder
+from server.storage.durable import make_once
+from server.storage.journal import Write
+from server.storage.links import open_file, opened_folder
+
+# --- kept -----------------------------------------------------------------------------------------
+
+LARGEST = 16 * 1024 * 1024  # bytes that the files of a write have held, beyond which it can't be taken back
+NO_FILE = ""  # the digest of what is not there
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """What a file held before a write, None for no file, and the digest of what the write left there."""
+
+    path: str
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What the write took: what was done to a document of a type, and whether of its drafts alone."""
+
+    uid: str
+    verb: str
+    draft: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWrite:
+    """A write of a caller."""
+
+    caller: str
+    permits: tuple[Permit, ...]
+    files: tuple[KeptFile, ...]
+
+
+def digest(text: str | None) -> str:
+    """What tells a text from another; NO_FILE for None."""
+    return NO_FILE if text is None else hashlib.sha256(text.encode()).hexdigest()
+
+
+def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
+    """What the files of writes hold, which are still to be made.
+
+    Nothing where that can't be put back in every byte: for media, links, what is no text, and too much of it.
+    Raises OSError.
+    """
+    kept, size = [], 0
+    for write in writes:
+        if write.source is not None or (root / write.path).is_symlink():
+            return ()
+        before = _read(root, write) if write.before else None
+        size += len(before or b"")
+        try:
+            text, after = before and before.decode(), write.data and write.data.decode()
+        except UnicodeDecodeError:
+            return ()
+        if size > LARGEST:
+            return ()
+        held = None if before is None else text or ""
+        kept.append(KeptFile(write.path, held, digest(None if write.deletes else after or "")))
+    return tuple(kept)
+
+
+def _read(root: Path, write: Write) -> bytes:
+    if write.read is not None:
+        return write.read
+    with open(open_file(root, write.path), "rb") as file:
+        return file.read()
+
+
+def pack(kept: KeptWrite) -> bytes:
+    """A kept write as bytes, with their digest in the first line."""
+    text = json.dumps(asdict(kept), ensure_ascii=False)
+    return f"{digest(text)}\n{text}".encode()
+
+
+def unpack(data: bytes) -> KeptWrite:
+    """A kept write from its bytes. Raises ValueError where they are damaged, or of another version."""
+    told, _, text = data.decode().partition("\n")
+    if digest(text) != told:
+        raise ValueError("a kept write is damaged")
+    found = json.loads(text)
+    try:
+        permits = tuple(Permit(**permit) for permit in found["permits"])
+        return KeptWrite(found["caller"], permits, tuple(KeptFile(**file) for file in found["files"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError("a kept write is of another version") from error
+
+
+# --- folder ---------------------------------------------------------------------------------------
+
+KEPT_S = 3600  # how long a write can be taken back
+MOST = 200  # writes that are kept, and
+MOST_BYTES = 64 * 1024 * 1024  # bytes; the oldest go first
+
+
+class UndoFolder:
+    """The writes of the site at `root` that can be taken back."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def keep(self, kept: KeptWrite) -> str:
+        """Keep a write; returns its id. Call it under the write lock. Raises OSError."""
+        folder = state_folder(self.root) / "undo"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, "a link in its place", str(folder))
+        data, id_ = pack(kept), secrets.token_urlsafe(24)
+        _make_room(folder, len(data))
+        make_once(_file(folder, id_), data)
+        return id_
+
+    def find(self, id_: str, caller: str) -> KeptWrite | None:
+        """A write of a caller, if it is still kept."""
+        try:
+            with _opened(_file(self.root / FOLDER / "undo", id_)) as file:
+                if time.time() - os.fstat(file.fileno()).st_mtime > KEPT_S:
+                    return None
+                kept = unpack(file.read())
+        except (OSError, ValueError):
+            return None
+        return kept if kept.caller == caller else None
+
+    def forget(self, id_: str) -> None:
+        """Keep a write no longer."""
+        with suppress(OSError):
+            _file(self.root / FOLDER / "undo", id_).unlink()
+
+
+def _file(folder: Path, id_: str) -> Path:
+    return folder / hashlib.sha256(id_.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _opened(path: Path) -> BufferedReader:
+    """A file of the folder, open for reading. Raises OSError, also where it is a link, pipe or device."""
+    with opened_folder(path.parent) as folder:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path.name, flags, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENXIO, "no ordinary file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def _make_room(folder: Path, size: int) -> None:
+    """Remove what is too old, and the oldest until there is room for one more of a size."""
+    found = []
+    for path in folder.iterdir():
+        with suppress(OSError):
+            status = path.stat()
+            found.append((status.st_mtime, status.st_size, path))
+    oldest, count, total = time.time() - KEPT_S, len(found), size + sum(each[1] for each in found)
+    for modified, length, path in sorted(found):
+        if modified >= oldest and count < MOST and total <= MOST_BYTES:
+            break
+        with suppress(OSError):
+            path.unlink()
+        count, total = count - 1, total - length
+
+
+# --- keeper ---------------------------------------------------------------------------------------
+
+
+class Keeper:
+    """Keeps one write of a caller. `id` is "" until it is made, and where it can't be taken back."""
+
+    def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
+        self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
+        self.id = ""
+        self.expires = datetime.now(UTC) + timedelta(seconds=KEPT_S)
+
+    @contextmanager
+    def keeping(self, writes: Collection[Write]) -> Iterator[None]:
+        """Keep what some writes replace that are made in the block. That it can't be kept stops none."""
+        files: tuple[KeptFile, ...] = ()
+        with suppress(OSError):
+            files = files_of(self._folder.root, writes)
+        yield
+        if files:
+            with suppress(OSError):
+                self.id = self._folder.keep(KeptWrite(self._caller, self._permits, files))

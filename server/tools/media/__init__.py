@@ -1,1 +1,0 @@
-"""`quire media`: moves media into a bucket and back, and removes what nobody names (docs/media.md)."""
