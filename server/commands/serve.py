@@ -34,6 +34,7 @@ from server.site.loading import NICE, Progress, cores
 from server.site.site import Site
 from server.storage.bucket.site_bucket import require_library
 from server.storage.git.refs import describe
+from server.storage.host_lease import HostLease
 from server.tools.terminal import (
     check_site,
     find_commit,
@@ -118,7 +119,9 @@ def serve_command(
         else:
             _serve_next(root, commit, workers, shared, report_to, generation, timing)
 
-    sys.exit(Generations(begin, shared.log.end_lag, Offer(root, port, listener)).run())
+    with HostLease(root).held(is_wanted=not commit) as renew:
+        status = Generations(begin, shared.log.end_lag, Offer(root, port, listener), renew).run()
+    sys.exit(status)
 
 
 def _serve_next(

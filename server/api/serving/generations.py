@@ -64,11 +64,18 @@ class Generations:
     """Runs `serve` in a process for each generation, until a signal ends them all.
 
     `ended` is called when a generation that was replaced has ended. Where another server takes up the
-    `offer`, all end as one does that is replaced.
+    `offer`, all end as one does that is replaced. `renew` is called now and then, and returns after how many
+    seconds it is to be called again, None for never.
     """
 
-    def __init__(self, serve: Callable[[Generation], None], ended: Callable[[], None], offer: Offer) -> None:
-        self._serve, self._ended, self._offer = serve, ended, offer
+    def __init__(
+        self,
+        serve: Callable[[Generation], None],
+        ended: Callable[[], None],
+        offer: Offer,
+        renew: Callable[[], float | None],
+    ) -> None:
+        self._serve, self._ended, self._offer, self._renew = serve, ended, offer, renew
         self._leaving = False  # to another server
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
@@ -84,7 +91,7 @@ class Generations:
         """Serve; returns the status to end with: that of the first generation where it can't begin."""
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
-                wait = self._begin()
+                wait = min((s for s in (self._begin(), self._renew()) if s is not None), default=None)
                 if any(number in ENDING for number in arrived(wait)):
                     return self._end(arrived)
                 self._hear()
@@ -224,7 +231,8 @@ class Generations:
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + GRACE_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:
-            if any(number in ENDING for number in arrived(left)):
+            renewal = self._renew()
+            if any(number in ENDING for number in arrived(left if renewal is None else min(left, renewal))):
                 self._signal(signal.SIGTERM)
             self._bury()
         self._signal(signal.SIGKILL)
