@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from server.problems import in_order
-from server.service.authorship import by_command
+from server.service.authorship import command_authorship
 from server.service.opening import Mode, open_site
 from server.site.check.bucket import missing_objects
 from server.site.check.fixes import (
@@ -106,7 +106,7 @@ def _fix_keys(root: Path, found: Survey, prefix: str, *, text: bool) -> None:
         if found.site is None:
             repair_configuration(root, fixes)
         else:
-            by = by_command(found.site, lambda _: _message(len(fixes)))
+            by = command_authorship(found.site, lambda _: _message(len(fixes)))
             tell_commit(found.site.write(by, apply_key_fixes, fixes)[2])
     if text:
         show(fixed(FixResult(fixes, {}), prefix))
@@ -123,7 +123,7 @@ def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Surve
     repair = Repair(found.audit, tuple(find_fixes(found.audit)))
     if not repair.fixes:
         return found
-    by = by_command(found.site, lambda done: _message(len(done.fixes)))
+    by = command_authorship(found.site, lambda done: _message(len(done.fixes)))
     with refused_in_one_line("--fix"):
         _, done, commit = found.site.write(by, apply_fixes, repair)
     tell_commit(commit)

@@ -9,7 +9,7 @@ import click
 
 from server.documents.path_rules import ENDINGS
 from server.paths import CONTENT, UPLOADS
-from server.service.authorship import by_command
+from server.service.authorship import command_authorship
 from server.service.opening import Mode, open_site
 from server.tools.terminal import (
     check_site,
@@ -42,7 +42,9 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
         if dry_run:
             _, renamed = site.preview(rename, wanted)
         else:
-            _, renamed, commit = site.write(by_command(site, partial(_message, wanted)), rename, wanted)
+            _, renamed, commit = site.write(
+                command_authorship(site, partial(_message, wanted)), rename, wanted
+            )
     for path in () if dry_run else renamed.files:
         _remove_empty(site.root, path)
     tell_commit(commit)

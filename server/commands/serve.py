@@ -151,7 +151,11 @@ def _open(
     nice: int = 0,
 ) -> OpenSite:
     """Open the site for workers; for reading, as it was at `commit`, if that is not "". Raises SetupError."""
-    mode, report, after = Mode.READ if commit else Mode.SERVER, partial(_report, log), generation.ask_for_next
+    mode, report, after = (
+        Mode.READ if commit else Mode.SERVER,
+        partial(_report, log),
+        generation.request_reload,
+    )
     opened = open_site(
         root,
         mode,
@@ -159,7 +163,7 @@ def _open(
         cores=cores(),
         nice=nice,
         report=report,
-        ask_for_next=after,
+        request_reload=after,
         timing=timing,
     )
     hold_commit(opened.past, commit)

@@ -1,4 +1,4 @@
-"""Who writes to a site from the command line: the person whose commits git would make."""
+"""Authorship of writes from the command line: git's configured user."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +10,10 @@ from server.storage.git.commit import local_author
 ACTOR = "command"  # in the trailers of commits
 
 
-def by_command(site: Site, describe: Callable[[Any], str]) -> Authorship:
-    """Return the authorship of a command's write, whose commit says what `describe` makes of its result.
+def command_authorship(site: Site, describe: Callable[[Any], str]) -> Authorship:
+    """Return the authorship of a command's write: git's configured user, else `git.committer`.
 
-    The author is whom `git commit` would name, and git.committer of the settings where git names nobody. In
-    the log of events the change comes from a file, as an edit does: the terminal has no account.
+    `describe` builds the commit message from the result of the write. The event log records source `file`.
     """
     author = local_author(site.root) if site.state.settings.commit is not None else None
     name, email = (author.name, author.email) if author else ("", "")

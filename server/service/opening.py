@@ -1,7 +1,7 @@
-"""Opens a site: the one place that assembles its parts, for servers, commands and tests alike.
+"""Opens a site for a server, command or test.
 
-A site that was made in any other way can't be written to. So every write asks the git remote that the
-settings name, is committed as they say, and is recorded in the log of events, whoever makes it.
+Only `open_site` returns a writable site, so every write goes through the git remote, the commit settings and
+the event log.
 """
 
 from collections.abc import Callable
@@ -23,14 +23,14 @@ from server.site.parts import Parts
 from server.site.site import Site
 from server.site.writing.preparing import Arbiter
 
-ReportOf = Callable[[Site, Change, float], None]  # what a change of a site came to, and in how many seconds
+ReportOf = Callable[[Site, Change, float], None]  # called with each change and its seconds
 
 
 class Mode(Enum):
-    """How a site is used once it is open.
+    """How an open site is used.
 
-    READ: it is only read; a write raises ReadOnlySiteError. COMMAND: a command writes, beside a server or
-    without one. SERVER: the workers of a server, forked from the process that opens it, read and write.
+    READ: a write raises ReadOnlySiteError. COMMAND: a command reads and writes, with or without a running
+    server. SERVER: workers that are forked from this process read and write.
     """
 
     READ = auto()
@@ -39,49 +39,49 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """A loaded site with what was assembled for it. `open_site` makes it."""
+    """A loaded site with its collaborators. Create it with `open_site`."""
 
     def __init__(
         self,
         root: Path,
         mode: Mode,
         report: ReportOf | None,
-        ask_for_next: Callable[[], None] | None,
+        request_reload: Callable[[], None] | None,
         timing: Timing,
     ) -> None:
         self.mode, self.timing = mode, timing
         told = partial(self._report, report) if report else None
         make_arbiter = None if mode is Mode.READ else self._make_arbiter
-        self.site = Site(root, Parts(make_arbiter, told, ask_for_next))
+        self.site = Site(root, Parts(make_arbiter, told, request_reload))
 
     @cached_property
     def past(self) -> PastStates:
-        """The states of the site at its commits."""
+        """States of the site at its commits."""
         return PastStates(self.site)
 
     @cached_property
     def recorder(self) -> Recorder:
-        """What records the events of the site, once it is loaded. A server's workers share it."""
+        """Event recorder of the loaded site, shared by a server's workers."""
         accounts, served = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts=accounts, served=served)
 
     @cached_property
     def notices(self) -> Notices:
-        """What tells other machines of changes. Each worker of a server starts it; else nobody is told."""
+        """Notifier for other machines. Each worker starts it; unstarted, it sends nothing."""
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
         report(self.site, change, seconds)
 
     def record_events(self) -> None:
-        """Record each change of the site from now on in its log of events."""
+        """Record each later change of the site in its event log."""
         self.site.observe(self.recorder, self.recorder.committed)
 
     def _make_arbiter(self) -> Arbiter:
-        """See `Parts`. Merging is loaded by the first write that needs it, in the process that writes."""
+        """Create the arbiter at the first write that needs it; only then is merging loaded."""
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
-        # A command has no part in what the machines tell one another in PostgreSQL: it may run where that
-        # can't be reached, and the remote decides in any case.
+        # Commands skip notifications through PostgreSQL: they may have no connection to it, and the git remote
+        # rejects conflicting writes anyway.
         is_server = self.mode is Mode.SERVER
         tell = partial(self.notices.notify, COMMITS) if is_server else _tell_nobody
         queue = Queue(self.site.state.settings.accounts if is_server else "")
@@ -96,18 +96,20 @@ def open_site(
     cores: int = 1,
     nice: int = 0,
     report: ReportOf | None = None,
-    ask_for_next: Callable[[], None] | None = None,
+    request_reload: Callable[[], None] | None = None,
     records: bool | None = None,
     timing: Timing | None = None,
 ) -> OpenSite:
-    """Open the site at `root` and load it. Raises SetupError where its configuration is broken.
+    """Open and load the site at `root`. Raises SetupError if its configuration is broken.
 
-    `progress`, `cores` and `nice` are those of `Site.load`, `ask_for_next` that of `Parts`, and `report` is
-    called after each write of this process. `records` says whether changes are recorded in the log of events:
-    else a server's are, and a command's where the log is a file. What a command does not record there, the
-    next look of a server records. `timing` has the pauses of a server's jobs.
+    - `progress`, `cores` and `nice` are passed to `Site.load`.
+    - `report` is called after each write of this process.
+    - `request_reload` asks the supervisor for new workers after a schema change of a large site.
+    - `records`: whether to record changes in the event log. Default: True for a server, and for a command if
+      the log is a file. A server records on its next scan whatever a command did not.
+    - `timing`: pauses of a server's jobs.
     """
-    opened = OpenSite(root, mode, report, ask_for_next, timing or Timing())
+    opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site
     site.load(progress, cores, nice)
     if records is None:
@@ -119,4 +121,4 @@ def open_site(
 
 
 def _tell_nobody(_: str) -> None:
-    """Tell no other machine of a commit: each asks the remote by itself."""
+    """Notify nobody: each machine polls the remote anyway."""

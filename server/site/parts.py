@@ -1,4 +1,4 @@
-"""The parts of a site that packages above this one make: `server.service.opening` hands them over."""
+"""Collaborators of a site that higher packages provide through `server.service.opening`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from server.site.writing.preparing import Arbiter
 
 
 class ReadOnlySiteError(QuireError):
-    """A write was attempted on a site that was opened for reading: a mistake of the program."""
+    """A write to a site that was opened for reading. It is a mistake of the program."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened for reading only; open it with a mode that writes")
@@ -17,13 +17,14 @@ class ReadOnlySiteError(QuireError):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Collaborators of a site. Without any it can only be read.
+    """Collaborators of a site. A site without `make_arbiter` is read-only.
 
-    `make_arbiter` is called at the first write that a git remote must take before it is made, in the process
-    that writes; a site without it is read-only. `report` is called after each write of this process.
-    `ask_for_next` asks for a process that reads a large site anew and replaces those that share a log.
+    - `make_arbiter` creates the object that pushes a write to the git remote before the write is applied. It
+      is called at the first such write, in the process that writes.
+    - `report` is called after each write of this process.
+    - `request_reload` asks the supervisor for new workers after a schema change of a large site.
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
     report: Report | None = None
-    ask_for_next: Callable[[], None] | None = None
+    request_reload: Callable[[], None] | None = None

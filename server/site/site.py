@@ -448,16 +448,16 @@ class Site:
 
     def _leaves_all(self) -> bool:
         """Ask for processes that read a large site anew and replace this one, where that is to be done."""
-        ask_for_next, large = self._parts.ask_for_next, len(self._contents.entries) >= LARGE
+        request_reload, large = self._parts.request_reload, len(self._contents.entries) >= LARGE
         if (
-            ask_for_next is None
+            request_reload is None
             or not self._replica.is_shared
             or not large
             or reshaped(self._contents) is None
         ):
             return False
         self._replica.leave_note()
-        ask_for_next()
+        request_reload()
         return True
 
     @property

@@ -17,7 +17,7 @@ from server.errors import ConflictError, GitError, GitSlowError, MissingObjectEr
 from server.formats.edits import REMOVE
 from server.formats.tree import Plain, Tree
 from server.paths import UPLOADS, incoming_folder
-from server.service.authorship import by_command
+from server.service.authorship import command_authorship
 from server.site.site import Site
 from server.storage.bucket.copies import Keeper
 from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
@@ -117,7 +117,7 @@ def pull(site: Site, bucket: "Bucket", progress: Progress) -> Moved:
                 batch.append(_Fetched(document, source))
                 size += object_.size
             if batch:
-                commit = site.write(by_command(site, message), _put, batch)[2]
+                commit = site.write(command_authorship(site, message), _put, batch)[2]
             count += len(batch)
     progress(len(waiting), len(waiting))
     return Moved(count, size, tuple(left), commit)
@@ -184,7 +184,7 @@ def push(site: Site, bucket: "Bucket", progress: Progress, *, keep: bool = False
             if one.found or one.stored.formats:
                 sent.append(one)
         if sent:
-            commit = site.write(by_command(site, message), _describe, _Batch(sent, keep))[2]
+            commit = site.write(command_authorship(site, message), _describe, _Batch(sent, keep))[2]
         count, size = count + len(sent), size + sum(one.stored.object.size for one in sent)
     progress(len(waiting), len(waiting))
     return Moved(count, size, tuple(left), commit)

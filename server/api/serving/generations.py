@@ -41,7 +41,7 @@ class Generation:
         """Tell that a worker of this generation answers: those of the one before may end."""
         self._tell(_ANSWERS)
 
-    def ask_for_next(self) -> None:
+    def request_reload(self) -> None:
         """Ask for another generation; while one is made, that does nothing."""
         self._tell(_WANTED)
 
