@@ -151,19 +151,14 @@ def _open(
     nice: int = 0,
 ) -> OpenSite:
     """Open the site for workers; for reading, as it was at `commit`, if that is not "". Raises SetupError."""
-    mode, report, after = (
-        Mode.READ if commit else Mode.SERVER,
-        partial(_report, log),
-        generation.request_reload,
-    )
     opened = open_site(
         root,
-        mode,
+        Mode.READ if commit else Mode.SERVER,
         progress=progress,
         cores=cores(),
         nice=nice,
-        report=report,
-        request_reload=after,
+        report=partial(_report, log),
+        request_reload=generation.request_reload,
         timing=timing,
     )
     hold_commit(opened.past, commit)

@@ -80,7 +80,7 @@ class OpenSite:
     def _make_arbiter(self) -> Arbiter:
         """Create the arbiter at the first write that needs it; only then is merging loaded."""
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
-        # Commands skip notifications through PostgreSQL: they may have no connection to it, and the git remote
+        # Commands skip notifications through PostgreSQL: they may have no connection to it, and the remote
         # rejects conflicting writes anyway.
         is_server = self.mode is Mode.SERVER
         tell = partial(self.notices.notify, COMMITS) if is_server else _tell_nobody
