@@ -163,7 +163,7 @@ COMMITS = Area(
         ),
         _read(
             "diffUncommitted", "/history/uncommitted/diff", "Changes of one uncommitted file", _DIFFERENCE,
-            [in_query("path", TEXT, required=True)],
+            [in_query("path", {**TEXT, "minLength": 1}, required=True)],
         ),
         Operation(
             "commitFiles", "POST", "/history/commit", may("history", "read", "commit"),
