@@ -8,10 +8,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import quantiles
 
 from bench.host import HOST
 from bench.serving import Serving, fetch
+from bench.tables import median_and_p99
 
 CONNECTIONS = 4  # no more than Quire has threads: latency is then the answer's, not the queue's
 
@@ -115,5 +115,6 @@ def _run_threads(
         thread.start()
     for thread in threads:
         thread.join()
-    cuts = quantiles(taken, n=100)
-    return Result(len(taken) / (time.perf_counter() - began), cuts[49] * 1000, cuts[98] * 1000)
+    seconds = time.perf_counter() - began
+    typical, long = median_and_p99(taken)
+    return Result(len(taken) / seconds, typical * 1000, long * 1000)

@@ -12,13 +12,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median, quantiles
 
 from bench.effort import scaled, scaled_seconds
 from bench.host import HOST
 from bench.load import Requests, Result, run
 from bench.serving import Serving, free_port, running
-from bench.tables import count, ratio, show
+from bench.tables import count, median_and_p99, ratio, show
 from tests.git import git
 from tests.machines.clients import ask
 from tests.machines.cluster import Cluster, Machine
@@ -83,9 +82,10 @@ def _write(database: Postgres, push: str) -> tuple[list[list[str]], list[str]]:
 
 
 def _spread(seconds: list[float]) -> tuple[str, str]:
-    if len(seconds) < 2:
+    if not seconds:
         return "-", "-"
-    return f"{median(seconds) * 1000:.0f} ms", f"{quantiles(seconds, n=100)[-1] * 1000:.0f} ms"
+    typical, long = median_and_p99(seconds)
+    return f"{typical * 1000:.0f} ms", f"{long * 1000:.0f} ms"
 
 
 def _rate(machines: list[Machine], clients: int) -> list[str]:

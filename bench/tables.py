@@ -1,6 +1,7 @@
 """Prints tables as Markdown, so that docs/performance.md can have them as they are."""
 
 from collections.abc import Sequence
+from statistics import median, quantiles
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
@@ -38,3 +39,10 @@ def size(value: float) -> str:
 def ratio(value: float) -> str:
     """How many times as much."""
     return f"{value:.2f} ×"
+
+
+def median_and_p99(taken: Sequence[float]) -> tuple[float, float]:
+    """Return the median and the 99th percentile; at the smallest size there may be only one value."""
+    if len(taken) < 2:
+        return taken[0], taken[0]
+    return median(taken), quantiles(taken, n=100)[98]

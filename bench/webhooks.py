@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from statistics import median, quantiles
 
 from bench.effort import scaled
 from bench.host import HOST
 from bench.serving import fetch, quire
 from bench.sites import article_path, make_site
-from bench.tables import count, show
+from bench.tables import count, median_and_p99, show
 
 WORKERS = 2
 EDITS = scaled(100)  # one after the other
@@ -69,8 +68,7 @@ def measure(root: Path, articles: int) -> None:
             time.sleep(1)
             taken = sorted(_edit(receiver, root, number) for number in range(EDITS))
             rate = _rate(receiver, root)
-    shown = (median(taken), quantiles(taken, n=100)[-1])
-    cells = [*(f"{seconds * 1000:.0f} ms" for seconds in shown), count(rate)]
+    cells = [*(f"{seconds * 1000:.0f} ms" for seconds in median_and_p99(taken)), count(rate)]
     head = ["", "an edit is delivered, median", "p99", "deliveries/s"]
     note = f"An article with its relations; {AT_ONCE} change at once, and five requests are sent at a time."
     show("Webhooks", head, [[f"{count(articles)} articles", *cells]], note)

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import quantiles
 from typing import TYPE_CHECKING, NamedTuple
 
 from werkzeug.test import create_environ
@@ -17,7 +16,7 @@ from bench.effort import scaled, scaled_seconds
 from bench.random_queries import Chance, Query
 from bench.serving import Serving, quire
 from bench.sites import Sizes, article_id
-from bench.tables import count, show, size
+from bench.tables import count, median_and_p99, show, size
 from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.service.opening import Mode, open_site
@@ -148,8 +147,7 @@ def _timed(serving: Serving, sizes: Sizes) -> tuple[float, float, float]:
         serving.get(f"/api/articles/{article_id(number * 7919 % sizes.articles)}?populate=author&n={number}")
         taken.append(time.perf_counter() - began)
         time.sleep(0.01)
-    cuts = quantiles(taken, n=100)
-    return cuts[49], cuts[98], max(taken)
+    return *median_and_p99(taken), max(taken)
 
 
 def _attack(serving: Serving, queries: list[Query], ended: threading.Event, statuses: list[int]) -> None:

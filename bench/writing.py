@@ -6,13 +6,13 @@ import os
 import threading
 import time
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
 from bench.effort import scaled, scaled_seconds
 from bench.serving import Serving, fetch, quire
 from bench.sites import Sizes, article_id
-from bench.tables import count, ratio, show
+from bench.tables import count, median_and_p99, ratio, show
 from server.auth.accounts import Accounts
 
 WRITES = scaled(60)
@@ -156,7 +156,7 @@ def _reads(serving: Serving, sizes: Sizes) -> list[float]:
 
 
 def _p99(taken: list[float]) -> float:
-    return quantiles(taken, n=100)[98]
+    return median_and_p99(taken)[1]
 
 
 def _write_on(serving: Serving, token: str, sizes: Sizes, stop: threading.Event) -> None:
