@@ -185,6 +185,17 @@ def end_session(root: Path, session: str) -> None:
         _file(studio_folder(root), session, "session").unlink()
 
 
+def sweep_sessions(root: Path, lifetime_s: float) -> int:
+    """Remove the sessions that have ended, and the keys that are too old; return how many."""
+    removed = 0
+    for kind, longest_s in (("session", lifetime_s), ("key", KEY_S)):
+        for path in studio_folder(root).glob(f"*.{kind}"):
+            if longest_s < _age(path) < float("inf"):
+                path.unlink(missing_ok=True)
+                removed += 1
+    return removed
+
+
 def _made_folder(root: Path) -> Path:
     state_folder(root)
     folder = studio_folder(root)

@@ -192,6 +192,8 @@ class Timing:
     commit_s: float = 0.5
     check_s: float = 0.5  # without a further change, before the problems that a change brings are looked for
     scale_s: float = 1.0
+    first_sweep_s: float = 600.0  # A start has other things to do.
+    sweep_s: float = 6 * 3600.0
     deliver_s: float = 0.1  # between two looks for events
     deliver_lock_s: float = 0.2  # until it is tried again to be the process that delivers
     deliver_retry_s: float = 1.0  # until something is tried again that the disk or a lock has refused

@@ -18,7 +18,7 @@ from server.jobs.job import DeferredJob, Job
 from server.jobs.runner import Runner
 from server.service.opening import OpenSite
 from server.site.background.checking import CheckChanges
-from server.site.background.jobs import CommitWrites, ScalePictures
+from server.site.background.jobs import CommitWrites, ScalePictures, SweepState
 from server.site.change import Report
 from server.site.change_log import ChangeLog
 from server.site.watch import Watcher
@@ -60,6 +60,7 @@ def jobs_of(
     settings = site.state.settings
     yield Watcher(site, timing, report)
     yield ScalePictures(site, timing)
+    yield SweepState(site, timing)
     yield CheckChanges(site, report, timing)
     yield CommitWrites(site, timing)
     yield RecordEvents(site, watched.recorder, timing, watched.notices)

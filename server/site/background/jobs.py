@@ -1,9 +1,10 @@
-"""Jobs of a site: follow the log of the other workers, commit what was written, scale pictures."""
+"""Jobs of a site: follow the log of other workers, commit what was written, scale pictures, sweep .quire/."""
 
 import logging
 from collections.abc import Mapping
 from typing import Any
 
+from server.auth.sessions import sweep_sessions
 from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.site.site import Site
 
@@ -43,6 +44,24 @@ class CommitWrites(Job):
         """Commit what is due."""
         self._site.committer.commit_due()
         return self.first_pause_s
+
+
+class SweepState(Job):
+    """Removes what nobody needs any more in `.quire/`: formats of pictures, and sessions that have ended."""
+
+    name = "sweep"
+    failure = "what nobody needs any more could not be removed from .quire/"
+
+    def __init__(self, site: Site, timing: Timing) -> None:
+        self._site, self.first_pause_s, self._pause_s = site, timing.first_sweep_s, timing.sweep_s
+        self.backoff = Backoff(timing.sweep_s, timing.sweep_s)
+
+    def run(self, context: JobContext) -> float:
+        """Remove it."""
+        state = self._site.state
+        self._site.image_cache.sweep(state.snapshot.media.values())
+        sweep_sessions(self._site.root, state.settings.session.total_seconds())
+        return self._pause_s
 
 
 class ScalePictures(Job):

@@ -11,7 +11,8 @@ import posixpath
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -33,6 +34,7 @@ from server.storage.images.formats import (
     key_of,
     make_formats,
     needs_formats,
+    sweep_formats,
 )
 from server.storage.images.kinds import PICTURES, ImageSize
 from server.storage.links import open_ordinary
@@ -86,6 +88,9 @@ class ImageCache:
                 picture = read_picture(file, ending)
         except (OSError, ValueError):  # It is read once it is in place.
             return
+        if picture.key:
+            with suppress(OSError):
+                os.utime(self.folder / picture.key)  # What is needed again is not to be swept just now.
         with self._lock:
             self._read_ahead[mark] = ending.lower(), picture, time.monotonic()
             while len(self._read_ahead) > MAX_READ_AHEAD:
@@ -167,6 +172,16 @@ class ImageCache:
         _, key = self._look(_inside(images[found[1]]))
         file = format_file(self.folder, key, found[0], found[1]) if key else None
         return file if file and file.is_file() else None
+
+    def sweep(self, files: Iterable[Document]) -> int:
+        """Remove the formats that none of the site's media files has had for long; return of how many."""
+        return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
+
+    def _last_key(self, inside: str) -> str:
+        """The hash that the formats of an image are kept under, also while its file can't be read."""
+        key = self._look(inside)[1]
+        known = self._known.get(inside)
+        return key or (known[2] if known else "")
 
     def save(self) -> None:
         """Write the cache to disk, for the next start."""

@@ -8,16 +8,20 @@ import hashlib
 import json
 import os
 import posixpath
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Set
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, cast
 from urllib.parse import quote
 
+from server.errors import BusyError
 from server.storage.images.kinds import ImageSize, kilobytes
 from server.storage.write_lock import WriteLock
 
@@ -34,7 +38,9 @@ MAX_DECODED = 64_000_000  # pixels; a picture with more to decode is not scaled
 CPU_S = 20  # of processor time that a picture may take
 MOST_S = 1.5 * CPU_S  # that a picture may take, however many others compute beside it
 WAIT_S = MOST_S
+KEPT_S = 30 * 86_400.0  # for so long formats are kept that no file needs
 _RECORD = "formats.json"
+_KEY = re.compile(r"[0-9a-f]{32}")
 UNSCALABLE = os.EX_DATAERR  # the status of the process for a picture that is damaged or too large
 _AT_FAULT = (UNSCALABLE, -signal.SIGXCPU)  # how the process ends where it is for the picture
 _CODE = Path(__file__).resolve().parents[3]  # the folder of this package, for the process to import
@@ -104,6 +110,26 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
                 raise OSError("the picture was replaced")
         for path in sorted(Path(made).iterdir(), key=record.__eq__):  # the record last
             path.replace(target / path.name)
+
+
+def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
+    """Remove the formats that were made KEPT_S ago and that nobody needs; return of how many pictures.
+
+    `find_needed` returns the keys that are needed. Those of past commits are not, and are made again once
+    somebody asks for them. Nothing is removed while a picture is scaled. Raises OSError.
+    """
+    removed, oldest = 0, time.time() - KEPT_S
+    try:
+        with WriteLock(folder / "lock", folder).held(0.0):
+            needed = find_needed()
+            for path in list(folder.iterdir()):
+                is_left = not _KEY.fullmatch(path.name)  # of a process that was killed
+                if path.is_dir() and path.name not in needed and (is_left or path.stat().st_mtime < oldest):
+                    shutil.rmtree(path, ignore_errors=True)
+                    removed += 1
+    except (BusyError, FileNotFoundError):
+        pass
+    return removed
 
 
 def _scaled(file: IO[bytes], folder: str, ending: str) -> bytes:

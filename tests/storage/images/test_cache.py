@@ -1,14 +1,29 @@
 """The formats that are kept of a picture are of the bytes that it has."""
 
 import io
+import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from server.auth.sessions import is_session, make_key, spend_key
+from server.jobs.job import Clock, JobContext, Timing
+from server.paths import studio_folder
+from server.site.background.jobs import SweepState
 from server.storage.images.cache import ImageCache, read_picture
 from server.storage.images.formats import kept_formats
-from tests.api.test_upload import picture
-from tests.sites import write
+from server.storage.write_lock import WriteLock
+from tests.api.test_upload import FILES, picture, upload
+from tests.sites import Api, make, write
+
+CONTEXT = JobContext(Clock(), threading.Event(), lambda: None, is_woken=False)
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Api:
+    return make(tmp_path, FILES)
 
 
 def key_of(data: bytes) -> str:
@@ -26,3 +41,58 @@ def test_a_picture_that_is_replaced_before_it_is_scaled_gets_no_formats_of_anoth
     assert kept_formats(cache.folder, key, "a.png") is None
     assert cache.make("a.png") == (later == picture(900, 700))
     assert cache.may_make(key)
+
+
+def age(path: Path, days: float) -> None:
+    at = time.time() - days * 86_400
+    os.utime(path, (at, at))
+
+
+def test_formats_that_no_file_has_are_removed_after_a_while(api: Api) -> None:
+    used, gone, lately = (upload(api, (picture(width), "a.png")).body[0] for width in (600, 610, 620))
+    cache, folder = api.site.image_cache, api.root / ".quire/formats"
+    keys = [key_of(picture(width)) for width in (600, 610, 620)]
+    for file in (gone, lately):
+        assert api.ask("DELETE", f"/api/upload/files/{file['id']}").status == 200
+    (folder / "tmpkilled").mkdir()
+    for key in keys[:2]:
+        age(folder / key, 31)
+    sweep = SweepState(api.site, Timing())
+    with WriteLock(folder / "lock", folder).held():
+        assert sweep.run(CONTEXT) > 0  # Somebody scales a picture.
+        assert (folder / keys[1]).is_dir()
+    sweep.run(CONTEXT)
+    assert {path.name for path in folder.iterdir() if path.is_dir()} == {keys[0], keys[2]}
+    assert api.get(used["formats"]["small"]["url"]).status == 200
+    age(folder / keys[2], 31)
+    again = upload(api, (picture(620), "a.png")).body[0]  # before it is known here
+    assert cache.sweep([]) == 1  # of the one that is used
+    assert (folder / keys[2]).is_dir()
+    assert again["formats"]
+
+
+def test_formats_of_a_picture_that_can_not_be_read_stay(api: Api) -> None:
+    file = upload(api, (picture(), "a.png")).body[0]
+    folder = api.root / ".quire/formats"
+    age(folder / key_of(picture()), 31)
+    (api.root / "content/uploads").rename(api.root / "aside")
+    assert api.site.image_cache.sweep(api.site.state.snapshot.media.values()) == 0
+    (api.root / "aside").rename(api.root / "content/uploads")
+    assert api.get(file["formats"]["small"]["url"]).status == 200
+
+
+def test_sessions_that_have_ended_are_removed(api: Api) -> None:
+    folder = studio_folder(api.root)
+    sessions = [spend_key(api.root, make_key(api.root)) or "" for _ in range(2)]
+    make_key(api.root)
+    for path in folder.iterdir():
+        age(path, 31 if path.suffix == ".session" else 0.01)
+    assert not is_session(api.root, sessions[0], 30 * 86_400.0)
+    sessions.append(spend_key(api.root, make_key(api.root)) or "")
+    old_key = make_key(api.root)
+    for path in folder.glob("*.key"):
+        age(path, 0.1)
+    SweepState(api.site, Timing()).run(CONTEXT)
+    assert len(list(folder.iterdir())) == 1
+    assert is_session(api.root, sessions[2], 30 * 86_400.0)
+    assert spend_key(api.root, old_key) is None
