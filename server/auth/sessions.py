@@ -14,6 +14,7 @@ import jwt
 
 from server.auth.logins import Login
 from server.auth.permissions import Actor
+from server.auth.session_files import KEY_S, age_of
 from server.auth.user import User
 from server.errors import SetupError
 from server.paths import FOLDER, keep_private, state_folder, studio_folder
@@ -142,7 +143,6 @@ def _user() -> str:
 
 # --- owner ----------------------------------------------------------------------------------------
 
-KEY_S = 3600.0
 PREFIX = "owner_"  # of the secret of a session, which tells it from the token of a user
 OWNER = Actor("owner", everything=True)
 
@@ -151,7 +151,7 @@ def make_key(root: Path) -> str:
     """A new key for one sign-in at the site at `root`. Raises OSError where it can't be kept."""
     folder = _made_folder(root)
     for path in folder.glob("*.key"):
-        if _age(path) > KEY_S:
+        if age_of(path) > KEY_S:
             path.unlink(missing_ok=True)
     key = secrets.token_urlsafe(32)
     _file(folder, key, "key").touch(mode=0o600)
@@ -165,7 +165,7 @@ def spend_key(root: Path, key: str) -> str | None:
     """
     folder, session = _made_folder(root), PREFIX + secrets.token_urlsafe(32)
     path = _file(folder, key, "key")
-    if _age(path) > KEY_S:
+    if age_of(path) > KEY_S:
         return None
     try:
         path.rename(_file(folder, session, "session"))
@@ -176,24 +176,13 @@ def spend_key(root: Path, key: str) -> str | None:
 
 def is_session(root: Path, session: str, lifetime_s: float) -> bool:
     """Whether a secret is that of a session that has not ended."""
-    return _age(_file(studio_folder(root), session, "session")) <= lifetime_s
+    return age_of(_file(studio_folder(root), session, "session")) <= lifetime_s
 
 
 def end_session(root: Path, session: str) -> None:
     """End a session, if there is one with this secret."""
     with suppress(OSError):
         _file(studio_folder(root), session, "session").unlink()
-
-
-def sweep_sessions(root: Path, lifetime_s: float) -> int:
-    """Remove the sessions that have ended, and the keys that are too old; return how many."""
-    removed = 0
-    for kind, longest_s in (("session", lifetime_s), ("key", KEY_S)):
-        for path in studio_folder(root).glob(f"*.{kind}"):
-            if longest_s < _age(path) < float("inf"):
-                path.unlink(missing_ok=True)
-                removed += 1
-    return removed
 
 
 def _made_folder(root: Path) -> Path:
@@ -206,11 +195,3 @@ def _made_folder(root: Path) -> Path:
 def _file(folder: Path, secret: str, kind: str) -> Path:
     """The file of a secret: its name says nothing of that, whatever was sent."""
     return folder / f"{hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()}.{kind}"
-
-
-def _age(path: Path) -> float:
-    """How many seconds ago a key was made, or the key of a session; infinitely many where there is none."""
-    try:
-        return time.time() - path.stat().st_mtime
-    except OSError:
-        return float("inf")
