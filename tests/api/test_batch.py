@@ -187,6 +187,39 @@ def test_each_operation_is_permitted_by_itself(make_api: MakeApi) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/home"),
+        ("DELETE", "/api/authors"),
+        ("POST", "/api/authors/ada"),
+        ("POST", "/api/articles/actions/unpublish"),
+    ],
+)
+def test_nothing_is_told_of_a_type_that_the_caller_may_not_use(
+    make_api: MakeApi, method: str, path: str
+) -> None:
+    api = make_api(FILES)
+    api.token("porter", may=["door.create"])
+    error = batch(api, op(method, path), who="porter").error
+    assert (error["status"], error["message"], error["details"]) == (403, "Forbidden", {"operation": 0})
+
+
+def test_only_types_that_the_caller_may_use_are_suggested(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    api.token("porter", may=["door.create", "home.find"])
+    told = {
+        name: batch(api, op("POST", f"/api/{name}", {}), who="porter").error["message"].partition(": ")[2]
+        for name in ("author", "articels", "door", "homes")
+    }
+    assert told == {
+        "author": "no content type is there",
+        "articels": "no content type is there",
+        "door": 'did you mean "doors"?',
+        "homes": 'did you mean "home"?',
+    }
+
+
+@pytest.mark.parametrize(
     ("operation", "message"),
     [
         ("x", "An operation is an object with a method and a path"),

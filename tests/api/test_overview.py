@@ -79,8 +79,19 @@ def test_the_type_the_locale_and_the_number_can_be_chosen(api: Api) -> None:
 
 
 @pytest.mark.parametrize("query", ["type=memo", "type=memo,article"])
-def test_a_type_that_the_caller_may_not_find_is_refused(api: Api, query: str) -> None:
-    assert api.get(f"/overview?{query}", "public").status == 403
+def test_a_type_that_the_caller_may_not_find_is_as_unknown_as_one_that_there_is_not(
+    api: Api, query: str
+) -> None:
+    forbidden = api.get(f"/overview?{query}", "public").error
+    unknown = api.get(f"/overview?{query.replace('memo', 'zzzz')}", "public").error
+    assert forbidden == {**unknown, "message": unknown["message"].replace("zzzz", "memo")}
+    assert forbidden["status"] == 400
+
+
+def test_only_types_that_the_caller_may_find_are_suggested(api: Api) -> None:
+    assert 'did you mean "memo"?' in api.get("/overview?type=meno").error["message"]
+    assert api.get("/overview?type=meno", "public").error["message"].endswith('there is no type "meno"')
+    assert 'did you mean "plan"?' in api.get("/overview?type=plam", "public").error["message"]
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=x", "status=zzz", "locale=!", "type=zzz"])

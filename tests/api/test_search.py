@@ -233,7 +233,10 @@ def test_drafts_are_for_those_who_may_read_them(api: Api) -> None:
 
 
 def test_only_what_the_caller_may_find_is_searched(api: Api) -> None:
-    assert search(api, "memo", type="memo").status == 403
+    hidden = search(api, "memo", type="memo").error
+    assert (hidden["status"], hidden["message"]) == (400, 'Invalid type: there is no type "memo"')
+    assert search(api, "memo", type="meno").error["message"] == 'Invalid type: there is no type "meno"'
+    assert 'did you mean "memo"?' in search(api, "memo", "full", type="meno").error["message"]
     assert found(api, "memo", "full") == ["one"]
     assert search(api, "memo", "drafts").status == 403
     assert search(api, "memo", "wrong").status == 401

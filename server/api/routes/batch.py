@@ -27,14 +27,14 @@ from server.api.routes.write_requests import (
     tell_undo,
     undo_of,
 )
-from server.auth.permissions import may_write
+from server.auth.permissions import may_find, may_write
 from server.documents.ids import composed
 from server.errors import ForbiddenError, LimitError, NotFoundError, ValidationError, of_operation
 from server.query import qs
-from server.schema.model import Schema, Type
+from server.schema.model import Type
 from server.schema.spelling import suggestion
 from server.service.document_write import ACTIONS, WRITES, Operation, Verb
-from server.service.read import Rendering
+from server.service.read import Caller, Rendering
 from server.service.render import dumps
 from server.service.write import Command, Writes, Written
 
@@ -62,7 +62,7 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
         wanted, message = _read_batch(read_body(request))
         command = Command(
             caller,
-            _operations(wanted, caller.state.schema),
+            _operations(wanted, caller),
             is_batch=True,
             dry_run=is_dry_run(),
             undo=prefers(request, UNDO),
@@ -97,15 +97,15 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
             raise ValidationError(f'{what} has no "{key}"; {hint}')
 
 
-def _operations(wanted: Iterable[Any], schema: Schema) -> Iterator[Operation]:
+def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
     """Yield the operations of a batch as the service takes them, each when those before it are read."""
     for number, one in enumerate(wanted):
         with of_operation(number):
-            operation = _operation(one, schema)
+            operation = _operation(one, caller)
         yield operation
 
 
-def _operation(wanted: Any, schema: Schema) -> Operation:
+def _operation(wanted: Any, caller: Caller) -> Operation:
     if not isinstance(wanted, dict):
         raise ValidationError("An operation is an object with a method and a path")
     _refuse_keys(wanted, _KEYS, "An operation")
@@ -122,7 +122,7 @@ def _operation(wanted: Any, schema: Schema) -> Operation:
     place, verb = composed(unquote(place)), VERBS[method]
     if (acted := _ACTION.fullmatch(place)) and verb is Verb.CREATE:
         place, verb = acted[1], Verb(acted[2])
-    type_, document_id = _addressed(place, verb, schema)
+    type_, document_id = _addressed(place, verb, caller)
     params = qs.parse(query)
     if "branch" in params:
         raise ValidationError("A batch is written to one branch; name it in /batch?branch=NAME")
@@ -132,16 +132,25 @@ def _operation(wanted: Any, schema: Schema) -> Operation:
     return Operation(type_, verb, document_id, params, data, if_match, merge)
 
 
-def _addressed(path: str, verb: Verb, schema: Schema) -> tuple[Type, str | None]:
-    """Return the type that a path names, and the id in it. Raises ValidationError for what no write has."""
+def _addressed(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
+    """Return the type that a path names, and the id in it.
+
+    Raises ForbiddenError for a type that the caller may neither find nor write, before anything is told of
+    it, and ValidationError for what no write has.
+    """
+    schema = caller.state.schema
     found = content_at(path, schema)
     if found is None:
         name = path.removeprefix("/api/").partition("/")[0]
-        why = _OTHERS.get(name) or suggestion(name[:_LONGEST_NAME], schema.endpoints)
+        why = _OTHERS.get(name) or suggestion(
+            name[:_LONGEST_NAME], (key for key, type_ in schema.endpoints.items() if _may_use(caller, type_))
+        )
         if not path.startswith("/api/"):
             why = "its path has to begin with /api/"
         raise ValidationError(f"{path} can't be written: {why or 'no content type is there'}")
     type_, document_id = found
+    if not _may_use(caller, type_):
+        raise ForbiddenError()
     single = type_.kind == "singleType"
     verbs = [
         v for kind, v in WRITES if kind == type_.kind and (single or (v is Verb.CREATE) != bool(document_id))
@@ -153,6 +162,11 @@ def _addressed(path: str, verb: Verb, schema: Schema) -> tuple[Type, str | None]
         name = next(name for name, v in VERBS.items() if v is verb)
         raise ValidationError(f"{path} can't be written by {name}; use {' or '.join(names)}")
     return type_, document_id or None
+
+
+def _may_use(caller: Caller, type_: Type) -> bool:
+    """Return whether a caller may find documents of a type, or write them in any way."""
+    return may_find(caller.actor, type_.uid) or may_write(caller.actor, [type_])
 
 
 def _shown(written: Written) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """GET /search: ranked search across all that the caller may find (docs/search.md)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -108,9 +108,9 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
     """What a request is about, as its actor may see it. Raises ForbiddenError, ValidationError."""
     draft = read_status(params.get("status")) == DRAFT
     open_ = [t for t in state.schema.content_types if actor.may(t.singular, "find")]
-    asked = _types(params.get("type"), state)
-    if not open_ or (asked and not asked <= {t.uid for t in open_}):
+    if not open_:
         raise ForbiddenError()
+    asked = _types(params.get("type"), open_)
     shown = [t for t in open_ if may_read_drafts(actor, t)] if draft else []
     hidden = {t.uid for t in open_ if t.draft_publish} - {t.uid for t in shown} if draft else set()
     if hidden and (asked & hidden or not shown):
@@ -120,9 +120,13 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
     return Scope(statuses, asked or None, _locale(params.get("locale"), state.settings), unlocalized)
 
 
-def _types(value: Any, state: State) -> frozenset[str]:
-    """The types that are asked for, by singular or plural API id, as a list or with commas."""
-    named = {name: t.uid for t in state.schema.content_types for name in (t.singular, t.plural)}
+def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
+    """The types that are asked for, by singular or plural API id, as a list or with commas.
+
+    Raises ValidationError for a name that none of `types` has, those that the caller may find: whether there
+    is another type of that name is not told.
+    """
+    named = {name: t.uid for t in types for name in (t.singular, t.plural)}
     found = set()
     for part in value if isinstance(value, list) else [value or ""]:
         for name in part.split(",") if isinstance(part, str) else [None]:
