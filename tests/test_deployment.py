@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from server.auth.accounts import Accounts
-from server.auth.sessions import make_key
+from server.auth.owner import make_key
 from tests.servers import free_port, serving
 from tests.sites import STRING, collection, documents, write
 from tests.test_static_servers import MAIN, ask, needs_nginx, run_nginx

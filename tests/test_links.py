@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from server.api.wsgi_server import check_accounts
 from server.auth.accounts import Accounts
-from server.auth.sessions import session_key
+from server.auth.session_key import session_key
 from server.commands.cli import main
 from server.errors import SetupError
 from server.site.site import Site

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, cast
 
 from server.api.environ import STATE
 from server.auth.database.file import OpenedFile, is_server
-from server.auth.database.postgres import Outage, reason_of
+from server.auth.database.outage import Outage, reason_of
+from server.auth.owner import OWNER, is_session
+from server.auth.owner import PREFIX as OWNER_PREFIX
 from server.auth.permissions import Actor
-from server.auth.sessions import OWNER, is_session
-from server.auth.sessions import PREFIX as OWNER_PREFIX
 from server.config.model import Settings
 from server.errors import ForbiddenError, Postponed, SetupError, UnauthorizedError, UnavailableError
 from server.index.user_index import UserIndex

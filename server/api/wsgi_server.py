@@ -32,7 +32,7 @@ from server.api.serving.supervisor import Supervisor
 from server.auth.database.file import database_file, is_server, is_sound
 from server.auth.database.notices import ACCOUNTS, COMMITS
 from server.auth.permissions import Actor
-from server.auth.sessions import session_key
+from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.errors import SetupError
 from server.events.hub import Hub

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import IntegrityError
 
 from server.auth.database.tables import attempts_table
-from server.auth.logins import Attempt, network_of
+from server.auth.login import Attempt, network_of
 
 KNOWN_S = 90 * 24 * 3600.0  # how long an address counts as known after a login to the account from it
 TRIES = 3

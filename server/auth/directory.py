@@ -12,7 +12,8 @@ from server.auth.accounts import Accounts
 from server.auth.attempts import LOGINS, MAILS, Attempts
 from server.auth.database.tables import keys_table
 from server.auth.logins import Logins
-from server.auth.sessions import Sessions, session_key
+from server.auth.session_key import session_key
+from server.auth.sessions import Sessions
 from server.auth.users import Users
 from server.config.model import Settings
 from server.errors import UnavailableError

@@ -1,68 +1,21 @@
 """Logins that are renewed: what stands behind the refresh tokens of `auth.refresh`.
 
 A login is one row of the accounts database from its beginning to its end. Each refresh token is good
-for one renewal, which counts `turn` up: of two that come with the same token, one wins."""
+for one renewal, which counts `turn` up: of two that come with the same token, one wins.
+"""
 
 import secrets
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from ipaddress import ip_address, ip_network
 from typing import Any
 
 from sqlalchemy import select
 
 from server.auth.accounts import Accounts
 from server.auth.database.tables import logins_table, users_table
+from server.auth.login import Login
 from server.auth.user import User
 from server.documents.timestamps import from_datetime, now
-
-# --- login ----------------------------------------------------------------------------------------
-
-# Bits of an IPv6 address that identify a customer, who may use all addresses that begin with them.
-NETWORK = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """One login of a user. It ends at `expires_at` unless it is renewed, and at `ends_at` in any case."""
-
-    id: str
-    user_id: int
-    sessions: int
-    turn: int
-    device_id: str | None
-    device_name: str | None
-    began_at: str
-    renewed_at: str
-    expires_at: str
-    ends_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """What is tried (`server.auth.attempts`): an account, by an identifier that names it, from an address.
-
-    Identifiers that nobody could tell apart are the same here (`server.auth.user.name_key`).
-    """
-
-    account: str
-    identifier: str
-    address: str
-
-
-@lru_cache(1024)
-def network_of(address: str) -> str:
-    """What stands for whoever has an address: the address, or the network of one of IPv6."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    found = getattr(found, "ipv4_mapped", None) or found
-    return str(found) if found.version == 4 else str(ip_network((int(found), NETWORK), strict=False))
-
-
-# --- logins ---------------------------------------------------------------------------------------
 
 LONGEST_DEVICE = 200
 _l = logins_table.c
@@ -115,7 +68,7 @@ class Logins:
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """A login that has not ended, as last read (`server.auth.identity_cache`), to tell who asks.
+        """A login that has not ended, as last read (`server.auth.known`), to tell who asks.
 
         Raises UnavailableError, and Postponed where the thread must not wait.
         """

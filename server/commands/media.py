@@ -11,7 +11,7 @@ import click
 from server.errors import SetupError
 from server.service.opening import Mode, open_site
 from server.site.site import Site
-from server.storage.bucket.site_bucket import open_bucket
+from server.storage.bucket.opening import open_bucket
 from server.tools.media import GRACE, Moved, find_garbage, pull, push, remove
 from server.tools.terminal import (
     check_site,

@@ -20,7 +20,7 @@ from server.api.serving.generations import Generation, Generations
 from server.api.serving.takeover import Offer, Taken, take_over
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
 from server.auth.database.file import require_driver
-from server.auth.sessions import make_key
+from server.auth.owner import make_key
 from server.commands.announce import Terminal
 from server.config.model import Settings
 from server.config.webhooks import check_environment
@@ -32,7 +32,7 @@ from server.site.change_log import ChangeLog
 from server.site.configure import first_configuration
 from server.site.loading import NICE, Progress, cores
 from server.site.site import Site
-from server.storage.bucket.site_bucket import require_library
+from server.storage.bucket.opening import require_library
 from server.storage.git.refs import describe
 from server.storage.host_lease import HostLease
 from server.tools.terminal import (

@@ -19,7 +19,7 @@ from server.index.budget import Budget
 from server.paths import FOLDER as STATE_FOLDER
 from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
 from server.search.question import Clause, Question, corrected, enough
-from server.search.sync import DAMAGED, FOLDER, Status, read_status, signature
+from server.search.status import DAMAGED, FOLDER, Status, read_status, signature
 from server.search.texts import Text, shape, texts
 from server.search.words import fold, language_of, terms
 from server.site.site import State

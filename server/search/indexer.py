@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from server.search.sync import DAMAGED, FILE, Status, read_status, write_status
+from server.search.status import DAMAGED, FILE, Status, read_status, write_status
 from server.search.texts import Task, Text
 from server.search.whoosh_index.schema import VERSION
 from server.search.whoosh_index.writer import IndexEntry, IndexWriter

@@ -2,175 +2,25 @@
 
 Of the processes that serve a site, one holds a lock and runs the process that writes the index. The
 others try to get the lock every second, so that one of them takes over when its holder dies. What
-differs between two states of the site is sent to the writer, the newest documents first."""
+differs between two states of the site is sent to the writer, the newest documents first.
+"""
 
 import fcntl
-import json
 import logging
 import os
-import pickle
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import state_folder
 from server.search.catalog import Catalog, IndexedVersion, catalog, changes, size
+from server.search.status import DAMAGED, FOLDER
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
+from server.search.writer_process import DamagedIndex, WriterProcess
 from server.site.site import Site, State
-from server.storage.durable import replace_file
-
-# --- status ---------------------------------------------------------------------------------------
-
-FILE = "status.json"
-FOLDER = "search"  # below .quire/
-DAMAGED = "damaged"  # a file of this name asks the writer to build the index anew
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """What an index was made for and how complete it is.
-
-    `shape` is that of the site when the index was last complete ("" before; see `texts.shape`).
-    `numbers` has the number of each attribute in the index. Of `total` versions, `documents` are
-    indexed, and `pending` have changed since. `commits` counts the changes that readers can see.
-    `build` is a random name that every new index gets.
-    """
-
-    version: str
-    build: str = ""
-    shape: str = ""
-    numbers: dict[str, int] = field(default_factory=dict)
-    documents: int = 0
-    total: int = 0
-    pending: int = 0
-    commits: int = 0
-
-
-def read_status(folder: Path) -> Status | None:
-    """The status of the index in a folder; None where there is none that can be read."""
-    try:
-        return Status(**json.loads((folder / FILE).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def write_status(folder: Path, status: Status) -> None:
-    """Replace the status, in one step."""
-    replace_file(folder / FILE, json.dumps(asdict(status)).encode())
-
-
-def signature(folder: Path) -> object:
-    """A value that changes whenever the status does, without reading it."""
-    try:
-        stat = os.stat(folder / FILE)
-    except OSError:
-        return None
-    return (stat.st_ino, stat.st_mtime_ns)
-
-
-# --- writer process -------------------------------------------------------------------------------
-
-_CODE = Path(__file__).resolve().parents[2]  # the folder of this package, for the process to import
-
-
-class DamagedIndex(Exception):
-    """The index can't be read, or is not the one that was written here before: it is built anew."""
-
-
-class WriterProcess:
-    """The writing process. It starts when it is entered, and with the first call after `end`."""
-
-    def __init__(self, folder: Path, lock: int) -> None:
-        self.folder, self.lock = folder, lock
-        self._child: _Child | None = None
-        self._build = ""  # the name of the index that the last process wrote
-
-    def __enter__(self) -> "WriterProcess":
-        try:
-            self._open()  # The process replaces a damaged index by an empty one.
-        except BaseException:
-            self.end()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-    def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and wait for the answer; see `_Child.call`. Raises DamagedIndex."""
-        return (self._child or self._open()).call(name, *arguments)
-
-    def _open(self) -> "_Child":
-        self._child = _Child(self.folder, self.lock)
-        self._child.begin()
-        status = read_status(self.folder)
-        if status is None or self._build not in ("", status.build):
-            raise DamagedIndex
-        self._build = status.build
-        return self._child
-
-    def end(self) -> None:
-        """End the process, if it runs; the next call starts another."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
-
-
-class _Child:
-    """One process. It shares the lock, so that no other process writes before it has ended."""
-
-    def __init__(self, folder: Path, lock: int) -> None:
-        command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
-        path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=(lock,),
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C in a terminal goes to the server, which ends this process.
-        )
-
-    def begin(self) -> None:
-        """Wait until the index is open. Raises ChildProcessError."""
-        self._receive()
-
-    def end(self) -> None:
-        """End the process; what it has not committed is lost."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # Closing fails if the process has not read everything.
-                if pipe is not None:
-                    pipe.close()
-
-    def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and wait for the answer. Raises ChildProcessError if the process fails or ends."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # It has ended; what it said last is read below.
-            pickle.dump((name, arguments), self._process.stdin)
-            self._process.stdin.flush()
-        return self._receive()
-
-    def _receive(self) -> Any:
-        assert self._process.stdout is not None
-        try:
-            answer = pickle.load(self._process.stdout)
-        except EOFError as error:
-            raise ChildProcessError(f"its process ended with status {self._process.wait()}") from error
-        if isinstance(answer, str):
-            raise ChildProcessError(answer)
-        return answer
-
-
-# --- sync -----------------------------------------------------------------------------------------
 
 log = logging.getLogger("quire")
 

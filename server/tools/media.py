@@ -19,7 +19,7 @@ from server.formats.tree import Plain, Tree
 from server.paths import UPLOADS, incoming_folder
 from server.service.authorship import command_authorship
 from server.site.site import Site
-from server.storage.bucket.copies import Keeper
+from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
 from server.storage.document_text import changed_text, new_text
 from server.storage.files import Signature, signature, walk

@@ -12,7 +12,8 @@ from server.index.snapshot import Snapshot
 from server.index.type_table import attribute_path
 from server.schema.model import UPLOAD
 from server.storage.media import media_key
-from server.write.body_values import Fault, shown
+from server.write.body_values import shown
+from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, refuse_operations
 
 # What the media library says of a file beside its attributes: it may be sent back, and is ignored.

@@ -14,8 +14,8 @@ from server.documents.values import same_values
 from server.errors import LimitError, OverlapError, UnknownVersionError, ValidationError
 from server.schema.model import Type
 from server.storage.git.tree import merge_text
-from server.write.body_values import error_of
 from server.write.context import Context, Values, values_of
+from server.write.faults import error_of
 from server.write.precondition import is_named, version_of
 from server.write.relation_input import Links, Target
 from server.write.request import Address, WriteRequest

@@ -22,7 +22,8 @@ from server.formats.text_positions import KeyPath
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type
-from server.write.body_values import Fault, default_of, error_of, read_scalar, shown
+from server.write.body_values import default_of, read_scalar, shown
+from server.write.faults import Fault, error_of
 from server.write.media_input import MediaInput
 from server.write.relation_input import OPERATIONS, Links, divided, read_links, targets_in
 

@@ -14,8 +14,9 @@ from server.errors import ConflictError, ForbiddenError, NotFoundError
 from server.formats.text_positions import KeyPath
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
-from server.write.body_values import Fault, default_of, error_of
+from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
+from server.write.faults import Fault, error_of
 from server.write.relations import Relinker
 from server.write.request import Address
 from server.write.shared import share

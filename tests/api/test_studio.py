@@ -10,7 +10,7 @@ import brotli
 import pytest
 
 from server.api.studio import routes
-from server.auth.sessions import KEY_S, make_key
+from server.auth.owner import KEY_S, make_key
 from tests.sites import Answer, Api, collection, documents, make
 
 PAGE = {"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"}

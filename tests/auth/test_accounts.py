@@ -12,7 +12,7 @@ import pytest
 
 from server.auth import passwords
 from server.auth.accounts import Accounts
-from server.auth.sessions import session_key
+from server.auth.session_key import session_key
 from server.documents.timestamps import from_datetime
 from server.errors import SetupError
 from tests.conftest import MakeApi
@@ -173,7 +173,7 @@ def test_what_was_found_open_is_closed_to_others(tmp_path: Path) -> None:
 def test_a_site_that_can_not_be_written_is_named_with_the_user(tmp_path: Path) -> None:
     code = (
         "import os; from pathlib import Path\n"
-        "from server.auth.sessions import session_key; from server.errors import SetupError\n"
+        "from server.auth.session_key import session_key; from server.errors import SetupError\n"
         "if os.geteuid() == 0: os.setuid(65534)\n"
         "try: session_key(Path())\n"
         "except SetupError as error: print(error)\n"

@@ -11,7 +11,7 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.attempts import AttemptLimits, Attempts, network_of
-from server.auth.logins import Attempt
+from server.auth.login import Attempt
 from tests.sites import STRING, Api, collection, make
 
 LIMITS = AttemptLimits(pair=3, account=5, address=8)

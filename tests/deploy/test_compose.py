@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from server.auth.sessions import SHORTEST_KEY
+from server.auth.session_key import SHORTEST_KEY
 from server.commands.serve import serve_command
 from server.config.reader import read_settings
 

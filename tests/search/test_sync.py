@@ -21,8 +21,10 @@ from server.search import sync
 from server.search.catalog import Group
 from server.search.find import Results, Scope, Search
 from server.search.question import read_question
-from server.search.sync import DAMAGED, Sync, WriterProcess, read_status
+from server.search.status import DAMAGED, read_status
+from server.search.sync import Sync
 from server.search.texts import Task, Text
+from server.search.writer_process import WriterProcess
 from server.site.site import Site
 from tests.sites import STRING, Files, collection, documents, load, write
 from tests.waiting import until

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
-from server.auth.sessions import Sessions, session_key
+from server.auth.session_key import session_key
+from server.auth.sessions import Sessions
 from server.auth.users import Users
 from tests.git import git
 from tests.servers import free_port, kill_all, start, stop, wait, workers

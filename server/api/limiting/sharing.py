@@ -17,7 +17,7 @@ from limits import parse
 from server.api.limiting.stores import PostgresStore, RedisStore, Store
 from server.api.limiting.table import CountTable
 from server.auth.database.file import is_postgres
-from server.auth.database.postgres import reason_of
+from server.auth.database.outage import reason_of
 from server.config.model import FILE, Settings
 from server.errors import SetupError
 from server.jobs.job import Job, JobContext, JobFailedError, Timing

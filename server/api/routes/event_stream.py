@@ -4,7 +4,7 @@ from flask import Request, Response
 
 from server.api.environ import STREAMS, is_loopback
 from server.api.request import state_of
-from server.auth.logins import network_of
+from server.auth.login import network_of
 from server.auth.permissions import Actor
 from server.errors import BusyError, GoneError
 from server.events.database import Bounds, EventDatabase

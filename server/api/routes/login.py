@@ -11,7 +11,7 @@ from server.api.identities import Identities
 from server.api.operations.people import LOGIN
 from server.api.request import FORM, answer, read_body, state_of
 from server.api.routes.users import read_form
-from server.auth.logins import Attempt, Login
+from server.auth.login import Attempt, Login
 from server.auth.user import User, name_key, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError

@@ -15,8 +15,9 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, Prog
 from sqlalchemy.pool import NullPool, Pool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
+from server.auth.database.connections import Connections
 from server.auth.database.file import database_file, is_postgres, is_server
-from server.auth.database.postgres import Connections, reason_of
+from server.auth.database.outage import reason_of
 from server.auth.database.tables import LATER, indexes, metadata, site_table, users_table, versions_table
 from server.auth.user import name_key
 from server.errors import ApiError, SetupError, StorageError, UnavailableError

@@ -12,8 +12,8 @@ from server.history.merging.sides import File
 from server.history.past import PastState
 from server.index.snapshot import Snapshot
 from server.storage.media import upload_path
-from server.write.body_values import Fault, error_of
 from server.write.context import values_of
+from server.write.faults import Fault, error_of
 from server.write.validate import check
 
 

@@ -33,8 +33,8 @@ from server.storage.git.repository import Staged
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import Blob, merge_text, write_blob
 from server.storage.store import Store
-from server.write.body_values import error_of
 from server.write.context import Context, Values
+from server.write.faults import error_of
 from server.write.passwords import hash_passwords
 from server.write.validate import Validator
 from server.write.write import Writer

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from server.problems import Problem
 from server.site.site import Site
-from server.storage.bucket.site_bucket import open_bucket
+from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import objects_of
 from server.storage.media import DESCRIPTION
 

@@ -1,7 +1,8 @@
 """A bucket of an S3-compatible server, whose objects are named by the hashes of what they hold.
 
 Credentials come from the environment as with all of Amazon's tools: AWS_ACCESS_KEY_ID,
-AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the role of the machine."""
+AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the role of the machine.
+"""
 
 import hashlib
 import logging
@@ -224,27 +225,3 @@ class Bucket:
 
 def _age(modified: datetime) -> timedelta:
     return datetime.now(modified.tzinfo) - modified
-
-
-# --- headers --------------------------------------------------------------------------------------
-
-KEPT = "public, max-age=31536000, immutable"  # A key never holds anything else.
-# Types that a browser may show. Others, such as SVG and HTML, could run script on the origin of the bucket,
-# where no header of ours forbids it. A page can still show a picture that is sent as an attachment.
-_SHOWN = ("image/", "audio/", "video/", "font/")
-_ALSO = ("text/plain", "application/pdf")
-_SCRIPTED = ("image/svg+xml",)
-
-
-def headers_of(mime: str) -> Mapping[str, str]:
-    """The headers of an object of a media type."""
-    charset = "; charset=utf-8" if mime.startswith("text/") else ""
-    headers = {"Content-Type": mime + charset, "Cache-Control": KEPT}
-    if is_shown(mime):
-        return headers
-    return {**headers, "Content-Disposition": "attachment"}
-
-
-def is_shown(mime: str) -> bool:
-    """Whether a browser may show a file of a media type that anybody has uploaded."""
-    return mime in _ALSO or (mime.startswith(_SHOWN) and mime not in _SCRIPTED)

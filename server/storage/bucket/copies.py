@@ -1,35 +1,23 @@
 """Copies of a bucket's objects on this machine's disk, so that most files are answered without asking it.
 
 They are kept in .quire/media/ by key, and can be deleted at any time. Each was compared with its hash
-before it came there. Those that were used longest ago go where there are too many."""
+before it came there. Those that were used longest ago go where there are too many.
+"""
 
-import hashlib
 import os
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Protocol
 
 from server.errors import BusyError, StorageError
 from server.paths import FOLDER, state_folder
-from server.storage.bucket.bucket import headers_of
-from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject, ending_for
-from server.storage.images.cache import size_of_image
-from server.storage.images.formats import (
-    UnscalableError,
-    format_file,
-    make_formats,
-    needs_formats,
-    read_record,
-)
-from server.storage.images.kinds import ImageSize
-from server.storage.media import mime_type
+from server.storage.bucket.stored import StoredObject
 
 AT_ONCE = 8  # that wait for the bucket, in a process; the other threads answer what does not
 WAIT_S = 2.0  # for a place among them
@@ -155,74 +143,3 @@ class Copies:
 
     def _path(self, object_: StoredObject) -> Path:
         return self.folder / object_.key
-
-
-# --- keeping --------------------------------------------------------------------------------------
-
-
-class Target(Protocol):
-    """What objects are put into."""
-
-    def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Send an object; False where it was there. Raises BucketError."""
-
-
-@dataclass(frozen=True, slots=True)
-class Keeper:
-    """Puts files into a bucket. Formats are made in `formats`, the folder of those of pictures on disk.
-
-    Of what is sent, `copies` keep up to `most` bytes, since it will be asked for soon.
-    """
-
-    target: Target
-    formats: Path
-    copies: Copies | None = None
-    most: int = 0
-
-    def keep(self, source: Path, ending: str) -> StoredFile:
-        """Put a file with some ending into the bucket; what its description has to say of it.
-
-        Raises BucketError, and OSError where the file can't be read.
-        """
-        ext = ending_for(ending)
-        with source.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            content = StoredObject(sha256, ext, file.tell())
-            file.seek(0)
-            image_size = size_of_image(file, ending)
-        self._put(content, source, ending)
-        made = self._formats(source, sha256, ending, image_size)
-        formats = {name: self._put_format(one, path, ending) for name, (one, path) in made.items()}
-        if image_size is None:
-            return StoredFile(content)
-        return StoredFile(content, image_size.width, image_size.height, formats)
-
-    def _put_format(self, one: StoredFormat, path: Path, ending: str) -> StoredFormat:
-        self._put(one.object, path, ending)
-        return one
-
-    def _put(self, object_: StoredObject, source: Path, ending: str) -> None:
-        self.target.put(object_, source, headers_of(mime_type(f"x{ending}")))
-        if self.copies:
-            self.copies.add(object_, source, self.most)
-
-    def _formats(
-        self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
-    ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """The formats of a picture and their files; none where they can't be made, or not now."""
-        if not needs_formats(image_size, ending):
-            return {}
-        key = sha256[:32]  # as `images.cache` calls them
-        try:
-            with source.open("rb") as file:
-                make_formats(self.formats, key, file, ending)
-            record = read_record(self.formats, key)
-            found = {}
-            for name, entry in record.items():
-                path = format_file(self.formats, key, name, f"x{ending}")
-                data = path.read_bytes()
-                object_ = StoredObject(hashlib.sha256(data).hexdigest(), ending_for(ending), len(data))
-                found[name] = StoredFormat(object_, entry["width"], entry["height"]), path
-            return found
-        except (UnscalableError, BusyError, OSError, ValueError):
-            return {}

@@ -1,59 +1,18 @@
 """The bucket of a site as its server uses it, where only so many threads wait for it at a time."""
 
-import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
-from importlib.util import find_spec
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
-from server.config.model import FILE, Settings
-from server.errors import BucketError, BusyError, SetupError
-from server.storage.bucket.copies import Copies, Keeper
+from server.config.model import Settings
+from server.errors import BucketError, BusyError
+from server.storage.bucket.copies import Copies
+from server.storage.bucket.keeping import Keeper
+from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import StoredFile, StoredObject
-
-# --- opening --------------------------------------------------------------------------------------
-
-if TYPE_CHECKING:
-    from server.storage.bucket.bucket import Bucket
-
-NEEDED = "media.store of site.yaml needs the library obstore: pip install 'quire[s3]'"
-_Key = tuple[int, str, str, str]
-_opened: dict[_Key, "Bucket"] = {}
-_lock = threading.Lock()
-
-
-def require_library(settings: Settings) -> None:
-    """Raise SetupError where settings name a bucket, and obstore is not installed."""
-    if settings.media_store and find_spec("obstore") is None:
-        raise SetupError(FILE, None, "media.store needs the library obstore", "pip install 'quire[s3]'")
-
-
-def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """The bucket that settings name, which have one. Raises BucketError where obstore is not installed.
-
-    Its connections are those of one process: one that was forked makes its own. A command is `patient`, and
-    may wait for long.
-    """
-    key = (os.getpid(), settings.media_store, settings.media_endpoint, settings.media_region)
-    with _lock:
-        bucket = _opened.get(key)
-        if bucket is None:
-            try:
-                made = import_module("server.storage.bucket.bucket").Bucket  # docs/packages.py, LAZY
-            except ModuleNotFoundError as error:
-                raise BucketError(NEEDED) from error
-            bucket = cast("Bucket", made(*key[1:], patient=patient))
-            _opened.clear()
-            _opened[key] = bucket
-        return bucket
-
-
-# --- site bucket ----------------------------------------------------------------------------------
 
 AT_ONCE = 8  # uploads that wait for the bucket in a process
 WAIT_S = 5.0  # for a place among them

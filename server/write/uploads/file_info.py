@@ -8,7 +8,7 @@ from server.errors import ValidationError
 from server.formats.json import read_json
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, SyntaxProblem
-from server.write.body_values import Fault, error_of
+from server.write.faults import Fault, error_of
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 LONGEST_NAME = 255  # characters

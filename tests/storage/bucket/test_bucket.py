@@ -12,8 +12,9 @@ import pytest
 from server.errors import BucketError, BusyError, MissingObjectError
 from server.storage.bucket import bucket as buckets
 from server.storage.bucket import copies as kept
-from server.storage.bucket.bucket import Bucket, headers_of, is_shown
+from server.storage.bucket.bucket import Bucket
 from server.storage.bucket.copies import Copies
+from server.storage.bucket.headers import headers_of, is_shown
 from server.storage.bucket.stored import StoredObject
 from tests.buckets import NAME, PREFIX, S3
 from tests.servers import free_port
@@ -162,8 +163,8 @@ def test_what_a_browser_may_show(mime: str, shown: bool) -> None:
 def test_a_server_does_not_begin_without_the_library(tmp_path: Path) -> None:
     (tmp_path / "content-types").mkdir()
     (tmp_path / "site.yaml").write_text("media: {store: s3://bucket}\n")
-    code = "from server.commands.cli import main\nfrom server.storage.bucket import site_bucket\n"
-    code += "site_bucket.find_spec = lambda name: None  # as where it is not installed\nmain()"
+    code = "from server.commands.cli import main\nfrom server.storage.bucket import opening\n"
+    code += "opening.find_spec = lambda name: None  # as where it is not installed\nmain()"
     command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     said = "media.store needs the library obstore (pip install 'quire[s3]')"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from server.auth.sessions import is_session, make_key, spend_key
+from server.auth.owner import is_session, make_key, spend_key
 from server.jobs.job import Clock, JobContext, Timing
 from server.paths import studio_folder
 from server.site.background.jobs import SweepState

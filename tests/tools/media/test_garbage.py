@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from server.commands.cli import main
 from server.errors import QuireError
 from server.site.site import Site
-from server.storage.bucket.site_bucket import open_bucket
+from server.storage.bucket.opening import open_bucket
 from server.tools.media import find_garbage, remove
 from tests.buckets import S3
 from tests.git import commit_all, git

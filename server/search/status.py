@@ -1,0 +1,54 @@
+"""The status of the index: a small file beside it, which every process of the server reads."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from server.storage.durable import replace_file
+
+FILE = "status.json"
+FOLDER = "search"  # below .quire/
+DAMAGED = "damaged"  # a file of this name asks the writer to build the index anew
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What an index was made for and how complete it is.
+
+    `shape` is that of the site when the index was last complete ("" before; see `texts.shape`).
+    `numbers` has the number of each attribute in the index. Of `total` versions, `documents` are
+    indexed, and `pending` have changed since. `commits` counts the changes that readers can see.
+    `build` is a random name that every new index gets.
+    """
+
+    version: str
+    build: str = ""
+    shape: str = ""
+    numbers: dict[str, int] = field(default_factory=dict)
+    documents: int = 0
+    total: int = 0
+    pending: int = 0
+    commits: int = 0
+
+
+def read_status(folder: Path) -> Status | None:
+    """The status of the index in a folder; None where there is none that can be read."""
+    try:
+        return Status(**json.loads((folder / FILE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def write_status(folder: Path, status: Status) -> None:
+    """Replace the status, in one step."""
+    replace_file(folder / FILE, json.dumps(asdict(status)).encode())
+
+
+def signature(folder: Path) -> object:
+    """A value that changes whenever the status does, without reading it."""
+    try:
+        stat = os.stat(folder / FILE)
+    except OSError:
+        return None
+    return (stat.st_ino, stat.st_mtime_ns)

@@ -1,0 +1,103 @@
+"""Runs the process that writes the index (`indexer`), for as long as there is work for it."""
+
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from server.search.status import read_status
+
+_CODE = Path(__file__).resolve().parents[2]  # the folder of this package, for the process to import
+
+
+class DamagedIndex(Exception):
+    """The index can't be read, or is not the one that was written here before: it is built anew."""
+
+
+class WriterProcess:
+    """The writing process. It starts when it is entered, and with the first call after `end`."""
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        self.folder, self.lock = folder, lock
+        self._child: _Child | None = None
+        self._build = ""  # the name of the index that the last process wrote
+
+    def __enter__(self) -> "WriterProcess":
+        try:
+            self._open()  # The process replaces a damaged index by an empty one.
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Send a command and wait for the answer; see `_Child.call`. Raises DamagedIndex."""
+        return (self._child or self._open()).call(name, *arguments)
+
+    def _open(self) -> "_Child":
+        self._child = _Child(self.folder, self.lock)
+        self._child.begin()
+        status = read_status(self.folder)
+        if status is None or self._build not in ("", status.build):
+            raise DamagedIndex
+        self._build = status.build
+        return self._child
+
+    def end(self) -> None:
+        """End the process, if it runs; the next call starts another."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+
+class _Child:
+    """One process. It shares the lock, so that no other process writes before it has ended."""
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
+        path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(lock,),
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,  # Ctrl-C in a terminal goes to the server, which ends this process.
+        )
+
+    def begin(self) -> None:
+        """Wait until the index is open. Raises ChildProcessError."""
+        self._receive()
+
+    def end(self) -> None:
+        """End the process; what it has not committed is lost."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # Closing fails if the process has not read everything.
+                if pipe is not None:
+                    pipe.close()
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Send a command and wait for the answer. Raises ChildProcessError if the process fails or ends."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # It has ended; what it said last is read below.
+            pickle.dump((name, arguments), self._process.stdin)
+            self._process.stdin.flush()
+        return self._receive()
+
+    def _receive(self) -> Any:
+        assert self._process.stdout is not None
+        try:
+            answer = pickle.load(self._process.stdout)
+        except EOFError as error:
+            raise ChildProcessError(f"its process ended with status {self._process.wait()}") from error
+        if isinstance(answer, str):
+            raise ChildProcessError(answer)
+        return answer

@@ -1,0 +1,42 @@
+"""What is wrong with a request body, and the one error that says all of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from server.errors import ValidationError
+from server.formats.text_positions import KeyPath
+
+MOST_TOLD = 100  # faults of one body
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a body: its path, a sentence without it, the value."""
+
+    path: KeyPath
+    sentence: str
+    value: Any = None
+
+
+def error_of(faults: list[Fault]) -> ValidationError:
+    """The error that names every fault by its path, the first MOST_TOLD where there are more."""
+    errors = [
+        {
+            "path": [str(part) for part in fault.path],
+            "message": f"{_dotted(fault.path)} {fault.sentence}".strip(),
+            "name": "ValidationError",
+            "value": fault.value,
+        }
+        for fault in faults[:MOST_TOLD]
+    ]
+    message = str(errors[0]["message"]) if len(faults) == 1 else f"{len(faults)} errors occurred"
+    if len(faults) > MOST_TOLD:
+        message += f"; these are the first {MOST_TOLD}"
+    return ValidationError(message, {"errors": errors})
+
+
+def _dotted(path: KeyPath) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
