@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from server.errors import ConflictError, NotFoundError
+from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import SyntaxProblem
 from server.history.differences import (
     LONG,
@@ -74,10 +74,15 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
     return UncommittedFiles(head, len(found), files)
 
 
-def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: str) -> UncommittedChange:
-    """Return what has changed in a file. Raises ForbiddenError, NotFoundError and ConflictError."""
+def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
+    """Return what has changed in a file.
+
+    Raises ForbiddenError, NotFoundError, ConflictError, and ValidationError for what is not a path.
+    """
     require_history(caller)
     head, state = past.require_commits(), caller.state
+    if not isinstance(path, str) or not path:
+        raise ValidationError("path must be that of a file, such as content/pages/about.md")
     caller.budget.take_turn()
     changed = changed_files(site, state, caller.actor)
     found = next((one for one in changed if one.change.path == path), None)

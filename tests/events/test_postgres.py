@@ -18,8 +18,8 @@ from server.events.recorder import WAIT_S, Recorder
 from server.site.site import Site
 from tests.api.test_accounts_elsewhere import ask
 from tests.api.test_event_streams import Reader
-from tests.events.webhooks.test_delivering import Site as Delivering
-from tests.events.webhooks.test_delivering import update
+from tests.events.webhooks.test_delivery_worker import Site as Delivering
+from tests.events.webhooks.test_delivery_worker import update
 from tests.postgres import Postgres
 from tests.receivers import receiving
 from tests.servers import free_port, start, stop, wait

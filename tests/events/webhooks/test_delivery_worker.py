@@ -60,14 +60,15 @@ class Site:
     @contextmanager
     def delivering(self, pace: Pace = FAST, clock: Clock | None = None) -> Iterator[Deliverer]:
         deliverer = Deliverer(self.root, lambda: self.settings, render, Timing(), pace)
-        runner = Runner([deliverer], clock)
+        runner, others = Runner([deliverer], clock), set(threading.enumerate())
         runner.start()
         try:
             until(lambda: self.names == {w.name for w in self.settings.webhooks if w.enabled}, 20)
             yield deliverer
         finally:
             runner.stop()
-            assert not [thread for thread in threading.enumerate() if thread.name == deliverer.name]
+            left = set(threading.enumerate()) - others
+            assert not [thread for thread in left if thread.name == deliverer.name]
 
     def query(self, work: Callable[[Connection], object]) -> object:
         return self.log.query(work)

@@ -46,8 +46,6 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
     """What has changed in one file: by attribute, and, for full access, by line."""
     path = parameters(request).get("path")
-    if not isinstance(path, str) or not path:
-        raise ValidationError("path must be that of a file, such as content/pages/about.md")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else shown_differences(found.attributes)
     shown = _shown(found.file, caller.state, site.root)
