@@ -115,13 +115,15 @@ def subject_of(uid: str) -> str:
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
 
-    Of such a draft, whoever may not read drafts is shown the ids alone.
+    Whoever may not read drafts is shown only the ids of such a draft, and never the publication status.
 
     What it may not `find` is not populated; filtering or sorting through it is refused; drafts of
     the type asked for need `readDraft`, whether shown or compared with what is published, as do those
     of populated types where they are compared; shown, those are left out where that is not granted.
     """
     readable: set[str] = set()
+    if own_draft and query.with_status and not may_read_drafts(actor, query.type):
+        query = replace(query, with_status=False)  # It would tell whether there is a draft.
     if query.draft or query.with_status or query.publication in ABOUT_DRAFTS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:

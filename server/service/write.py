@@ -152,6 +152,8 @@ class Writes:
         `make` raises.
         """
         caller = command.caller
+        if command.dry_run:  # before passwords are hashed, which takes long
+            require_source(caller.actor, "read", caller.state.schema)
         writes = with_hashes(_read(command), caller.state.schema)
         act = prepare.batch if command.is_batch else prepare.alone
         wanted = BatchRequest(tuple((write.prepare, write.request) for write in writes))

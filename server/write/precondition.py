@@ -9,10 +9,11 @@ from functools import lru_cache
 from hashlib import blake2b, scrypt
 
 from server.documents.document import Document
-from server.errors import PreconditionError
+from server.errors import PreconditionError, ValidationError
 
 _PURPOSE = b"quire versions"  # the key of sessions is used for something else
 _COST = {"n": 2**14, "r": 8, "p": 1}  # 40 ms and 16 MB
+MAX_IF_MATCH_CHARACTERS = 8192  # It is compared with each version that is still known.
 _secret = secrets.token_hex(32)  # of this process, where no other is given
 
 
@@ -48,9 +49,16 @@ def require_match(wanted: str | None, document: Document | None, *, tell: bool =
 
 
 def is_named(wanted: str, document: Document) -> bool:
-    """Whether a version of a document is one of those that `If-Match` names."""
+    """Return whether `If-Match` names a version of a document. Raises ValidationError if it is too long."""
     if wanted.strip() == "*":
         return True
-    # A weak tag, W/"…", keeps what stands before its quote, so that it names no version.
-    named = (tag.strip().strip('"').partition(".")[0] for tag in wanted.split(","))
-    return version_of(document) in named
+    return version_of(document) in _versions_of(wanted)
+
+
+@lru_cache(maxsize=64)  # A merge compares the same text with up to some thousand versions.
+def _versions_of(wanted: str) -> frozenset[str]:
+    if len(wanted) > MAX_IF_MATCH_CHARACTERS:
+        most = f"{MAX_IF_MATCH_CHARACTERS:,} characters"
+        raise ValidationError(f"If-Match has more than {most}; send one entity tag")
+    # A weak tag, W/"…", keeps the text before its quote, so it names no version.
+    return frozenset(tag.strip().strip('"').partition(".")[0] for tag in wanted.split(","))

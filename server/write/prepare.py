@@ -251,7 +251,9 @@ def _require_fit(address: Address, context: Context) -> None:
 
 
 def _current(address: Address, context: Context) -> Document | None:
-    """The version that `If-Match` is about: what a GET of the same address shows."""
+    """The version that `If-Match` is about: what a GET of the same address shows; None of a new document."""
     if address.document_id is not None:
         return context.snapshot.get(address.type, address.document_id, address.locale, address.status)
+    if address.type.kind != "singleType":
+        return None
     return next(iter(context.snapshot.list(address.type, address.locale, address.status)), None)

@@ -101,6 +101,21 @@ def test_who_writes_a_draft_and_may_not_read_drafts_is_shown_its_ids(
     api.accounts.close()
 
 
+@pytest.mark.parametrize("query", ["", "&status=draft"])
+def test_the_publication_status_of_a_write_needs_the_permission_to_read_drafts(
+    tmp_path: Path, query: str
+) -> None:
+    api = make(tmp_path, DRAFTS)
+    api.token("writer", may=[f"note.{action}" for action in WRITES])
+    api.token("editor", may=[f"note.{action}" for action in (*WRITES, "readDraft")])
+    for who in ("writer", "editor"):
+        answer = api.put(f"/api/notes/b?publicationStatus=true{query}", {}, who)
+        assert answer.status == 200
+        assert ("publicationStatus" in answer.text) is (who == "editor"), answer.body
+        assert ("title" in answer.data) is (who == "editor" or not query), answer.body
+    api.accounts.close()
+
+
 @pytest.mark.parametrize("path", ["notes/a", "notes/b", "plan"])
 def test_who_may_not_read_a_draft_is_told_nothing_of_its_version(tmp_path: Path, path: str) -> None:
     api = make(tmp_path, DRAFTS)

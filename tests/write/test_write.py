@@ -301,6 +301,12 @@ def test_if_match_star_asks_for_any_version_but_for_one(api: Api) -> None:
     assert api.ask("DELETE", "/api/posts/hello", headers=headers).status == 204
 
 
+def test_if_match_has_a_bound(api: Api) -> None:
+    many = ", ".join(['"x"'] * 3000)
+    refused = api.put("/api/posts/hello", {"stars": 4}, headers={"If-Match": many, "Prefer": "merge"})
+    assert (refused.status, "8,192 characters" in refused.error["message"]) == (400, True)
+
+
 def test_if_match_of_a_document_that_is_gone_says_so(api: Api) -> None:
     headers = {"If-Match": api.get("/api/posts/hello").headers["ETag"]}
     assert api.ask("DELETE", "/api/posts/hello", headers=headers).status == 204
@@ -308,6 +314,20 @@ def test_if_match_of_a_document_that_is_gone_says_so(api: Api) -> None:
         refused = api.ask(method, "/api/posts/hello", json={"data": {}}, headers=headers)
         assert (refused.status, refused.error["details"]) == (412, {"version": None})
     assert api.put("/api/posts/hello", {}).status == 404  # without If-Match
+
+
+@pytest.mark.parametrize("named", ["the first", '"0"', "*"])
+def test_a_new_document_matches_no_version_of_another(api: Api, named: str) -> None:
+    api.token("writer", may=["post.create"])
+    tag = api.get("/api/posts?pagination[pageSize]=1").data[0]["documentId"]
+    named = api.get(f"/api/posts/{tag}").headers["ETag"] if named == "the first" else named
+    before = api.files
+    refused = api.post("/api/posts", {"title": "New"}, who="writer", headers={"If-Match": named})
+    assert (refused.status, refused.error["details"]) == (412, {"version": None})
+    batch = {"operations": [{"method": "POST", "path": "/api/posts", "body": {"data": {}}, "ifMatch": named}]}
+    again = api.ask("POST", "/batch", "writer", json=batch).error
+    assert again == {**refused.error, "details": {"version": None, "operation": 0}}
+    assert api.files == before
 
 
 def test_weak_tags_tell_what_is_known_but_not_what_may_be_changed(api: Api) -> None:
