@@ -16,7 +16,7 @@ from server.site.change_log import ChangeLog
 from tests.sites import collection, write
 from tests.waiting import until
 
-ALL = ["refresh", "scale", "check", "commit", "record", "deliver", "follow-remote", "push", "index"]
+ALL = ["refresh", "scale", "sweep", "check", "commit", "record", "deliver", "follow-remote", "push", "index"]
 
 
 class Hello(Job):
@@ -41,7 +41,7 @@ def jobs_with(opened: OpenSite, *more: Job) -> list[Job]:
 @pytest.fixture
 def opened(tmp_path: Path) -> OpenSite:
     write(tmp_path, collection("note", {"title": {"type": "string"}}))
-    return open_site(tmp_path, Mode.SERVER, records=False)
+    return open_site(tmp_path, Mode.SERVER, records=False, timing=Timing(first_sweep_s=0.0))
 
 
 def test_the_jobs_of_a_site(opened: OpenSite) -> None:
@@ -53,9 +53,11 @@ def test_a_job_more(opened: OpenSite) -> None:
     runner = Runner(jobs_with(opened, hello))
     leader = Leader(log, lambda: runner, 0.0)
     leader.start()
-    assert hello.greeted.wait(10)
-    until(lambda: all(report.ended for report in runner.reports))
-    leader.stop()
+    try:
+        assert hello.greeted.wait(10)
+        until(lambda: all(report.ended for report in runner.reports))
+    finally:
+        leader.stop()
     names = {thread.name for thread in threading.enumerate()}
     assert not names & {"leader", *ALL, "hello"}
     assert [report.error for report in runner.reports] == [""] * (len(ALL) + 1)
