@@ -106,9 +106,7 @@ def _schema_files(root: Path, folder: Path) -> list[Path]:
         if not isinstance(error, FileNotFoundError):
             path = Path(error.filename or folder).relative_to(root).as_posix()
             if isinstance(error, NotADirectoryError):
-                raise SetupError(
-                    path, None, "a file is in the place of the folder", "move it away"
-                ) from error
+                raise SetupError(path, None, "a file is in place of the folder", "move it away") from error
             what = f"the folder can't be read: {error.strerror}"
             raise SetupError(path, None, what, "look at its permissions") from error
 

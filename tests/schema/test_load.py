@@ -43,11 +43,11 @@ def test_what_stands_in_the_place_of_the_folder_does_not_hide_what_is_served(tmp
     api = make(tmp_path, FILES)
     os.rename(tmp_path / "content-types", tmp_path / "aside")
     (tmp_path / "content-types").write_text("no folder")
-    with pytest.raises(SetupError, match=r"^content-types: the folder can't be read: Not a directory"):
+    with pytest.raises(SetupError, match=r"^content-types: a file is in place of the folder"):
         Site(tmp_path)
     api.site.refresh()
     assert api.get("/api/notes/one").data["title"] == "One"
-    assert "the folder can't be read: Not a directory" in str(api.site.problems)
+    assert "a file is in place of the folder" in str(api.site.problems)
     (tmp_path / "content-types").unlink()
     os.rename(tmp_path / "aside", tmp_path / "content-types")
     api.site.refresh()

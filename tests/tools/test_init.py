@@ -226,7 +226,7 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "content-types").write_text("a file")
     done = init(tmp_path)
     assert done.exit_code == 1
-    assert done.stderr == "quire: content-types: a file is in the place of the folder (move it away)\n"
+    assert done.stderr == "quire: content-types: a file is in place of the folder (move it away)\n"
     assert (tmp_path / "content-types").read_text() == "a file"
 
 
