@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.packages import LAZY, PACKAGES, about, modules
-from server.config.model import ACTIONS, DEFAULTS, FIELDS
+from server.config.model import ACTIONS, DEFAULTS, KEYS, value_of
 from server.config.sections import TYPE_KEYS
 from server.config.webhooks import WEBHOOK_KEYS
 from server.errors import ApiError
@@ -54,8 +54,8 @@ def _publication_filters() -> str:
 
 def _settings() -> str:
     rows = (
-        [f"`{key.name}`", key.holds, key.sentence, key.otherwise or _default(getattr(DEFAULTS, field))]
-        for field, key in FIELDS.items()
+        [f"`{key.name}`", key.holds, key.sentence, key.otherwise or _default(value_of(DEFAULTS, name))]
+        for name, key in KEYS.items()
     )
     return _table(["key", "holds", "says", "without it"], rows)
 

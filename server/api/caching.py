@@ -15,6 +15,7 @@ from xxhash import xxh3_128
 from server.api.response import CACHE_TAG, Environ, Representation, encoding_for
 from server.auth.permissions import Actor
 from server.bounded import Cache
+from server.config.model import ResponseFormat
 from server.site.site import State
 
 # --- answers --------------------------------------------------------------------------------------
@@ -30,7 +31,7 @@ V = TypeVar("V")
 
 # Commit ("" for the current state), path, query, whether in the previous format, whether with credentials,
 # what may be seen, encoding.
-CacheKey = tuple[str, str, str | bytes, bool, bool, bytes, str]
+CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
@@ -73,7 +74,7 @@ def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswe
     return Cache(most, _size)
 
 
-def key_of(environ: Environ, actor: Actor, commit: str = "", *, v4: bool) -> CacheKey:
+def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
     """All that the answer to a content read depends on, the current state aside.
 
     It never says who asks, only what that one may do.
@@ -85,7 +86,7 @@ def key_of(environ: Environ, actor: Actor, commit: str = "", *, v4: bool) -> Cac
         commit,
         environ["PATH_INFO"],
         query,
-        v4,
+        response_format,
         bool(environ.get("HTTP_AUTHORIZATION")),
         access_digest(actor),
         encoding_for(environ),

@@ -26,8 +26,8 @@ from server.api.environ import (
     REFUSED,
     STATE,
     believe_proxies,
-    is_v4,
     parse_query,
+    response_format_of,
     wsgi_text,
 )
 from server.api.error_response import cors_headers, cors_vary, failure, preflight_headers
@@ -56,7 +56,7 @@ from server.api.source_maps import mark
 from server.api.studio.cookie import HEADER, use_cookie
 from server.auth.database.file import is_server
 from server.auth.permissions import Actor, may_branch
-from server.config.model import Settings
+from server.config.model import ResponseFormat, Settings
 from server.documents.ids import composed
 from server.errors import (
     ApiError,
@@ -103,7 +103,7 @@ class Entrance:
         counted: CountTable | None = None,
     ) -> None:
         self.site, self.identities, self.handle = site, identities, handle
-        self.count = _counter(site.state.settings.rate_limit, counted)
+        self.count = _counter(site.state.settings.api.rate_limit, counted)
         self.cache, self.turns = answer_cache(), turns()
         self.past, self.past_cache = past, past_answer_cache()
         self.renames = Renames(site, past.log)
@@ -136,7 +136,7 @@ class Entrance:
             shown = _represent(failure(error), environ, state)
         finally:
             budget.close()
-        headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
+        headers = cors_headers(state.settings.api.cors, environ.get("HTTP_ORIGIN", ""))
         if environ.get("wsgi.url_scheme") == "https":
             headers = (*headers, HSTS)
         if COOKIE_USED in environ:
@@ -171,7 +171,7 @@ class Entrance:
                 use_cookie(environ)
                 actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
                 may = operation.permission(actor, state.schema, type_)
-                return (operation.max_body or state.settings.upload_limit) if may else SMALL
+                return (operation.max_body or state.settings.api.upload_limit) if may else SMALL
         return SMALL
 
     def waits_long(self, environ: Environ) -> bool:
@@ -193,8 +193,8 @@ class Entrance:
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
         """Whether a request is within the limit of its client, and the headers that tell; once for each."""
         if ADMITTED not in environ:
-            if settings.trusted_proxies:
-                believe_proxies(environ, settings.trusted_proxies)
+            if settings.api.trusted_proxies:
+                believe_proxies(environ, settings.api.trusted_proxies)
             if self.count is None or environ["REQUEST_METHOD"] == "OPTIONS":
                 environ[ADMITTED] = True, ()
             else:
@@ -213,7 +213,7 @@ class Entrance:
                 return self._read(environ, state, *place)
             if environ["PATH_INFO"] in LIVE:
                 return _represent(Answer(b"", 204, cache_control=NOBODY), environ, state)
-        preflight = preflight_headers(state.settings.cors, environ)
+        preflight = preflight_headers(state.settings.api.cors, environ)
         if preflight is not None:
             return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
         if IN_PLACE in environ:
@@ -281,17 +281,21 @@ class Entrance:
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
         actor = self._identify(environ, state)
-        v4 = is_v4(environ, state.settings)
+        response_format = response_format_of(environ, state.settings)
         at = environ.get(COMMIT)
         commit = at.id if at else ""
-        key = key_of(environ, actor, commit, v4=v4)
+        key = key_of(environ, actor, commit, response_format=response_format)
         cache = self.past_cache if commit else self.cache.of(state)
-        marked = _wants_marks(environ, v4=v4) and actor.may(type_.singular, "readDraft")
+        marked = _wants_marks(environ, response_format=response_format) and actor.may(
+            type_.singular, "readDraft"
+        )
         kept = None if marked else cache.get(key)
         if kept is not None and (kept.users is None or kept.users == users().version):
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
-        reader = Reader(state, type_, actor, v4=v4, users=users, budget=environ[BUDGET])
+        reader = Reader(
+            state, type_, actor, response_format=response_format, users=users, budget=environ[BUDGET]
+        )
         wanted = composed(wsgi_text(document_id)) or None
         try:
             read = reader.get(params, wanted)
@@ -341,9 +345,9 @@ def _changes_site(environ: Environ) -> bool:
     return not reads and area_of(environ["PATH_INFO"]).writes_site
 
 
-def _wants_marks(environ: Environ, *, v4: bool) -> bool:
+def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
     """Whether an answer is to have marks that say where its texts come from; the previous format has none."""
-    return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and not v4
+    return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and response_format is ResponseFormat.V5
 
 
 def _postpone() -> NoReturn:
@@ -352,4 +356,4 @@ def _postpone() -> NoReturn:
 
 
 def _represent(answer: Answer, environ: Environ, state: State) -> Representation:
-    return represent(answer, environ, cors_vary(state.settings.cors))
+    return represent(answer, environ, cors_vary(state.settings.api.cors))

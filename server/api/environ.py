@@ -6,7 +6,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
-from server.config.model import Settings
+from server.config.model import ResponseFormat, Settings
 from server.errors import ValidationError
 from server.query import qs
 
@@ -87,7 +87,9 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
     return getattr(found, "ipv4_mapped", None) or found
 
 
-def is_v4(environ: Mapping[str, Any], settings: Settings) -> bool:
-    """Whether the previous format is wanted: by the request, else by the site (spec.md 4.4, 9)."""
+def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
+    """Return the format that a request asks for, else the site's (spec.md 4.4, 9)."""
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
-    return settings.v4 if asked is None else str(asked).lower() == "v4"
+    if asked is None:
+        return settings.api.format
+    return ResponseFormat.V4 if str(asked).lower() == "v4" else ResponseFormat.V5

@@ -167,7 +167,7 @@ class Identities:
         if not text or (scheme != COOKIE_SCHEME and scheme.lower() != "bearer"):
             return _public(settings.roles["public"])
         if text.startswith(OWNER_PREFIX) and scheme == COOKIE_SCHEME:
-            if not is_session(self._root, text, settings.session.total_seconds()):
+            if not is_session(self._root, text, settings.auth.session.total_seconds()):
                 raise UnauthorizedError()
             return OWNER
         if not waits and self._opened is None and is_server(self._settings.accounts):
@@ -181,7 +181,7 @@ class Identities:
 
     def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
         """Who a JSON web token speaks for; where that is refused, it is not for what was read a while ago."""
-        by_login = scheme == COOKIE_SCHEME or settings.refresh_tokens
+        by_login = scheme == COOKIE_SCHEME or settings.auth.refresh
         if not by_login:
             claims = self.sessions.read(text)
         else:
@@ -196,7 +196,7 @@ class Identities:
             user = self.users.known(claims[0], waits=waits, anew=anew)
             if user is None:
                 break
-            usable = not user.blocked and (user.confirmed or not settings.confirm_email)
+            usable = not user.blocked and (user.confirmed or not settings.auth.confirm_email)
             if usable and (user.sessions == claims[1] or ended):
                 return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
         raise UnauthorizedError()

@@ -7,7 +7,7 @@ from flask import Request, Response, g
 from werkzeug.http import parse_list_header
 
 from server.api.commits import COMMIT_HEADER
-from server.api.environ import BUDGET, COMMIT, STATE, is_v4, parse_query
+from server.api.environ import BUDGET, COMMIT, STATE, parse_query, response_format_of
 from server.api.identities import Identities
 from server.api.operations.operation import Operation
 from server.api.operations.table import BY_ID, methods_at
@@ -111,7 +111,7 @@ def read_body(request: Request) -> object:
 
 
 def _read_json(text: str, request: Request) -> object:
-    most = state_of(request).settings.limit_values
+    most = state_of(request).settings.api.limits.values
     if has_more_values(text, most):
         raise LimitError(f"The body has more than {most:,} values; write less at once", "values")
     return read_json(text)
@@ -132,7 +132,7 @@ def answer_within(request: Request, value: object, cache_control: str = "") -> R
 
 def tagged(response: Response, request: Request, tags: Iterable[str]) -> Response:
     """A response with its cache tags, where the site has them; one from a past state needs none."""
-    if state_of(request).settings.cache_tags and not commit_of(request):
+    if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
 
@@ -140,9 +140,9 @@ def tagged(response: Response, request: Request, tags: Iterable[str]) -> Respons
 def caller_of(request: Request, identities: Identities) -> Caller:
     """Return the sender as a caller of the service. Raises UnauthorizedError and UnavailableError."""
     state = state_of(request)
-    actor, v4 = identities.actor(request), is_v4(request.environ, state.settings)
+    actor, response_format = identities.actor(request), response_format_of(request.environ, state.settings)
     budget, branch = budget_of(request), g.get("branch")
-    return Caller(state, actor, v4, identities.user_index, budget, branch, commit_of(request))
+    return Caller(state, actor, response_format, identities.user_index, budget, branch, commit_of(request))
 
 
 def tell_commit(response: Response, commit: str) -> Response:

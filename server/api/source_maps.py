@@ -96,7 +96,7 @@ class _Marker:
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
-        self.previews, self.budget = state.settings.previews, budget
+        self.previews, self.budget = state.settings.preview, budget
 
     def document(self, document: dict[str, Any], type_: Type) -> None:
         """Mark a document, unless it is a user, a role or a file, which are not edited as documents."""

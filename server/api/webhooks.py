@@ -43,10 +43,10 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
     """A media file as the upload API shows it; its ids alone where it is gone."""
     type_ = state.schema.types[UPLOAD]
     settings, snapshot = state.settings, state.snapshot
-    file = snapshot.get(type_, event.document_id, settings.default_locale, PUBLISHED)
+    file = snapshot.get(type_, event.document_id, settings.locales.default, PUBLISHED)
     if file is None:
         return {
-            "id": identify(type_.uid, event.document_id, settings.default_locale),
+            "id": identify(type_.uid, event.document_id, settings.locales.default),
             "documentId": event.document_id,
         }
     return orjson.Fragment(render_files(View(snapshot, settings), Query(type_), [file])[0])

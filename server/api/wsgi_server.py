@@ -83,7 +83,7 @@ def check_accounts(root: Path, settings: Settings) -> str:
     be trusted.
     """
     check_state_folder(root)
-    if settings.rate_limit:
+    if settings.api.rate_limit:
         import_module("server.api.limiting.sharing").check_store(settings)
     key = session_key(root)
     try:

@@ -46,7 +46,7 @@ def open_directory(
         accounts,
         Users(accounts),
         Logins(accounts),
-        Sessions(key or session_key(root), settings.session.total_seconds(), accounts.site_id),
+        Sessions(key or session_key(root), settings.auth.session.total_seconds(), accounts.site_id),
         Attempts(accounts.engine, "login", LOGINS),
         Attempts(accounts.engine, "mail", MAILS),
     )

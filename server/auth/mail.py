@@ -51,18 +51,18 @@ class Outbox:
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
     """Send a mail; False (and a line in the log) where it could not be sent."""
     message = EmailMessage()
-    message["From"], message["To"] = settings.mail_from, to
+    message["From"], message["To"] = settings.mail.sender, to
     message["Subject"] = " ".join(subject.split())
     message.set_content(text)
-    if not settings.mail_host:
+    if not settings.mail.host:
         log.warning("no mail server is set (mail.host in site.yaml); the mail to %s says:\n%s", to, text)
         return True
     try:
-        with smtplib.SMTP(settings.mail_host, settings.mail_port, timeout=TIMEOUT_S) as server:
-            if settings.mail_tls:
+        with smtplib.SMTP(settings.mail.host, settings.mail.port, timeout=TIMEOUT_S) as server:
+            if settings.mail.tls:
                 server.starttls(context=ssl.create_default_context())
-            if settings.mail_user:
-                server.login(settings.mail_user, os.environ.get(PASSWORD, ""))
+            if settings.mail.user:
+                server.login(settings.mail.user, os.environ.get(PASSWORD, ""))
             server.send_message(message)
     except (OSError, smtplib.SMTPException, ValueError) as error:
         log.error("the mail to %s could not be sent: %s", to, error)

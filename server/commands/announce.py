@@ -102,7 +102,9 @@ def _contents(state: State, seconds: float) -> Iterator[str]:
         if found:
             counts.append(f"{len(found)} {type_.plural if len(found) != 1 else type_.singular}")
     files, types = len(state.snapshot.media), len(state.schema.content_types)
-    locales = len(state.settings.locales) > 1 and any(t.localized for t in state.schema.content_types)
+    locales = len(state.settings.locales.available) > 1 and any(
+        t.localized for t in state.schema.content_types
+    )
     counted = [*["all locales"] * locales, *["with drafts"] * drafts]
     yield f"{state.settings.name}: {types} content type{'s' * (types != 1)}, read in {seconds:.2f} s"
     yield (

@@ -124,7 +124,7 @@ class Repository:
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
         """The locale and status that is asked for; the draft where there was never anything else."""
-        locale = locale or self.site.state.settings.default_locale
+        locale = locale or self.site.state.settings.locales.default
         published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
         return locale, DRAFT if draft or (not published and edited_status(type_) == DRAFT) else PUBLISHED
 

@@ -103,7 +103,7 @@ def _opened(root: Path, mode: Mode) -> tuple[Site, "Bucket"]:
     """The loaded site and its bucket. Raises SetupError where it has none."""
     check_site(root)
     site = open_site(root, mode).site
-    if not site.state.settings.media_store:
+    if not site.state.settings.media.store:
         raise SetupError("site.yaml", None, "there is no bucket of media", "set media.store")
     bucket = open_bucket(site.state.settings, patient=True)
     bucket.check()
@@ -112,7 +112,7 @@ def _opened(root: Path, mode: Mode) -> tuple[Site, "Bucket"]:
 
 def _tell(moved: Moved, verb: str, site: Site) -> None:
     """Say what was moved; the status is 1 where something was left."""
-    store = site.state.settings.media_store
+    store = site.state.settings.media.store
     click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
     tell_commit(moved.commit)
     for path, why in moved.left:

@@ -66,8 +66,8 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
     for name in types:
         if name not in named:
             raise SetupError(f"--type {name}", None, "there is no such content type", suggestion(name, named))
-    if locale is not None and locale not in state.settings.locales:
-        known = ", ".join(state.settings.locales)
+    if locale is not None and locale not in state.settings.locales.available:
+        known = ", ".join(state.settings.locales.available)
         raise SetupError(f"--locale {locale}", None, "the site has no such locale", f"it has {known}")
     shown = {t.uid: edited_status(t) if draft else PUBLISHED for t in state.schema.content_types}
     unlocalized = frozenset(t.uid for t in state.schema.content_types if not t.localized)

@@ -223,7 +223,7 @@ class _Ready:
     def studio(self) -> str:
         """The address of the studio with a key, where nobody can come from elsewhere; else ""."""
         site = self.opened.site
-        at_machine = is_loopback(self.host) and not site.state.settings.trusted_proxies
+        at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
         if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
             return ""
         try:

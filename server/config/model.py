@@ -1,12 +1,14 @@
-"""The settings of a site, site.yaml. Every key is optional; an unknown one is refused by name.
+"""Settings of a site, as site.yaml holds them: a dataclass for each section, a field for each key.
 
-Each key is declared once, as a field of Settings; docs/settings.md is made from KEYS."""
+Every key is optional. The reader refuses unknown keys by name. docs/settings.md is generated from KEYS."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import timedelta
+from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import reduce
 from typing import Any
 
 from server.config.webhooks import Webhook
@@ -16,6 +18,13 @@ from server.problems import Problem
 from server.schema.check import RESERVED
 
 FILE = SETTINGS
+
+
+class ResponseFormat(StrEnum):
+    """How answers write documents: V5 flat, V4 wrapped in `data` and `attributes` (spec.md 4.4, 9)."""
+
+    V5 = "v5"
+    V4 = "v4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,327 +69,324 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """One key of site.yaml: its dotted name, what it holds (of `reader.READERS`), and what it is for.
+    """A key of site.yaml: its dotted name, the kind of its value (from `reader.READERS`) and a description.
 
-    `otherwise` says what counts where it is not there, if the default has to be told in words.
+    `otherwise` describes the default in words if its value alone would not explain it. `attributes` lead from
+    Settings to the value.
     """
 
     name: str
     holds: str
     sentence: str
     otherwise: str = ""
+    attributes: tuple[str, ...] = ()
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The keys that lead to it."""
+        """The keys that lead to it in site.yaml."""
         return tuple(self.name.split("."))
 
 
-def _setting(default: object, name: str, holds: str, sentence: str, otherwise: str = "") -> Any:
-    """A field of Settings and the key of site.yaml that sets it, whose parts follow the default."""
-    key = {"key": SettingKey(name, holds, sentence, otherwise)}
-    if isinstance(default, dict):  # Each Settings has its own.
-        return field(default_factory=default.copy, metadata=key)
-    return field(default=default, metadata=key)
+def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *, key: str = "") -> Any:
+    """Declare a field and its key in site.yaml, whose last part is `key`, or else the field's name."""
+    metadata = {"key": SettingKey(key, holds, sentence, otherwise)}
+    if isinstance(default, dict):  # Each section has its own.
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """site.yaml with its defaults filled in. `roles` maps a role to its permissions, `article.find`."""
+class LocaleSettings:
+    """The locales of a site."""
 
-    name: str = _setting("Quire", "name", "text", "What the site is called.")
-    default_locale: str = _setting(
+    default: str = _setting(
         "en",
-        "locales.default",
         "locale",
         "The locale of files whose name has none.",
         "the first of `locales.available`, else `en`",
     )
-    locales: tuple[str, ...] = _setting(
-        ("en",),
-        "locales.available",
-        "locales",
-        "Every locale that documents can have.",
-        "`locales.default` alone",
+    available: tuple[str, ...] = _setting(
+        ("en",), "locales", "Every locale that documents can have.", "`locales.default` alone"
     )
-    page_size: int = _setting(
-        25, "api.page_size.default", "count", "Documents on a page when the request does not say."
+
+
+@dataclass(frozen=True, slots=True)
+class PageSizeSettings:
+    """How many documents a page has."""
+
+    default: int = _setting(25, "count", "Documents on a page when the request does not say.")
+    max: int = _setting(100, "count", "The most documents on a page; larger requests get this many.")
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What one request may cost."""
+
+    size: int = _setting(16_000_000, "size", "The largest answer to a read, before compression.", "`16 MB`")
+    steps: int = _setting(
+        1_000_000, "count", "How often one request may look at a document ([more](reliability.md))."
     )
-    max_page_size: int = _setting(
-        100, "api.page_size.max", "count", "The most documents on a page; larger requests get this many."
-    )
-    populate_with_pagination: bool = _setting(
-        False,
-        "api.populate_with_pagination",
-        "choice",
-        "Whether one request may populate and paginate: `reject` or `allow`.",
-        "`reject`",
-    )
-    populate: Mapping[str, Any] = _setting(
-        {},
-        "api.populate",
-        "populates",
-        "What a read populates that does not say: `article: author` ([more](querying.md#by-default)).",
-    )
-    v4: bool = _setting(
-        False,
-        "api.format",
-        "format",
-        "The response format of requests that do not say: `v5`, or `v4` for clients of Strapi 4.",
-        "`v5`",
-    )
-    upload_limit: int = _setting(
-        200_000_000, "api.upload_limit", "size", "The largest upload, such as `50 MB`.", "`200 MB`"
-    )
-    limit_size: int = _setting(
-        16_000_000, "api.limits.size", "size", "The largest answer to a read, before compression.", "`16 MB`"
-    )
-    limit_steps: int = _setting(
-        1_000_000,
-        "api.limits.steps",
-        "count",
-        "How often one request may look at a document ([more](reliability.md)).",
-    )
-    limit_time: timedelta = _setting(
+    time: timedelta = _setting(
         timedelta(seconds=2),
-        "api.limits.time",
         "duration",
         "The processor time that one request may take, such as `10s`.",
         "`2s`",
     )
-    limit_values: int = _setting(
-        50_000,
-        "api.limits.values",
-        "count",
-        "How many values one body may have ([more](reliability.md#what-one-write-may-cost)).",
+    values: int = _setting(
+        50_000, "count", "How many values one body may have ([more](reliability.md#what-one-write-may-cost))."
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """How the REST API answers."""
+
+    page_size: PageSizeSettings = PageSizeSettings()
+    populate_with_pagination: bool = _setting(
+        False, "choice", "Whether one request may populate and paginate: `reject` or `allow`.", "`reject`"
+    )
+    populate: Mapping[str, Any] = _setting(
+        {},
+        "populates",
+        "What a read populates that does not say: `article: author` ([more](querying.md#by-default)).",
+    )
+    format: ResponseFormat = _setting(
+        ResponseFormat.V5,
+        "format",
+        "The response format of requests that do not say: `v5`, or `v4` for clients of Strapi 4.",
+        "`v5`",
+    )
+    upload_limit: int = _setting(200_000_000, "size", "The largest upload, such as `50 MB`.", "`200 MB`")
+    limits: LimitSettings = LimitSettings()
     cors: tuple[str, ...] = _setting(
         ("*",),
-        "api.cors",
         "origins",
         "The origins whose pages may use the API, such as `https://example.org`; `*` is any.",
     )
     cache_tags: bool = _setting(
-        False,
-        "api.cache_tags",
-        "flag",
-        "Whether answers say in `Cache-Tag` what they were made of ([more](cache-tags.md)).",
+        False, "flag", "Whether answers say in `Cache-Tag` what they were made of ([more](cache-tags.md))."
     )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
-        "api.trusted_proxies",
         "networks",
         "The proxies, such as `127.0.0.1`, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
         "none",
     )
-    rate_limit: str = _setting("", "api.rate_limit", "rate", "Requests per client, such as `100 per minute`.")
+    rate_limit: str = _setting("", "rate", "Requests per client, such as `100 per minute`.")
     rate_store: str = _setting(
         "",
-        "api.rate_store",
         "rate store",
         "Where machines count requests together: `redis://…`, `env:NAME` with it; `memory`: each by itself.",
         "PostgreSQL, where the accounts are there",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthSettings:
+    """Logins and sessions."""
+
     session: timedelta = _setting(
-        timedelta(days=30), "auth.session", "duration", "How long a login lasts, such as `12h`.", "`30d`"
+        timedelta(days=30), "duration", "How long a login lasts, such as `12h`.", "`30d`"
     )
-    refresh_tokens: bool = _setting(
+    refresh: bool = _setting(
         False,
-        "auth.refresh",
         "flag",
         "Whether a login gives a short-lived token and one that renews it ([more](access.md#sessions)).",
     )
     access_token: timedelta = _setting(
         timedelta(minutes=10),
-        "auth.access_token",
         "duration",
         "With `auth.refresh`: how long the short-lived token lasts.",
         "`10m`",
     )
-    idle_session: timedelta = _setting(
+    idle: timedelta = _setting(
         timedelta(days=14),
-        "auth.idle",
         "duration",
         "With `auth.refresh`: how long a session lasts that nobody refreshes.",
         "`14d`",
     )
-    refresh_cookie: bool = _setting(
-        False,
-        "auth.cookie",
-        "flag",
-        "With `auth.refresh`: whether the refresh token is a cookie that scripts can't read.",
+    cookie: bool = _setting(
+        False, "flag", "With `auth.refresh`: whether the refresh token is a cookie that scripts can't read."
     )
     confirm_email: bool = _setting(
-        False,
-        "auth.confirm_email",
-        "flag",
-        "Whether a new user must confirm the e-mail address before the first login.",
+        False, "flag", "Whether a new user must confirm the e-mail address before the first login."
     )
-    auth_url: str = _setting(
-        "",
-        "auth.url",
-        "text",
-        "The address of the page that mails lead to, to set a password or confirm an address.",
+    url: str = _setting(
+        "", "text", "The address of the page that mails lead to, to set a password or confirm an address."
     )
-    mail_host: str = _setting(
-        "", "mail.host", "text", "The SMTP server; where there is none, mails go to the log."
-    )
-    mail_port: int = _setting(25, "mail.port", "count", "Its port.")
-    mail_user: str = _setting(
-        "", "mail.user", "text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD."
-    )
-    mail_tls: bool = _setting(False, "mail.tls", "flag", "Whether to use STARTTLS.")
-    mail_from: str = _setting("no-reply@localhost", "mail.from", "text", "The sender's address.")
+
+
+@dataclass(frozen=True, slots=True)
+class MailSettings:
+    """How mails are sent."""
+
+    host: str = _setting("", "text", "The SMTP server; where there is none, mails go to the log.")
+    port: int = _setting(25, "count", "Its port.")
+    user: str = _setting("", "text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD.")
+    tls: bool = _setting(False, "flag", "Whether to use STARTTLS.")
+    sender: str = _setting("no-reply@localhost", "text", "The sender's address.", key="from")
+
+
+@dataclass(frozen=True, slots=True)
+class GitSettings:
+    """How writes are committed and shared."""
+
     commit: timedelta | None = _setting(
         None,
-        "git.commit",
         "commit",
         "Whether writes are committed: `off`, `each`, or so long after an author's last write, such as `30s`"
         " ([more](history.md#commits)).",
         "`off`; `each` with `git.push`",
     )
     committer: str = _setting(
-        "Quire <quire@localhost>", "git.committer", "person", "Who makes these commits: `Name <e-mail>`."
+        "Quire <quire@localhost>", "person", "Who makes these commits: `Name <e-mail>`."
     )
     remote: str = _setting(
         "",
-        "git.remote",
         "remote",
         "The git remote that several machines share, by its name: `origin` ([more](machines.md)).",
         "none",
     )
-    branch: str = _setting(
-        "", "git.branch", "branch", "The branch there that is served.", "the one that is checked out"
-    )
+    branch: str = _setting("", "branch", "The branch there that is served.", "the one that is checked out")
     follow: timedelta | None = _setting(
-        None,
-        "git.follow",
-        "follow",
-        "How often the remote is asked for new commits, such as `2s`, or `off`.",
-        "`off`",
+        None, "follow", "How often the remote is asked for new commits, such as `2s`, or `off`.", "`off`"
     )
     push: str = _setting(
         "",
-        "git.push",
         "push",
         "Whether the remote gets each write `before` it is answered, soon `after`, or not: `off`"
         " ([more](machines.md#writing)).",
         "`off`",
     )
-    media_store: str = _setting(
+
+
+@dataclass(frozen=True, slots=True)
+class MediaSettings:
+    """Where media files are kept."""
+
+    store: str = _setting(
         "",
-        "media.store",
         "bucket",
         "A bucket that media are kept in: `s3://BUCKET/PREFIX` ([more](media.md)).",
         "files in `content/uploads/`",
     )
-    media_endpoint: str = _setting(
-        "", "media.endpoint", "URL", "The server of the bucket.", "that of Amazon S3 in the region"
+    endpoint: str = _setting("", "URL", "The server of the bucket.", "that of Amazon S3 in the region")
+    region: str = _setting("us-east-1", "text", "The region of the bucket.")
+    public_url: str = _setting(
+        "", "URL", "Where everybody can read the objects of the bucket, such as `https://media.example.org`."
     )
-    media_region: str = _setting("us-east-1", "media.region", "text", "The region of the bucket.")
-    media_public_url: str = _setting(
+    serve: str = _setting(
         "",
-        "media.public_url",
-        "URL",
-        "Where everybody can read the objects of the bucket, such as `https://media.example.org`.",
-    )
-    media_serve: str = _setting(
-        "",
-        "media.serve",
         "serve",
         "How `/uploads/…` answers with files of the bucket: `redirect`, `stream` or `sign`.",
         "`redirect` where `media.public_url` is set, else `stream`",
     )
-    media_cache: int = _setting(
-        1_000_000_000,
-        "media.cache",
-        "size",
-        "How much of the bucket is kept on disk, for `stream`.",
-        "`1 GB`",
+    cache: int = _setting(
+        1_000_000_000, "size", "How much of the bucket is kept on disk, for `stream`.", "`1 GB`"
     )
-    events_bulk: int = _setting(
+
+
+@dataclass(frozen=True, slots=True)
+class EventSettings:
+    """How long events are kept and how many streams may be open."""
+
+    bulk: int = _setting(
         1000,
-        "events.bulk",
         "count",
         "Above this many documents that change at once, one event tells how many"
         " ([more](events.md#many-at-once)).",
     )
-    events_keep: tuple[timedelta | None, int | None] = _setting(
+    keep: tuple[timedelta | None, int | None] = _setting(
         (timedelta(days=30), 100_000),
-        "events.keep",
         "keep",
         "How long events are kept, such as `90d`, or how many, such as `500000`.",
         "`30d`, and 100,000 at most",
     )
-    events_streams: int = _setting(
+    streams: int = _setting(
         2000,
-        "events.streams",
         "count",
         "How many event streams may be open at a time, in all workers ([more](events.md#streams)).",
     )
-    events_streams_per_client: int = _setting(
-        500,
-        "events.streams_per_client",
-        "count",
-        "How many of them one client may have, by its address ([more](events.md#streams)).",
+    streams_per_client: int = _setting(
+        500, "count", "How many of them one client may have, by its address ([more](events.md#streams))."
     )
-    ignored: Mapping[str, tuple[str, ...]] = _setting(
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """What `quire check` leaves out."""
+
+    ignore: Mapping[str, tuple[str, ...]] = _setting(
+        {}, "rules", "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How search ranks documents."""
+
+    index: bool = _setting(
+        True, "flag", "Whether search keeps an index; without one, each search looks at all documents."
+    )
+    weights: Mapping[str, float] = _setting(
         {},
-        "check.ignore",
-        "rules",
-        "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text.",
+        "weights",
+        "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out.",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings:
+    """What `quire export` writes."""
+
+    types: Mapping[str, TypeExport] = _setting(
+        {},
+        "types",
+        "What `quire export` asks of each type: `article: {populate: author}` ([more](static.md)).",
+    )
+    queries: Mapping[str, QueryExport] = _setting(
+        {}, "queries", "Further requests that it exports: `NAME: /api/articles?…`."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """site.yaml with its defaults filled in, a section each as in the file."""
+
+    name: str = _setting("Quire", "text", "What the site is called.")
+    locales: LocaleSettings = LocaleSettings()
+    api: ApiSettings = ApiSettings()
+    auth: AuthSettings = AuthSettings()
+    mail: MailSettings = MailSettings()
+    git: GitSettings = GitSettings()
+    media: MediaSettings = MediaSettings()
+    events: EventSettings = EventSettings()
+    check: CheckSettings = CheckSettings()
     accounts: str = _setting(
         "",
-        "accounts",
         "url",
         "The accounts database; at `postgresql://…`, several machines share it, and the log of events.",
         "SQLite in `.quire/accounts.db`",
     )
-    search_index: bool = _setting(
-        True,
-        "search.index",
-        "flag",
-        "Whether search keeps an index; without one, each search looks at all documents.",
-    )
-    search_weights: Mapping[str, float] = _setting(
-        {},
-        "search.weights",
-        "weights",
-        "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out.",
-    )
+    search: SearchSettings = SearchSettings()
     roles: Mapping[str, frozenset[str]] = _setting(
         {"public": frozenset(), "authenticated": frozenset()},
-        "roles",
         "roles",
         "What each role may do: `role: {subject: [actions]}`.",
         "`public` and `authenticated`, which may do nothing",
     )
-    exported_types: Mapping[str, TypeExport] = _setting(
+    export: ExportSettings = ExportSettings()
+    preview: Mapping[str, Preview] = _setting(
         {},
-        "export.types",
-        "types",
-        "What `quire export` asks of each type: `article: {populate: author}` ([more](static.md)).",
-    )
-    exported_queries: Mapping[str, QueryExport] = _setting(
-        {}, "export.queries", "queries", "Further requests that it exports: `NAME: /api/articles?…`."
-    )
-    previews: Mapping[str, Preview] = _setting(
-        {},
-        "preview",
         "previews",
         "Where the studio shows documents of a type: `article: https://…?slug={slug}`"
         " ([more](preview.md#in-the-studio)).",
     )
     webhooks: tuple[Webhook, ...] = _setting(
-        (),
-        "webhooks",
-        "webhooks",
-        "Who is told of changes: a list of `{name, url, …}` ([more](webhooks.md)).",
+        (), "webhooks", "Who is told of changes: a list of `{name, url, …}` ([more](webhooks.md))."
     )
     webhooks_allow: tuple[str, ...] = _setting(
         (),
-        "webhooks_allow",
         "hosts",
         "Hosts that webhooks may reach although their addresses are private: `127.0.0.1`, `build.internal`.",
     )
@@ -388,16 +394,41 @@ class Settings:
 
     def ignores(self, problem: Problem) -> bool:
         """Whether `check.ignore` leaves a problem out, which can only be a warning."""
-        patterns = self.ignored.get(problem.rule, ())
+        patterns = self.check.ignore.get(problem.rule, ())
         return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
 
 
+def _keys(section: type, names: tuple[str, ...], attributes: tuple[str, ...]) -> Iterator[SettingKey]:
+    """Yield the keys of a section and of the sections in it, in the order of their declaration."""
+    for declared in fields(section):
+        here = (*attributes, declared.name)
+        if key := declared.metadata.get("key"):
+            yield replace(key, name=".".join((*names, key.name or declared.name)), attributes=here)
+        elif is_dataclass(declared.default):
+            yield from _keys(type(declared.default), (*names, declared.name), here)
+
+
 DEFAULTS = Settings()
-# The key behind each field that has one.
-FIELDS: Mapping[str, SettingKey] = {
-    f.name: f.metadata["key"] for f in fields(Settings) if "key" in f.metadata
-}
-KEYS: Mapping[str, SettingKey] = {key.name: key for key in FIELDS.values()}
+KEYS: Mapping[str, SettingKey] = {key.name: key for key in _keys(Settings, (), ())}
+
+
+def value_of(settings: Settings, key: str) -> Any:
+    """Return the value of a key, such as `api.page_size.max`."""
+    return reduce(getattr, KEYS[key].attributes, settings)
+
+
+def with_values(settings: Settings, values: Mapping[str, Any]) -> Settings:
+    """Return the settings with other values for some keys: `{"api.page_size.max": 50}`."""
+    for key, value in values.items():
+        settings = _replaced(settings, KEYS[key].attributes, value)
+    return settings
+
+
+def _replaced(section: Any, attributes: tuple[str, ...], value: object) -> Any:
+    """Return a section with another value at a path of attributes."""
+    first, *rest = attributes
+    inner = _replaced(getattr(section, first), tuple(rest), value) if rest else value
+    return replace(section, **{first: inner})
 
 
 # --- actions --------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Reads site.yaml into Settings, or refuses it with the line of what is wrong."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ from server.config import sections, values
 from server.config.model import (
     ACTIONS,
     DEFAULTS,
-    FIELDS,
     FILE,
     KEYS,
+    ResponseFormat,
     SettingKey,
     Settings,
     known_actions,
+    value_of,
+    with_values,
 )
 from server.config.sections import odd_names, read_preview, read_query, read_type
 from server.config.webhooks import hosts, read_webhooks
@@ -78,19 +81,19 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
         with noting(wrong):
             values.section(file, *path)
     read: dict[str, Any] = {}
-    for field, key in FIELDS.items():
+    for name, key in KEYS.items():
         with noting(wrong):
             if not is_null(file.get(*key.path)):
-                read[field] = _read(file, key, getattr(DEFAULTS, field), wrong)
-    if "locales" in read:
-        read.setdefault("default_locale", read["locales"][0])
-    elif "default_locale" in read:
-        read["locales"] = (read["default_locale"],)
-    if "page_size" in read:
-        read.setdefault("max_page_size", max(DEFAULTS.max_page_size, read["page_size"]))
-    if read.get("push"):
-        read.setdefault("commit", EACH)
-    return Settings(**read, positions=file.positions)
+                read[name] = _read(file, key, value_of(DEFAULTS, name), wrong)
+    if "locales.available" in read:
+        read.setdefault("locales.default", read["locales.available"][0])
+    elif "locales.default" in read:
+        read["locales.available"] = (read["locales.default"],)
+    if size := read.get("api.page_size.default"):
+        read.setdefault("api.page_size.max", max(DEFAULTS.api.page_size.max, size))
+    if read.get("git.push"):
+        read.setdefault("git.commit", EACH)
+    return with_values(replace(DEFAULTS, positions=file.positions), read)
 
 
 # Every path of keys that others stand below, the outer before the inner.
@@ -118,6 +121,10 @@ def _one_of(first: str, second: str) -> Callable[..., bool]:
         return word == second
 
     return read
+
+
+def _response_format(file: ConfigFile, default: ResponseFormat, *at: str) -> ResponseFormat:
+    return ResponseFormat.V4 if _one_of("v5", "v4")(file, False, *at) else ResponseFormat.V5
 
 
 def _weight(file: ConfigFile, *at: str) -> float:
@@ -171,7 +178,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "hosts": hosts,
     "webhooks": read_webhooks,
     "choice": _one_of("reject", "allow"),
-    "format": _one_of("v5", "v4"),
+    "format": _response_format,
 }
 # What reads one entry of a section whose keys are names: (file, *path of keys) → value.
 ENTRIES: Mapping[str, Callable[..., Any]] = {
@@ -186,17 +193,17 @@ ENTRIES: Mapping[str, Callable[..., Any]] = {
 
 
 def _check_locales(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    if settings.default_locale not in settings.locales:
-        what = f'the default locale "{settings.default_locale}" is not among the available'
+    if settings.locales.default not in settings.locales.available:
+        what = f'the default locale "{settings.locales.default}" is not among the available'
         yield file.refuse(what, "add it to locales.available", "locales", "default")
 
 
 def _check_page_sizes(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    most = settings.max_page_size
-    if settings.page_size > most:
-        what = f"page_size.default {settings.page_size} is above page_size.max {most}"
+    most = settings.api.page_size.max
+    if settings.api.page_size.default > most:
+        what = f"page_size.default {settings.api.page_size.default} is above page_size.max {most}"
         yield file.refuse(what, "raise max", "api", "page_size")
-    for name, wanted in settings.exported_types.items():
+    for name, wanted in settings.export.types.items():
         size = wanted.parameters.get("pagination", {}).get("pageSize", "1")
         if int(size) > most:
             at = ("export", "types", name, "page_size")
@@ -218,31 +225,33 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
 def _check_locales_of_webhooks(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     for webhook in settings.webhooks:
         for locale in webhook.locales:
-            if locale not in settings.locales:
+            if locale not in settings.locales.available:
                 what = f'webhook {webhook.name} names the locale "{locale}", which the site has not'
-                fix = suggestion(locale, settings.locales) or "it has " + ", ".join(settings.locales)
+                fix = suggestion(locale, settings.locales.available) or "it has " + ", ".join(
+                    settings.locales.available
+                )
                 yield SetupError(FILE, webhook.lines.get("locales"), what, fix)
 
 
 def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    for rule in settings.ignored:
+    for rule in settings.check.ignore:
         if rule not in RULES:
             fix = suggestion(rule, RULES) or "known are " + ", ".join(RULES)
             yield file.refuse_key(f'there is no rule "{rule}" of quire check', fix, "check", "ignore", rule)
 
 
 def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    if settings.push and settings.commit != EACH:
-        what = f"git.push: {settings.push} commits each write at once"
+    if settings.git.push and settings.git.commit != EACH:
+        what = f"git.push: {settings.git.push} commits each write at once"
         yield file.refuse(what, "write each, or leave git.commit out", "git", "commit")
-    wanted = {"branch": settings.branch, "follow": settings.follow, "push": settings.push}
+    wanted = {"branch": settings.git.branch, "follow": settings.git.follow, "push": settings.git.push}
     for key, value in wanted.items():
-        if value and not settings.remote:
+        if value and not settings.git.remote:
             yield file.refuse(f"git.{key} needs a remote", "add remote: origin below git", "git", key)
 
 
 def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    yield from sections.check(settings.media_store, settings.media_public_url, settings.media_serve, file)
+    yield from sections.check(settings.media.store, settings.media.public_url, settings.media.serve, file)
 
 
 _CHECKS = (
@@ -269,7 +278,7 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
         unknown = (name for name in webhook.types if name not in known)
         where = f"webhook {webhook.name}"
         wrong.extend(_no_type(settings, where, known, "webhooks", i, "types", name) for name in unknown)
-    sections = {("export", "types"): settings.exported_types, ("api", "populate"): settings.populate}
+    sections = {("export", "types"): settings.export.types, ("api", "populate"): settings.api.populate}
     for at, named in sections.items():
         unknown = (name for name in named if name not in singulars)
         wrong.extend(_no_type(settings, ".".join(at), singulars, *at, name) for name in unknown)
@@ -278,7 +287,7 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
 
 def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
     """A warning for each type, attribute or placeholder that `preview` names and the schema does not have."""
-    return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.previews, schema)]
+    return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
 
 
 def _mistyped_roles(settings: Settings) -> Iterator[Problem]:

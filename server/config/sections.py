@@ -37,7 +37,9 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
             fix = suggestion(key, TYPE_KEYS) or "known here: " + ", ".join(TYPE_KEYS)
             raise file.refuse_key(f'the key "{".".join((*at, key))}" is not known', fix, *at, key)
         if key == "page_size":
-            parameters["pagination"] = {"pageSize": str(count(file, DEFAULTS.page_size, *at, key))}
+            parameters["pagination"] = {
+                "pageSize": str(count(file, DEFAULTS.api.page_size.default, *at, key))
+            }
         elif not is_null(value):
             parameters[key] = as_parameter(value)
     return TypeExport(parameters, _line(file, *at))

@@ -31,7 +31,7 @@ def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapp
         "createdAt": created,
         "updatedAt": updated,
         "publishedAt": updated,
-        "isDefault": code == settings.default_locale,
+        "isDefault": code == settings.locales.default,
     }
 
 

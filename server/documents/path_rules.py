@@ -85,7 +85,7 @@ class Layout:
         if pattern and "{locale}" in pattern:
             made = pattern.replace("{locale}", claim.locale)
             return made.replace("{name}", claim.name + suffix)
-        named = claim.locale != self.settings.default_locale and claim.type.localized
+        named = claim.locale != self.settings.locales.default and claim.type.localized
         name = claim.name + (f".{claim.locale}" if named else "") + suffix
         if pattern:
             return pattern.replace("{name}", name)
@@ -120,7 +120,7 @@ class Layout:
         name, locale = parts.get("name") or type_.singular, parts.get("locale")
         if locale is None:
             return self._named(type_, name)
-        if locale not in self.settings.locales:
+        if locale not in self.settings.locales.available:
             return None
         name, draft = _cut_draft(type_, name)
         return Claim(type_, composed(name), locale, draft)
@@ -133,10 +133,10 @@ class Layout:
     def _named(self, type_: Type, name: str) -> Claim:
         """A claim for NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
         name, draft = _cut_draft(type_, name)
-        locale = self.settings.default_locale
+        locale = self.settings.locales.default
         if type_.localized:
             stem, dot, last = name.rpartition(".")
-            if dot and stem and last in self.settings.locales:
+            if dot and stem and last in self.settings.locales.available:
                 name, locale = stem, last
         return Claim(type_, composed(name), locale, draft)
 

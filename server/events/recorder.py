@@ -181,7 +181,7 @@ class Recorder:
         return self._replaced.get(recorded.path, Unknown.VERSION)
 
     def _append(self, transaction: Transaction, events: list[Event], settings: Settings) -> None:
-        if len({(event.uid, event.document_id, event.locale) for event in events}) > settings.events_bulk:
+        if len({(event.uid, event.document_id, event.locale) for event in events}) > settings.events.bulk:
             events = _together(events)
         at = now()
         transaction.append(replace(event, at=at) for event in events)
@@ -308,6 +308,6 @@ def _bulk(events: Sequence[Event]) -> Event:
 
 
 def _forget(transaction: Transaction, settings: Settings) -> None:
-    keep, most = settings.events_keep
+    keep, most = settings.events.keep
     before = "" if keep is None else from_datetime(datetime.now(UTC) - keep)
     transaction.forget(before, most)

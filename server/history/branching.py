@@ -74,10 +74,10 @@ class Branches:
         Raises NotFoundError.
         """
         settings = self.past.site.state.settings
-        branch = settings.branch or self.served()
-        is_remote = settings.remote and name == f"{settings.remote}/{branch}"
+        branch = settings.git.branch or self.served()
+        is_remote = settings.git.remote and name == f"{settings.git.remote}/{branch}"
         if is_remote and not branch_commit(self.root, name):
-            return tracked_commit(self.root, settings.remote, branch) or self.get(name).commit
+            return tracked_commit(self.root, settings.git.remote, branch) or self.get(name).commit
         return self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
@@ -326,5 +326,5 @@ class BranchWriter:
         store = Store(self.branches.root, state.schema, state.settings, CommitTimes().timestamps)
         documents = touched(writes, past.known.entries, state.snapshot, store)
         message = with_trailers(message_of(documents, by, result), by.actor, [d.name for d in documents])
-        committer = Person.of(today.committer)
+        committer = Person.of(today.git.committer)
         return Signed(message, Person(by.name, by.email or committer.email), committer)

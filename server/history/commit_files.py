@@ -196,4 +196,9 @@ class Renames:
 
     def _asked(self, state: State) -> Asked:
         settings = state.settings
-        return self.site.git.committed.commit, state.schema, settings.locales, settings.default_locale
+        return (
+            self.site.git.committed.commit,
+            state.schema,
+            settings.locales.available,
+            settings.locales.default,
+        )

@@ -29,7 +29,7 @@ def deleted_documents(
             continue
         gone = list(_gone(timeline, lasts, paths, drafts=drafts))
         if gone:
-            first = state.settings.default_locale
+            first = state.settings.locales.default
             versions = sorted(
                 (v for _, v in gone), key=lambda v: (v.locale != first, v.locale, v.status == DRAFT)
             )

@@ -12,7 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from server.bounded import Cache
-from server.config.model import Settings
+from server.config.model import Settings, value_of, with_values
 from server.errors import ConflictError, SetupError
 from server.history.commit_files import Blobs, Known, configuration_files, read_configuration, read_entries
 from server.history.pictures import Pictures
@@ -45,10 +45,11 @@ _PER_FILE = 600  # bytes that a file takes in a state, beside its text
 _CANDIDATES = 4  # of the states that are kept, the last ones, among which the nearest is looked for
 _NAMES = 256  # names whose commit is remembered
 _PAUSE_S = 1.0  # until formats are tried again of which none could be made
-# What decides how content is read and answered. All else, such as roles and limits, is as it is today.
-OF_THEN = (
-    "name", "default_locale", "locales", "page_size", "max_page_size", "populate_with_pagination", "populate",
-    "v4",
+# Settings that a past state takes from its commit, since they decide how content is read and answered. The
+# others, such as roles and limits, are those of today.
+HISTORIC_KEYS = (
+    "name", "locales.default", "locales.available", "api.page_size.default", "api.page_size.max",
+    "api.populate_with_pagination", "api.populate", "api.format",
 )  # fmt: skip
 
 
@@ -188,8 +189,8 @@ class PastStates:
         if past.lacking:
             self._begin_scaling()
         if known is None or known[0] is not past or known[1] is not today:
-            then = {name: getattr(past.state.settings, name) for name in OF_THEN}
-            state = replace(past.state, settings=replace(today, **then))
+            then = {key: value_of(past.state.settings, key) for key in HISTORIC_KEYS}
+            state = replace(past.state, settings=with_values(today, then))
             # What is kept here as well would take memory that nothing bounds.
             kept = {one.commit for one in self._all_known()}
             others = {id_: answered for id_, answered in self._answered.items() if id_ in kept}

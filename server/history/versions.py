@@ -125,7 +125,7 @@ class Versions:
     def _current_paths(
         self, state: State, type_: Type, document_id: str, *, drafts: bool = True
     ) -> Iterator[str]:
-        for locale in dict.fromkeys((state.settings.default_locale, *state.settings.locales)):
+        for locale in dict.fromkeys((state.settings.locales.default, *state.settings.locales.available)):
             for status in (PUBLISHED, DRAFT) if drafts else (PUBLISHED,):
                 for document in state.snapshot.claims.get((type_.uid, document_id, locale, status), ()):
                     yield document.path

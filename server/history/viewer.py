@@ -45,5 +45,5 @@ class Viewer:
         if not type_.draft_publish or may_read_drafts(self.actor, type_):
             return True
         settings, claims = self.state.settings, self.state.snapshot.claims
-        locales = (settings.default_locale, *settings.locales)
+        locales = (settings.locales.default, *settings.locales.available)
         return any((uid, document_id, locale, PUBLISHED) in claims for locale in locales)

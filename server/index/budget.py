@@ -46,8 +46,8 @@ class Budget:
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone = waits, costly, gone
         self._began: float | None = None
-        self._steps: float = settings.limit_steps if settings else math.inf
-        self._bytes: float = settings.limit_size if settings else math.inf
+        self._steps: float = settings.api.limits.steps if settings else math.inf
+        self._bytes: float = settings.api.limits.size if settings else math.inf
         self._granted = self._left = min(self._steps, GRANTED) if settings else math.inf
 
     def spend(self, steps: int) -> None:
@@ -68,7 +68,7 @@ class Budget:
     def allow(self, size: int) -> None:
         """Raise LimitError where the answer has no room for so many bytes."""
         if size > self._bytes and self._settings is not None:
-            most = f"{self._settings.limit_size:,} bytes"
+            most = f"{self._settings.api.limits.size:,} bytes"
             raise LimitError(f"The answer has more than {most}; ask for less", "size")
 
     def take_turn(self) -> None:
@@ -100,13 +100,13 @@ class Budget:
             return
         self._steps -= self._granted - self._left
         if self._steps < 0:
-            most = f"{settings.limit_steps:,} steps"
+            most = f"{settings.api.limits.steps:,} steps"
             raise LimitError(f"The answer takes more than {most}; ask for less", "steps")
         self._granted = self._left = min(self._steps, GRANTED)
         now = time.thread_time()
         if self._began is None:
             self._began = now
-        if now - self._began > settings.limit_time.total_seconds():
+        if now - self._began > settings.api.limits.time.total_seconds():
             raise LimitError("The answer takes too long; ask for less", "time")
         if now - self._began > COSTLY_S or self._costly:
             self.take_turn()

@@ -61,7 +61,7 @@ def find_one(view: View, query: Query, document_id: str) -> Document | None:
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
     """One document by its numeric `id`, which says the locale as well, if it meets the query's filters."""
-    everywhere = replace(query, locales=tuple(view.settings.locales))
+    everywhere = replace(query, locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
     numbered = zip(documents, column_of(documents, ID), strict=True)
     return _first_matching(view, query, (d for d, its_number in numbered if its_number == number))
@@ -91,7 +91,7 @@ def candidates(view: View, query: Query) -> Iterable[Document]:
 def _locales(view: View, query: Query) -> tuple[str, ...]:
     """The locales that a query looks into; the default one for types without locales, which are in that."""
     if query.locales is None or not query.type.localized:
-        return (view.settings.default_locale,)
+        return (view.settings.locales.default,)
     return query.locales
 
 

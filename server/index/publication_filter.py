@@ -15,7 +15,7 @@ def publication_test(view: View, type_: Type) -> Test | None:
     """Whether a document of a type passes the view's filter; None where all do, as without drafts."""
     if view.publication is None or not type_.draft_publish:
         return None
-    snapshot, locales = view.snapshot, view.settings.locales
+    snapshot, locales = view.snapshot, view.settings.locales.available
 
     def modified(document: Document) -> bool:
         return _is_modified(snapshot, document)

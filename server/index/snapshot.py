@@ -246,12 +246,12 @@ class View:
 
     def locales_of(self, type_: Type, locale: str) -> tuple[str, ...]:
         """The locales in which a document in `locale` relates to those of a type, the first choice first."""
-        default = self.settings.default_locale
+        default = self.settings.locales.default
         if not type_.localized:
             return (default,)
         if locale != EVERY_LOCALE:
             return (locale,)
-        return (default, *(other for other in self.settings.locales if other != default))
+        return (default, *(other for other in self.settings.locales.available if other != default))
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
         """The version of a document that a relation in a document of a locale leads to.
@@ -286,7 +286,7 @@ class View:
         if table is None:
             return lambda value, owner, locale: []
         one, status = table.versions.get, self.status(type_)
-        fixed = "" if type_.localized else self.settings.default_locale
+        fixed = "" if type_.localized else self.settings.locales.default
 
         def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
             at = fixed or locale
@@ -321,12 +321,12 @@ class View:
 
     def _holders(self) -> Resolver:
         """What finds the published documents that hold a file in a visible media attribute of their own."""
-        linking, default = self.snapshot.linking, self.settings.default_locale
+        linking, default = self.snapshot.linking, self.settings.locales.default
         attributes = [
             (type_, name, locale)
             for type_ in self.snapshot.schema.content_types
             for name, attribute in type_.attributes.items()
-            for locale in (self.settings.locales if type_.localized else (default,))
+            for locale in (self.settings.locales.available if type_.localized else (default,))
             if attribute.type == "media" and attribute.visible
         ]
 
@@ -341,7 +341,7 @@ class View:
         """The same document in the other locales, in the site's order of locales."""
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
-            for locale in self.settings.locales
+            for locale in self.settings.locales.available
             if locale != document.locale
         )
         return [version for version in versions if version is not None]

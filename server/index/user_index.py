@@ -119,12 +119,12 @@ def _user_document(type_: Type, user: User, settings: Settings) -> Document:
         "role": (document_id_of(user.role),),
     }
     timestamps, path = (user.created_at, user.updated_at, user.created_at), f"user {user.id}"
-    row, locale = _values(type_, values), settings.default_locale
+    row, locale = _values(type_, values), settings.locales.default
     return make(type_, user.document_id, row, timestamps, locale, path, number=user.id)
 
 
 def _role_documents(type_: Type, settings: Settings, timestamp: str) -> Iterable[Document]:
-    timestamps, locale = (timestamp, timestamp, timestamp), settings.default_locale
+    timestamps, locale = (timestamp, timestamp, timestamp), settings.locales.default
     for role in roles_of(settings):
         row = _values(type_, {"name": role.name, "description": role.description, "type": role.type})
         yield make(type_, role.document_id, row, timestamps, locale, f"role {role.type}", number=role.id)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from server.config.model import Settings
+from server.config.model import ResponseFormat, Settings
 from server.config.values import LOCALE
 from server.errors import PaginationError, ValidationError
 from server.query import qs
@@ -35,7 +35,7 @@ def read_page(value: Any, settings: Settings) -> Page:
     if by_page and by_offset:
         raise PaginationError("Cannot use both page & offset pagination in the same query")
     with_count = _with_count(value.get("withCount"))
-    default, most = settings.page_size, settings.max_page_size
+    default, most = settings.api.page_size.default, settings.api.page_size.max
     if by_offset:
         limit = min(max(_number(value, "limit", default), 1), most)
         return Page(max(_number(value, "start", 0), 0), limit, None, with_count)
@@ -124,7 +124,7 @@ def read_query(
     selection = _selection(schema, type_, params, settings)
     if many:
         refuse_outside(params)
-    combined = settings.populate_with_pagination or type_.singular in settings.populate
+    combined = settings.api.populate_with_pagination or type_.singular in settings.api.populate
     if many and selection.populate and _paged(params) and not combined:
         raise ValidationError(
             "populate and pagination can't be combined in one request; "
@@ -154,16 +154,18 @@ def _selection(schema: Schema, type_: Type, params: Mapping[str, Any], settings:
     with mistakes:
         read["fields"] = read_fields(type_, params.get("fields"))
     with mistakes:
-        read["populate"] = read_populate(schema, type_, params.get("populate"), forgiving=settings.v4)
+        read["populate"] = read_populate(
+            schema, type_, params.get("populate"), forgiving=settings.api.format is ResponseFormat.V4
+        )
     mistakes.report()
     return Selection(**read)
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
     """The parameters of a read; where it says nothing of populate, with what site.yaml does."""
-    if "populate" in params or type_.singular not in settings.populate:
+    if "populate" in params or type_.singular not in settings.api.populate:
         return params
-    return {**params, "populate": settings.populate[type_.singular]}
+    return {**params, "populate": settings.api.populate[type_.singular]}
 
 
 def _paged(params: Mapping[str, Any]) -> bool:
@@ -181,15 +183,15 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
     A type that is not localised has the default one, whatever is asked for. Raises ValidationError.
     """
     if not type_.localized:
-        return (settings.default_locale,)
+        return (settings.locales.default,)
     named = [read_locale(item, settings) for item in (qs.items(value) if qs.is_list(value) else [value])]
-    return settings.locales if "*" in named else tuple(dict.fromkeys(named))
+    return settings.locales.available if "*" in named else tuple(dict.fromkeys(named))
 
 
 def _locale(value: Any, settings: Settings) -> str:
     """A code; one that no document has finds nothing, as recorded, and what is no code is refused."""
     if value is None or value == "":
-        return settings.default_locale
+        return settings.locales.default
     if not isinstance(value, str) or not LOCALE.fullmatch(value):
         raise ValidationError("Invalid locale", {"source": "query", "param": "locale"})
     return value
@@ -204,14 +206,14 @@ def _locales(
     """
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
-        return tuple(settings.locales)
+        return tuple(settings.locales.available)
     if qs.is_list(value):
         if not many:
             named = ",".join(map(str, qs.items(value)))
             raise ValidationError(f"Invalid locale param {named} provided. Document locales must be strings.")
         return tuple(dict.fromkeys(str(item) for item in qs.items(value)))
     if value == "*":
-        return tuple(settings.locales) if many else ()
+        return tuple(settings.locales.available) if many else ()
     return (_locale(value, settings),)
 
 
@@ -221,9 +223,9 @@ def written_locale(value: Any, type_: Type, settings: Settings) -> str:
     A type that is not localised has the default one, whatever is asked for.
     """
     if not type_.localized or value is None or value == "":
-        return settings.default_locale
-    if value not in settings.locales:
-        wanted = ", ".join(settings.locales)
+        return settings.locales.default
+    if value not in settings.locales.available:
+        wanted = ", ".join(settings.locales.available)
         details = {"source": "query", "param": "locale"}
         raise ValidationError(f"Invalid locale. Expected one of: {wanted}", details)
     return str(value)
@@ -241,7 +243,11 @@ def read_status(value: Any) -> str:
 
 def _status(params: Mapping[str, Any], settings: Settings) -> str:
     """`status`; in a site for clients of Strapi 4 `publicationState=preview` is their name for drafts."""
-    older = settings.v4 and "status" not in params and params.get("publicationState") == "preview"
+    older = (
+        settings.api.format is ResponseFormat.V4
+        and "status" not in params
+        and params.get("publicationState") == "preview"
+    )
     return "draft" if older else read_status(params.get("status"))
 
 

@@ -59,7 +59,7 @@ def catalog(state: State, before: Catalog) -> Catalog:
     """All versions that are searched; a type whose lists are those of `before` is taken from there."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
-        locales = state.settings.locales if type_.localized else (state.settings.default_locale,)
+        locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
         for locale in locales:
             key = (type_.uid, locale)
             lists = (

@@ -225,7 +225,7 @@ class Search:
                 def counted(name: str) -> bool:
                     return scope.permits(Group.parse(name))
 
-                languages = dict.fromkeys(language_of(locale) for locale in state.settings.locales)
+                languages = dict.fromkeys(language_of(locale) for locale in state.settings.locales.available)
                 hits = reader.search(
                     question,
                     languages,

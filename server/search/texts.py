@@ -161,7 +161,7 @@ def searchable(attribute: Attribute) -> bool:
 
 
 def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | None) -> float:
-    weights = settings.search_weights
+    weights = settings.search.weights
     for key in (f"{type_.singular}.{attribute.name}", attribute.name):
         if key in weights:
             return weights[key]
@@ -179,7 +179,7 @@ def _listed(value: Any) -> list[str]:
 
 def shape(schema: Schema, settings: Settings) -> str:
     """A digest of what is searched in a site: an index that was made for another one is not used."""
-    parts: list[Any] = [settings.default_locale, settings.locales]
+    parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):
         if type_.kind == "component" or type_.uid.startswith("api::"):
             attributes = [(a.name, a.type, a.component, a.components) for a in _searchable_in(type_)]

@@ -15,6 +15,6 @@ def command_authorship(site: Site, describe: Callable[[Any], str]) -> Authorship
 
     `describe` builds the commit message from the result of the write. The event log records source `file`.
     """
-    author = local_author(site.root) if site.state.settings.commit is not None else None
+    author = local_author(site.root) if site.state.settings.git.commit is not None else None
     name, email = (author.name, author.email) if author else ("", "")
     return Authorship(ACTOR, name, email, source="file", describe=describe)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from server.auth.permissions import may_draft, may_read_drafts, require
+from server.config.model import ResponseFormat
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ValidationError
 from server.formats.tree import Tree
@@ -209,8 +210,11 @@ def _shown_values(
     reader = replace(reader, type=type_, state=state)
     query = reader.query(params)
     selection = replace(query.selection, fields=query.selection.fields or ())
-    rendered = json.loads(Renderer(reader.view(query), v4=reader.v4).document(document, selection))
-    values: Mapping[str, Any] = rendered.get("attributes", {}) if reader.v4 else rendered
+    rendered = json.loads(
+        Renderer(reader.view(query), response_format=reader.response_format).document(document, selection)
+    )
+    wrapped = reader.response_format is ResponseFormat.V4
+    values: Mapping[str, Any] = rendered.get("attributes", {}) if wrapped else rendered
     return {name: values[name] for name in names if name in values}
 
 

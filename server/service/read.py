@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.auth.permissions import Actor, narrow, require
-from server.config.model import Settings
+from server.config.model import ResponseFormat, Settings
 from server.documents.document import Document
 from server.errors import NotFoundError
 from server.index.budget import Budget
@@ -54,12 +54,12 @@ class Caller:
     """Who asks for something, of which state of the site, in which format, and what it may cost.
 
     `branch` is the one that the state is of, None if that is the one that is served; `commit` is that of a
-    past state, "" for the current one. `v4`, `users` and `budget` are those of a `Reader`.
+    past state, "" for the current one. `response_format`, `users` and `budget` are those of a `Reader`.
     """
 
     state: State
     actor: Actor
-    v4: bool = False
+    response_format: ResponseFormat = ResponseFormat.V5
     users: Callable[[], UserIndex] | None = None
     budget: Budget = field(default_factory=Budget)
     branch: Branch | None = None
@@ -67,7 +67,7 @@ class Caller:
 
     def reader(self, type_: Type) -> "Reader":
         """Return what the caller may read of a type."""
-        return Reader(self.state, type_, self.actor, self.v4, self.users, self.budget)
+        return Reader(self.state, type_, self.actor, self.response_format, self.users, self.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Reader:
     state: State
     type: Type
     actor: Actor
-    v4: bool = False
+    response_format: ResponseFormat = ResponseFormat.V5
     users: Callable[[], UserIndex] | None = None
     budget: Budget = field(default_factory=Budget)
 
@@ -102,7 +102,13 @@ class Reader:
         require(self.actor, self.type, "find")
         query = self.query(params, many=True)
         view = self.view(query)
-        body = render_list(view, find(view, query), query, v4=self.v4, known=self._known(query, params))
+        body = render_list(
+            view,
+            find(view, query),
+            query,
+            response_format=self.response_format,
+            known=self._known(query, params),
+        )
         tags = header_value(tags_of_list(query, self.state.schema)) if self._tagged else ""
         return Rendering(body, tag_of_bytes(body), view.snapshot.users, tags)
 
@@ -119,7 +125,7 @@ class Reader:
         query = self.query(params)
         view = self.view(query)
         found = find_one(view, query, document_id)
-        if found is None and self.state.settings.v4 and document_id.isdecimal():
+        if found is None and self.state.settings.api.format is ResponseFormat.V4 and document_id.isdecimal():
             found = find_numbered(view, query, int(document_id))
         return self.show(view, query, found, params)
 
@@ -128,13 +134,13 @@ class Reader:
         if document is None:
             raise NotFoundError()
         known = self._known(query, params)
-        body = render_one(view, document, query, v4=self.v4, known=known)
+        body = render_one(view, document, query, response_format=self.response_format, known=known)
         tags = header_value(tags_of_document(view, document, query.selection)) if self._tagged else ""
         return Rendering(body, self._tag(view, document, body), view.snapshot.users, tags)
 
     @property
     def _tagged(self) -> bool:
-        return self.state.settings.cache_tags
+        return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
         """The entity tag of a document as it is shown; with its version, for those who may change it.
@@ -155,7 +161,7 @@ class Reader:
         asked = repr((params.get("fields"), params.get("populate"))).encode()
         actor = self.actor
         sight = (actor.everything, actor.reading, actor.permissions, query.drafts, query.publication)
-        return (query.type.uid, blake2b(asked, digest_size=16).digest(), sight, self.v4)
+        return (query.type.uid, blake2b(asked, digest_size=16).digest(), sight, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
         """The query of a request's parameters, narrowed to what the actor may see."""

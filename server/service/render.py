@@ -1,4 +1,4 @@
-"""Document + selection → JSON, in the flattened format or the previous one (`v4`).
+"""Document + selection → JSON, in the flat format or the wrapped one of Strapi 4.
 
 A selection is compiled into functions once for an answer, and each appends bytes to one list. The
 scalar columns of a document are written by orjson in one go and kept, so that a document which many
@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from server.config.model import ResponseFormat
 from server.documents.document import LOCALE, Document, default_order
 from server.documents.values import Component, components_in
 from server.index.find import Listing
@@ -42,8 +43,11 @@ class Renderer:
     `known` says what is shown of the documents, where that may be kept for as long as the snapshot is.
     """
 
-    def __init__(self, view: View, *, v4: bool = False, known: Hashable = None) -> None:
-        self.view, self.v4, self.known = view, v4, known
+    def __init__(
+        self, view: View, *, response_format: ResponseFormat = ResponseFormat.V5, known: Hashable = None
+    ) -> None:
+        self.view, self.known = view, known
+        self._wraps = response_format is ResponseFormat.V4
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
         self._parts: dict[tuple[str, ...] | None, CachedBytes] = {}
 
@@ -83,7 +87,7 @@ class Renderer:
 
     def _compile(self, type_: Type, selection: Selection, first: bytes, last: bytes) -> Write:
         document = type_.kind != "component"
-        wrapped = self.v4 and document
+        wrapped = self._wraps and document
         names = type_.default_fields if selection.fields is None else selection.fields
         start = self._start(type_, selection.fields, names, wrapped=wrapped)
         members = [(b',"%b":' % n.name.encode(), self._member(n)) for n in selection.populate]
@@ -162,7 +166,7 @@ class Renderer:
 
     def _count(self, shown: Callable[[Any, str], Any] | None) -> Callable[[Any, str, list[bytes]], None]:
         """What writes how many documents or components a node would show (`populate[x][count]=true`)."""
-        template = b'{"data":{"attributes":{"count":%d}}}' if self.v4 else b'{"count":%d}'
+        template = b'{"data":{"attributes":{"count":%d}}}' if self._wraps else b'{"count":%d}'
 
         def write(items: Any, locale: str, out: list[bytes]) -> None:
             out.append(template % len(shown(items, locale) if shown else items))
@@ -173,14 +177,14 @@ class Renderer:
         self, node: Node, *, many: bool, morph: bool
     ) -> Callable[[list[Document], str, list[bytes]], None]:
         """What writes the documents that a node shows: filtered, sorted, as a list or one or null."""
-        if morph and self.v4:  # The previous format does not wrap what may be of several types.
+        if morph and self._wraps:  # The previous format does not wrap what may be of several types.
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {
             uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))
             for uid, selection in node.selections.items()
         }
         arrange = self._arrangement(node)
-        opening, closing = (b'{"data":', b"}") if self.v4 else (b"", b"")
+        opening, closing = (b'{"data":', b"}") if self._wraps else (b"", b"")
         begin, end = (opening + b"[", b"]" + closing) if many else (opening, closing)
         nothing = begin + end if many else opening + b"null" + closing
 
@@ -364,9 +368,11 @@ def _with_large_integers(value: Any) -> Any:
     return value
 
 
-def render_one(view: View, document: Document, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
+def render_one(
+    view: View, document: Document, query: Query, *, response_format: ResponseFormat, known: Hashable = None
+) -> bytes:
     """The answer that holds one document (spec.md 2.1)."""
-    rendered = Renderer(view, v4=v4, known=known).of(query.selection)(document)
+    rendered = Renderer(view, response_format=response_format, known=known).of(query.selection)(document)
     return one_answer(rendered, _statuses(view, query, [document]))
 
 
@@ -376,9 +382,11 @@ def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
     return b'{"data":%b,"meta":%b}' % (rendered, meta)
 
 
-def render_list(view: View, listing: Listing, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
+def render_list(
+    view: View, listing: Listing, query: Query, *, response_format: ResponseFormat, known: Hashable = None
+) -> bytes:
     """The answer that holds a page of documents (spec.md 2.5)."""
-    show = Renderer(view, v4=v4, known=known).of(query.selection)
+    show = Renderer(view, response_format=response_format, known=known).of(query.selection)
     statuses = _statuses(view, query, listing.documents)
     return list_answer(map(show, listing.documents), query.page, listing.total, statuses)
 

@@ -108,7 +108,7 @@ def sibling_files(file: SourceFile) -> Iterator[Document]:
     """Yield the versions of the same document that have files which the caller may see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
-    for locale in dict.fromkeys((settings.default_locale, *settings.locales)):
+    for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
         for status in statuses:
             yield from claims.get((file.type.uid, file.document.document_id, locale, status), ())
 

@@ -192,7 +192,7 @@ class Writes:
             branch, by = caller.branch, self.authorship(caller, addressed, message)
             state, made, commit = self._writer.write(branch.name, prepare, wanted, by, branch.today)
             return Outcome(state, made, commit, None)
-        signed = caller.state.settings.commit is not None
+        signed = caller.state.settings.git.commit is not None
         by, keeper = self.authorship(caller, addressed, message, signed=signed), None
         if permits and caller.actor.name != PUBLIC:
             keeper = Keeper(self.site.root, caller.actor.name, dict.fromkeys(permits))

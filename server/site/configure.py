@@ -41,7 +41,7 @@ class Configuration:
         """What the reading of documents depends on: where it is the same, no file need be read again."""
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
-        return (settings.default_locale, settings.locales, shapes)
+        return (settings.locales.default, settings.locales.available, shapes)
 
     def says_as_much_as(self, other: "Configuration") -> bool:
         """Whether another one was read from the same files, and says the same."""
@@ -107,7 +107,7 @@ def check_state_folder(root: Path) -> None:
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
     """A refusal of each value of `api.populate` that no request may have."""
-    for name, value in settings.populate.items():
+    for name, value in settings.api.populate.items():
         type_ = schema.subjects.get(name)
         try:
             if type_ is not None:

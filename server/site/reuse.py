@@ -32,7 +32,7 @@ _IRRELEVANT: Mapping[str, Any] = {
 def stamp_of(configuration: Configuration) -> Stamp:
     """What entries are read under."""
     settings, types = configuration.settings, configuration.schema.types
-    locales = (settings.default_locale, settings.locales)
+    locales = (settings.locales.default, settings.locales.available)
     return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
 
 

@@ -223,7 +223,7 @@ class Site:
         make = self._parts.make_arbiter
         if make is None:
             raise ReadOnlySiteError()
-        if self.state.settings.push != BEFORE:
+        if self.state.settings.git.push != BEFORE:
             return None
         with self._arbiter_lock:
             if self._arbiter is None:

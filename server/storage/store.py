@@ -189,7 +189,7 @@ class Store:
             found[1],
             description,
             (created, updated),
-            self.settings.default_locale,
+            self.settings.locales.default,
             reading,
             *facts,
         )
@@ -222,7 +222,7 @@ class Store:
             stored,
             description,
             timestamps,
-            self.settings.default_locale,
+            self.settings.locales.default,
             reading,
         )
         problems = tuple(_problem(path, wrong, positions, "warning") for wrong in reading.wrong)

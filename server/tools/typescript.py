@@ -230,8 +230,8 @@ def write_module(schema: Schema, settings: Settings) -> str:
 def _locales(settings: Settings) -> str:
     return (
         "/** The locales of the site. */\n"
-        f"export type Locale = {union(settings.locales)};\n"
-        f"export type DefaultLocale = {text(settings.default_locale)};\n"
+        f"export type Locale = {union(settings.locales.available)};\n"
+        f"export type DefaultLocale = {text(settings.locales.default)};\n"
     )
 
 

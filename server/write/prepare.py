@@ -126,7 +126,7 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     snapshot = join(context.snapshot, request.users)
     actor = request.actor
     settings = context.settings
-    locales = tuple(dict.fromkeys((settings.default_locale, *settings.locales)))
+    locales = tuple(dict.fromkeys((settings.locales.default, *settings.locales.available)))
     validator = Validator(snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor))
     change = validator.change(address.type, request.data, values_of(base) if base else None)
     if earlier:
@@ -245,7 +245,10 @@ def fitted(address: Address, context: Context) -> Address:
 
 def _require_fit(address: Address, context: Context) -> None:
     """Raise ConflictError where settings or a schema that changed meanwhile know no such version."""
-    known = (context.settings.default_locale, *(context.settings.locales if address.type.localized else ()))
+    known = (
+        context.settings.locales.default,
+        *(context.settings.locales.available if address.type.localized else ()),
+    )
     if address.locale not in known or (address.draft and not address.type.draft_publish):
         raise ConflictError(f"{address.type.singular} was changed meanwhile; try again")
 

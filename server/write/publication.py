@@ -50,7 +50,7 @@ def _share(
     context: Context, type_: Type, document_id: str, discarded: tuple[str, ...], shared: Values
 ) -> None:
     """Give the drafts of the other locales what is published of the attributes that all share."""
-    for locale in context.settings.locales:
+    for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)
         if draft is None or (locale in discarded and published):
             continue

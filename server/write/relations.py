@@ -103,7 +103,7 @@ class Relinker:
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:
             return
-        for locale in self.context.settings.locales:
+        for locale in self.context.settings.locales.available:
             if locale != self.locale:
                 replace(self, locale=locale)._leave(type_, attribute, targets, kept)
 
@@ -124,7 +124,7 @@ class Relinker:
         return tuple(document.document_id for document in found)
 
     def _locale(self, type_: Type) -> str:
-        return self.locale if type_.localized else self.context.settings.default_locale
+        return self.locale if type_.localized else self.context.settings.locales.default
 
     def _relink(
         self, type_: Type, attribute: Attribute, document_id: str, *, add: Any = None, remove: Set[Any] = NONE

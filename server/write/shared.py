@@ -15,7 +15,7 @@ def share(context: Context, address: Address, document_id: str, changed: Values)
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}
     if not shared or not address.type.localized:
         return
-    for locale in context.settings.locales:
+    for locale in context.settings.locales.available:
         if locale != address.locale:
             _share_with(context, address, document_id, locale, shared)
 

@@ -139,7 +139,7 @@ def free_path(
 
 def _is_taken(context: Context, claim: Claim) -> bool:
     """Whether some file has a name already, in any locale, status and format."""
-    for locale in context.settings.locales if claim.type.localized else (claim.locale,):
+    for locale in context.settings.locales.available if claim.type.localized else (claim.locale,):
         for draft in (False, True):
             path = context.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
             stem = path if not claim.type.files else path.rpartition(".")[0]

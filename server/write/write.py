@@ -27,7 +27,7 @@ from server.write.version_files import Update, free_path, write_draft, write_new
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
     """The id of a single type's document, in a locale or else in any; None where there is none."""
     status = edited_status(type_)
-    for each in (locale, *settings.locales):
+    for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
             return document.document_id
     return None
@@ -195,7 +195,7 @@ class Writer:
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
         """A version in another locale to take over from: of the same status, where there is one."""
-        locales = (self.context.settings.default_locale, *self.context.settings.locales)
+        locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)
             for locale in (locales if address.type.localized else ())

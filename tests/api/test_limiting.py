@@ -14,7 +14,7 @@ from server.api.limiting.limiter import Limiter
 from server.api.limiting.sharing import MOST, ShareCounts, check_store, exchange
 from server.api.limiting.stores import PostgresStore, RedisStore, Store
 from server.api.limiting.table import SETS, WAYS, CountTable, id_of
-from server.config.model import Settings
+from server.config.model import DEFAULTS, with_values
 from server.errors import SetupError
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
@@ -149,7 +149,7 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     timing = replace(Timing(), share_limits_retry_s=0.1)
-    settings = replace(Settings(), rate_limit=RATE, rate_store=redis.url)
+    settings = with_values(DEFAULTS, {"api.rate_limit": RATE, "api.rate_store": redis.url})
     table, client = CountTable(), id_of(f"away {time.time_ns()}")
     redis.stop()
     with caplog.at_level(logging.INFO, "quire"):
@@ -172,7 +172,7 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
 
 
 def test_a_store_without_an_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = replace(Settings(), rate_limit=RATE, rate_store="env:RATES")
+    settings = with_values(DEFAULTS, {"api.rate_limit": RATE, "api.rate_store": "env:RATES"})
     monkeypatch.delenv("RATES", raising=False)
     with pytest.raises(SetupError, match="RATES"):
         check_store(settings)

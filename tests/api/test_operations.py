@@ -131,7 +131,7 @@ def test_a_large_body_is_read_from_who_may_use_the_operation(
 def test_an_upload_may_be_as_large_as_the_site_says(api: Api) -> None:
     entrance = api.app.wsgi_app
     assert isinstance(entrance, Entrance)
-    for who, most in (("uploader", api.site.state.settings.upload_limit), ("reader", SMALL)):
+    for who, most in (("uploader", api.site.state.settings.api.upload_limit), ("reader", SMALL)):
         token = f"Bearer {api.tokens[who]}"
         asked = {"REQUEST_METHOD": "POST", "PATH_INFO": "/api/upload", "HTTP_AUTHORIZATION": token}
         assert entrance.most_bytes(asked) == most

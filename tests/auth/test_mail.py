@@ -11,7 +11,7 @@ from email.message import EmailMessage
 import pytest
 
 from server.auth.mail import Outbox, send
-from server.config.model import Settings
+from server.config.model import DEFAULTS, Settings, with_values
 from tests.servers import free_port
 
 received: "queue.Queue[bytes]" = queue.Queue()
@@ -45,7 +45,10 @@ def port() -> Iterator[int]:
 
 
 def settings(port: int) -> Settings:
-    return Settings(mail_host="127.0.0.1", mail_port=port, mail_tls=False, mail_from="site@example.org")
+    return with_values(
+        DEFAULTS,
+        {"mail.host": "127.0.0.1", "mail.port": port, "mail.tls": False, "mail.from": "site@example.org"},
+    )
 
 
 def test_a_mail_arrives_as_it_was_written(port: int) -> None:

@@ -30,14 +30,14 @@ ADDRESSES = {
 def test_an_address_is_read_with_its_origin(tmp_path: Path, url: str) -> None:
     settings, wrong = read(tmp_path, f"  article: {json.dumps(url)}\n  page: {{url: {json.dumps(url)}}}")
     assert wrong == []
-    assert settings.previews == {"article": Preview(url), "page": Preview(url)}
-    assert settings.previews["page"].origin == ADDRESSES[url]
+    assert settings.preview == {"article": Preview(url), "page": Preview(url)}
+    assert settings.preview["page"].origin == ADDRESSES[url]
 
 
 def test_attributes_can_be_left_without_marks(tmp_path: Path) -> None:
     settings, wrong = read(tmp_path, "  article:\n    url: /a\n    unmarked: [seo.canonical, kind]")
     assert wrong == []
-    assert settings.previews["article"].unmarked == {"seo.canonical", "kind"}
+    assert settings.preview["article"].unmarked == {"seo.canonical", "kind"}
 
 
 UNREADABLE = [
@@ -51,7 +51,7 @@ UNREADABLE = [
 def test_what_is_no_address_of_a_page_is_refused_with_its_line(tmp_path: Path, url: str) -> None:
     settings, [wrong] = read(tmp_path, f'  article: "{url}"')
     assert (wrong.line, wrong.message) == (2, '"preview.article" must be an address')
-    assert settings.previews == {}
+    assert settings.preview == {}
 
 
 WRONG = {

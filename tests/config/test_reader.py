@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from server.config.model import DEFAULTS, FIELDS, KEYS, Settings
+from server.config.model import DEFAULTS, KEYS, ResponseFormat, Settings, value_of, with_values
 from server.config.reader import ENTRIES, READERS, survey_settings
 from server.errors import SetupError
 
@@ -28,51 +28,51 @@ def test_a_site_without_the_file_has_the_defaults(tmp_path: Path) -> None:
     assert survey_settings(tmp_path) == (DEFAULTS, [])
 
 
-# A line of site.yaml, the field that it sets, and its value.
+# A line of site.yaml, the key that it sets, and its value.
 SAID = {
     "name: Slack Water": ("name", "Slack Water"),
-    "api: {page_size: {default: 7}}": ("page_size", 7),
-    "api: {page_size: {max: 30}}": ("max_page_size", 30),
-    "api: {page_size: {default: 300}}": ("max_page_size", 300),
-    "api: {populate_with_pagination: allow}": ("populate_with_pagination", True),
-    "api: {format: v4}": ("v4", True),
+    "api: {page_size: {default: 7}}": ("api.page_size.default", 7),
+    "api: {page_size: {max: 30}}": ("api.page_size.max", 30),
+    "api: {page_size: {default: 300}}": ("api.page_size.max", 300),
+    "api: {populate_with_pagination: allow}": ("api.populate_with_pagination", True),
+    "api: {format: v4}": ("api.format", ResponseFormat.V4),
     "api: {populate: {page: '*', home: {a: {populate: [b, c]}, d: true}}}": (
-        "populate",
+        "api.populate",
         {"page": "*", "home": {"a": {"populate": ["b", "c"]}, "d": "true"}},
     ),
-    "api: {upload_limit: 3 kB}": ("upload_limit", 3000),
-    "api: {upload_limit: 3}": ("upload_limit", 3),
-    "api: {cors: https://a.example}": ("cors", ("https://a.example",)),
+    "api: {upload_limit: 3 kB}": ("api.upload_limit", 3000),
+    "api: {upload_limit: 3}": ("api.upload_limit", 3),
+    "api: {cors: https://a.example}": ("api.cors", ("https://a.example",)),
     "api: {cors: [https://a.example, https://b.example]}": (
-        "cors",
+        "api.cors",
         ("https://a.example", "https://b.example"),
     ),
-    "api: {cors: ['*']}": ("cors", ("*",)),
-    "api: {trusted_proxies: 127.0.0.1}": ("trusted_proxies", ("127.0.0.1",)),
-    "api: {trusted_proxies: ['::1', 10.0.0.0/8]}": ("trusted_proxies", ("::1", "10.0.0.0/8")),
+    "api: {cors: ['*']}": ("api.cors", ("*",)),
+    "api: {trusted_proxies: 127.0.0.1}": ("api.trusted_proxies", ("127.0.0.1",)),
+    "api: {trusted_proxies: ['::1', 10.0.0.0/8]}": ("api.trusted_proxies", ("::1", "10.0.0.0/8")),
     "api: {cors: ['http://localhost:3000', 'http://[::1]:80', 'capacitor://localhost', 'null']}": (
-        "cors",
+        "api.cors",
         ("http://localhost:3000", "http://[::1]:80", "capacitor://localhost", "null"),
     ),
-    "api: {rate_limit: 10 per minute}": ("rate_limit", "10 per minute"),
-    "auth: {session: 12h}": ("session", timedelta(hours=12)),
-    "git: {remote: origin}": ("remote", "origin"),
-    "git: {remote: origin, branch: drafts/next}": ("branch", "drafts/next"),
-    "git: {remote: origin, follow: 2s}": ("follow", timedelta(seconds=2)),
-    "git: {remote: origin, follow: off}": ("follow", None),
-    "git: {remote: origin, push: before}": ("push", "before"),
-    "git: {remote: origin, push: off}": ("push", ""),
-    "git: {push: off, follow: off}": ("commit", None),
-    "git: {remote: origin, push: after}": ("commit", timedelta()),
-    "git: {remote: origin, push: after, commit: each}": ("commit", timedelta()),
-    "auth: {confirm_email: true}": ("confirm_email", True),
-    "mail: {port: 587}": ("mail_port", 587),
-    "locales: {available: [fr, en, fr]}": ("locales", ("fr", "en")),
-    "locales: {available: [fr]}": ("default_locale", "fr"),
-    "locales: {default: fr}": ("locales", ("fr",)),
-    "check: {ignore: {unclaimed: a/*}}": ("ignored", {"unclaimed": ("a/*",)}),
+    "api: {rate_limit: 10 per minute}": ("api.rate_limit", "10 per minute"),
+    "auth: {session: 12h}": ("auth.session", timedelta(hours=12)),
+    "git: {remote: origin}": ("git.remote", "origin"),
+    "git: {remote: origin, branch: drafts/next}": ("git.branch", "drafts/next"),
+    "git: {remote: origin, follow: 2s}": ("git.follow", timedelta(seconds=2)),
+    "git: {remote: origin, follow: off}": ("git.follow", None),
+    "git: {remote: origin, push: before}": ("git.push", "before"),
+    "git: {remote: origin, push: off}": ("git.push", ""),
+    "git: {push: off, follow: off}": ("git.commit", None),
+    "git: {remote: origin, push: after}": ("git.commit", timedelta()),
+    "git: {remote: origin, push: after, commit: each}": ("git.commit", timedelta()),
+    "auth: {confirm_email: true}": ("auth.confirm_email", True),
+    "mail: {port: 587}": ("mail.port", 587),
+    "locales: {available: [fr, en, fr]}": ("locales.available", ("fr", "en")),
+    "locales: {available: [fr]}": ("locales.default", "fr"),
+    "locales: {default: fr}": ("locales.available", ("fr",)),
+    "check: {ignore: {unclaimed: a/*}}": ("check.ignore", {"unclaimed": ("a/*",)}),
     "search: {weights: {title: 6, article.summary: 0.5}}": (
-        "search_weights",
+        "search.weights",
         {"title": 6.0, "article.summary": 0.5},
     ),
     "roles: {public: {article: [find]}, staff: {}}": (
@@ -85,9 +85,9 @@ SAID = {
 @pytest.mark.parametrize("text", SAID)
 def test_what_is_said_counts(tmp_path: Path, text: str) -> None:
     settings, wrong = read(tmp_path, text)
-    field, value = SAID[text]
+    key, value = SAID[text]
     assert wrong == []
-    assert getattr(settings, field) == value
+    assert value_of(settings, key) == value
 
 
 # A text that is wrong, and the lines and messages that say so.
@@ -141,12 +141,17 @@ def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path, text: st
 
 def test_what_is_wrong_leaves_the_rest_as_it_is_said(tmp_path: Path) -> None:
     settings, _ = read(tmp_path, "name: Slack Water\napi: {page_size: {max: many}}\n")
-    assert (settings.name, settings.max_page_size) == ("Slack Water", DEFAULTS.max_page_size)
+    assert (settings.name, settings.api.page_size.max) == ("Slack Water", DEFAULTS.api.page_size.max)
 
 
 def test_every_key_says_what_it_holds_in_a_word_that_has_a_reader() -> None:
     assert {key.holds for key in KEYS.values()} == READERS.keys() | ENTRIES.keys()
-    assert len(KEYS) == len(FIELDS)
+
+
+def test_each_key_has_a_value_of_its_own() -> None:
+    for key in KEYS:
+        settings = with_values(DEFAULTS, {key: "replaced"})
+        assert [other for other in KEYS if value_of(settings, other) != value_of(DEFAULTS, other)] == [key]
 
 
 def test_an_action_gets_a_suggestion_only_where_it_is_much_like_it(tmp_path: Path) -> None:
@@ -180,4 +185,4 @@ def test_a_bucket_that_is_set_wrongly_is_refused(tmp_path: Path, text: str, says
 def test_a_bucket_is_set(tmp_path: Path) -> None:
     text = "media: {store: 's3://a.bucket/a/b/', public_url: 'https://m.org/x/'}"
     settings, _ = read(tmp_path, text)
-    assert (settings.media_store, settings.media_public_url) == ("s3://a.bucket/a/b", "https://m.org/x")
+    assert (settings.media.store, settings.media.public_url) == ("s3://a.bucket/a/b", "https://m.org/x")

@@ -57,13 +57,13 @@ def test_what_quire_is_told_in_the_environment_it_reads() -> None:
 
 def test_the_settings_are_those_of_this_quire_and_of_these_services() -> None:
     settings = read_settings(DEPLOY)
-    assert (settings.remote, settings.branch) == ("origin", "main")
+    assert (settings.git.remote, settings.git.branch) == ("origin", "main")
     assert settings.accounts == "postgresql://quire@database/quire"
-    assert (settings.media_store, settings.media_endpoint) == ("s3://media", "http://bucket:7070")
+    assert (settings.media.store, settings.media.endpoint) == ("s3://media", "http://bucket:7070")
     assert SERVICES["bucket"]["environment"]["VGW_PORT"] == ":7070"
     assert SERVICES["bucket"]["volumes"] == ["bucket:/data/media"]  # A folder is a bucket.
     assert "database" in SERVICES
-    assert settings.trusted_proxies == (COMPOSE["networks"]["default"]["ipam"]["config"][0]["subnet"],)
+    assert settings.api.trusted_proxies == (COMPOSE["networks"]["default"]["ipam"]["config"][0]["subnet"],)
 
 
 def test_a_machine_that_is_made_anew_is_where_nginx_looks_for_it() -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from server.bounded import Turns
-from server.config.model import Settings
+from server.config.model import DEFAULTS, Settings, with_values
 from server.errors import BusyError, ClientGone, LimitError, Postponed
 from server.index import budget as budgets
 from server.index.budget import Budget, turns
@@ -21,7 +21,7 @@ def test_without_settings_nothing_is_too_much() -> None:
 
 @pytest.mark.parametrize("most", [1, 10, 999, 1000, 1001, 25_000])
 def test_the_step_after_the_last_is_refused(most: int) -> None:
-    budget = Budget(Settings(limit_steps=most))
+    budget = Budget(with_values(DEFAULTS, {"api.limits.steps": most}))
     for _ in range(most):
         budget.spend(1)
     with pytest.raises(LimitError) as refused:
@@ -32,11 +32,11 @@ def test_the_step_after_the_last_is_refused(most: int) -> None:
 
 def test_many_steps_at_once_are_refused_before_they_are_taken() -> None:
     with pytest.raises(LimitError):
-        Budget(Settings(limit_steps=1_000_000)).spend(1_000_001)
+        Budget(with_values(DEFAULTS, {"api.limits.steps": 1_000_000})).spend(1_000_001)
 
 
 def test_an_answer_may_have_so_many_bytes() -> None:
-    budget = Budget(Settings(limit_size=100))
+    budget = Budget(with_values(DEFAULTS, {"api.limits.size": 100}))
     budget.write(60)
     budget.allow(40)
     budget.write(40)
@@ -51,7 +51,9 @@ def spend_without_end(budget: Budget) -> None:
 
 
 def test_processor_time_ends() -> None:
-    budget = Budget(Settings(limit_steps=10**12, limit_time=timedelta(milliseconds=30)))
+    budget = Budget(
+        with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(milliseconds=30)})
+    )
     with pytest.raises(LimitError) as refused:
         spend_without_end(budget)
     assert refused.value.details == {"limit": "time"}
@@ -59,7 +61,9 @@ def test_processor_time_ends() -> None:
 
 def costly(taking: Turns) -> Budget:
     """A budget of which so much is spent that it has its turn."""
-    budget = Budget(Settings(limit_steps=10**12, limit_time=timedelta(minutes=1)), taking)
+    budget = Budget(
+        with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(minutes=1)}), taking
+    )
     began = time.thread_time()
     while time.thread_time() - began < 2 * budgets.COSTLY_S:
         budget.spend(1)
@@ -96,7 +100,7 @@ def test_too_many_that_wait_are_refused() -> None:
 
 def test_who_must_not_wait_is_postponed_when_another_has_the_turn() -> None:
     taking = turns()
-    settings = Settings(limit_steps=10**12, limit_time=timedelta(minutes=1))
+    settings = with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(minutes=1)})
     with costly(taking), pytest.raises(Postponed) as postponed:
         spend_without_end(Budget(settings, taking, waits=False))
     assert postponed.value.costly

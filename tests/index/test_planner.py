@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.config.model import Settings
+from server.config.model import DEFAULTS, with_values
 from server.documents.document import Document, make
 from server.index import sorted_chunks
 from server.index.find import candidates, find
@@ -21,7 +21,7 @@ from server.query.parse import read_query
 from server.schema.load import read_content_types
 from server.schema.model import Schema
 
-SETTINGS = Settings(max_page_size=1000)
+SETTINGS = with_values(DEFAULTS, {"api.page_size.max": 1000})
 WRITER = {
     "name": {"type": "string"},
     "books": {"type": "relation", "relation": "manyToMany", "target": "api::book.book", "mappedBy": "others"},

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from server.config.model import with_values
 from server.documents.document import PUBLISHED
 from server.errors import BusyError, LimitError
 from server.index.budget import Budget
@@ -72,7 +73,7 @@ def test_a_phrase_of_one_word_in_a_text_of_that_word_costs_little(site: Site, wo
 
 
 def test_a_search_of_the_index_ends_where_it_takes_too_much(site: Site) -> None:
-    settings = replace(site.state.settings, limit_steps=3 * MANY >> 4)
+    settings = with_values(site.state.settings, {"api.limits.steps": 3 * MANY >> 4})
     limited = replace(site.state, settings=settings)
     question = read_question('"cd cd cd cd"', {"title", "body"}, unfinished=False)
     search = Search(site.root)

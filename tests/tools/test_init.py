@@ -121,7 +121,7 @@ def test_a_site_in_no_repository_is_told_to_begin_one(tmp_path: Path) -> None:
 def test_flags_say_what_a_terminal_would_ask(tmp_path: Path) -> None:
     init(tmp_path, "--name", 'Say: "hi"', "--locale", "fr", "--locale", "pt-BR", "--no-example")
     settings = read_settings(tmp_path)
-    assert (settings.name, settings.locales) == ('Say: "hi"', ("fr", "pt-BR"))
+    assert (settings.name, settings.locales.available) == ('Say: "hi"', ("fr", "pt-BR"))
     assert not (tmp_path / "content").exists()
     site = Site(tmp_path)
     assert site.state.schema.subjects["article"].localized
@@ -146,7 +146,7 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
     assert process.wait(20) == 0
     os.close(ours)
     settings = read_settings(tmp_path / "site")
-    assert (settings.name, settings.locales) == ("Tides", ("fr", "en"))
+    assert (settings.name, settings.locales.available) == ("Tides", ("fr", "en"))
     assert not (tmp_path / "site/content").exists()
 
 
@@ -258,7 +258,7 @@ def test_what_is_taken_is_served_and_nothing_else_is_touched(tmp_path: Path, nam
 
 def test_a_hugo_tree(tmp_path: Path) -> None:
     site = made(tmp_path, HUGO)
-    assert site.state.settings.locales == ("en", "fr")
+    assert site.state.settings.locales.available == ("en", "fr")
     assert ids(site, "post", "en") == {f"post-{i}" for i in range(8)}  # bundle/index.md is a draft
     assert ids(site, "post", "fr") == {"post-1", "bundle"}
     assert ids(site, "section", "en") == {"posts", "authors"}
@@ -333,7 +333,7 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
 
 def test_a_docusaurus_tree(tmp_path: Path) -> None:
     site = made(tmp_path, DOCUSAURUS)
-    assert site.state.settings.locales == ("fr", "en")
+    assert site.state.settings.locales.available == ("fr", "en")
     assert ids(site, "doc", "fr") == ids(site, "doc", "en") == {"intro", "guide--start"}
     assert ids(site, "post", "fr") == ids(site, "post", "en") == {"2024-01-01-hello"}
     assert {t.singular for t in site.state.schema.content_types} == {"doc", "post"}
@@ -455,7 +455,7 @@ def test_english_is_the_default_locale_beside_files_that_name_none(tmp_path: Pat
     about = {f"{code}/about.md": page("title: About") for code in ("de", "en", "fr")}
     write(tmp_path, {**posts, **about})
     assert "Default locale: en; choose another with --locale\n" in init(tmp_path).stdout
-    assert read_settings(tmp_path).locales == ("en", "de", "fr")
+    assert read_settings(tmp_path).locales.available == ("en", "de", "fr")
 
 
 def test_the_locale_with_the_most_documents_is_the_default_one(tmp_path: Path) -> None:
@@ -467,12 +467,12 @@ def test_the_locale_with_the_most_documents_is_the_default_one(tmp_path: Path) -
     write(tmp_path, tree)
     assert "Default locale: fr; choose another with --locale\n" in init(tmp_path, "--dry-run").stdout
     assert "Default locale" not in init(tmp_path, "--locale", "de").stdout
-    assert read_settings(tmp_path).locales == ("de", "fr")
+    assert read_settings(tmp_path).locales.available == ("de", "fr")
 
 
 def test_files_that_name_no_locale_beside_english_ones_of_the_same_documents(tmp_path: Path) -> None:
     site = made(tmp_path, {f"posts/a{ending}.md": page("title: A") for ending in ("", ".en", ".fr")})
-    assert site.state.settings.locales == ("und", "en", "fr")
+    assert site.state.settings.locales.available == ("und", "en", "fr")
     assert len(served(site)) == 3
 
 
@@ -500,7 +500,7 @@ def test_what_matters_most_comes_first(tmp_path: Path) -> None:
     assert "curl 'http://localhost:1337/api/zebras'" in shown
     assert "Not taken: config/README.md  describes its folder" in shown
     assert not (tmp_path / "content-types/config.json").exists()
-    assert read_settings(tmp_path).populate_with_pagination
+    assert read_settings(tmp_path).api.populate_with_pagination
 
 
 def test_attributes_are_shared_where_locales_say_the_same(tmp_path: Path) -> None:
@@ -585,7 +585,7 @@ def init_output(root: Path) -> str:
 
 def test_an_astro_tree(tmp_path: Path) -> None:
     site = made(tmp_path, ASTRO)
-    assert site.state.settings.locales == ("fr", "en")
+    assert site.state.settings.locales.available == ("fr", "en")
     assert ids(site, "doc", "fr") == {"guides--start", "index"}
     assert ids(site, "doc", "en") == {"guides--start"}
     assert patterns(tmp_path, "post") == ["src/content/blog/{name}.md", "src/content/blog/{name}.mdx"]
@@ -647,7 +647,7 @@ def test_folders_for_locales(tmp_path: Path, below: str) -> None:
         for name in ("index", "guides/start")
     }
     site = made(tmp_path / "pages", tree)
-    assert site.state.settings.locales == ("en", "fr", "zh-cn")
+    assert site.state.settings.locales.available == ("en", "fr", "zh-cn")
     (type_,) = site.state.schema.content_types
     for locale in ("en", "fr", "zh-cn"):
         assert ids(site, type_.singular, locale) == {"index", "guides--start"}
@@ -660,7 +660,7 @@ def test_sections_below_folders_for_locales(tmp_path: Path) -> None:
         for name in ("_index", "posts/_index", "posts/a", "posts/b/index", "events/c", "about")
     }
     site = made(tmp_path, {**tree, "hugo.yaml": "defaultContentLanguage: fr\n"})
-    assert site.state.settings.locales == ("fr", "de")
+    assert site.state.settings.locales.available == ("fr", "de")
     assert served(site) == tree.keys()
     assert ids(site, "post", "de") == ids(site, "post", "fr") == {"a", "b"}
     assert ids(site, "event", "de") == {"c"}
@@ -705,7 +705,7 @@ def test_whatever_a_pattern_claims_is_looked_at(tmp_path: Path) -> None:
 def test_folders_that_only_look_like_locales(tmp_path: Path) -> None:
     tree = {"notes/it/a.md": page("title: A"), "notes/work/b.md": page("title: B")}
     site = made(tmp_path, tree)
-    assert site.state.settings.locales == ("en",)
+    assert site.state.settings.locales.available == ("en",)
     assert ids(site, "note", "en") == {"it--a", "work--b"}
 
 

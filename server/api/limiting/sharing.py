@@ -31,17 +31,17 @@ MOST = 1000  # clients at once
 
 def is_shared(settings: Settings) -> bool:
     """Whether requests are limited, and counted by several machines together."""
-    return bool(settings.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
+    return bool(settings.api.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
 
 
 def check_store(settings: Settings) -> None:
     """Raise SetupError where the store of a site has no driver, or the environment no address of it."""
-    if not (settings.rate_limit and _is_elsewhere(settings)):
+    if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
         raise SetupError(FILE, None, "api.rate_store has no driver", "pip install 'quire[redis]'")
-    if not _url(settings.rate_store).startswith(("redis://", "rediss://")):
-        variable = settings.rate_store.removeprefix(ENVIRONMENT)
+    if not _url(settings.api.rate_store).startswith(("redis://", "rediss://")):
+        variable = settings.api.rate_store.removeprefix(ENVIRONMENT)
         raise SetupError(FILE, None, f"api.rate_store: {variable} has no redis:// address", "set it")
 
 
@@ -53,7 +53,7 @@ class ShareCounts(Job):
     def __init__(self, table: CountTable, settings: Settings, timing: Timing) -> None:
         self._table, self._settings, self._timing = table, settings, timing
         self.first_pause_s = timing.share_limits_s
-        self._limit = parse(settings.rate_limit)
+        self._limit = parse(settings.api.rate_limit)
         self._store: Store | None = None
         self._is_away = False
 
@@ -94,7 +94,7 @@ def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None
 
 
 def _is_elsewhere(settings: Settings) -> bool:
-    return settings.rate_store not in ("", MEMORY)
+    return settings.api.rate_store not in ("", MEMORY)
 
 
 def _url(written: str) -> str:
@@ -105,11 +105,11 @@ def _url(written: str) -> str:
 
 
 def _in_accounts(settings: Settings) -> bool:
-    return not settings.rate_store and is_postgres(settings.accounts)
+    return not settings.api.rate_store and is_postgres(settings.accounts)
 
 
 def _store(settings: Settings) -> Store:
     if _is_elsewhere(settings):
-        return RedisStore(_url(settings.rate_store), f"quire/{settings.name}")
+        return RedisStore(_url(settings.api.rate_store), f"quire/{settings.name}")
     postgres: Any = import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
     return PostgresStore(postgres, settings.accounts)

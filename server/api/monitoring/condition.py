@@ -73,8 +73,8 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
         last_event=last,
         deliveries=deliveries,
         media=READY if bucket.is_ready(site.state.settings) else AWAY,
-        remote=read_standing(site.root) if site.state.settings.follow is not None else None,
-        push=_backlog(site) if site.state.settings.push else None,
+        remote=read_standing(site.root) if site.state.settings.git.follow is not None else None,
+        push=_backlog(site) if site.state.settings.git.push else None,
     )
 
 

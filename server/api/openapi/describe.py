@@ -82,7 +82,7 @@ def _commits(operation: Operation, audience: Audience) -> bool:
     """Whether what an operation writes may become a commit."""
     if operation.commits == "maybe":
         to_branch = operation.branch and audience.may_branch
-        return to_branch or audience.settings.commit is not None
+        return to_branch or audience.settings.git.commit is not None
     return operation.commits == "always"
 
 

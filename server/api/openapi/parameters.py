@@ -43,7 +43,7 @@ def _listed(
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     """Every parameter that does not depend on a type, by its name in the document."""
     code = LOCALE.pattern
-    sizes = f"{settings.page_size} by default, {settings.max_page_size} at most"
+    sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
         "locale",
         in_query("locale", {"type": "string", "pattern": f"^({code})?$"}, _locale_sentence(settings)),
@@ -59,11 +59,13 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     yield (
         "localeWritten",
         in_query(
-            "locale", {"enum": list(settings.locales)}, "One of the locales; the default one without it."
+            "locale",
+            {"enum": list(settings.locales.available)},
+            "One of the locales; the default one without it.",
         ),
     )
     several = "One of the locales; the default one without it. `*` is every locale."
-    yield "localesWritten", in_query("locale", {"enum": [*settings.locales, "*"]}, several)
+    yield "localesWritten", in_query("locale", {"enum": [*settings.locales.available, "*"]}, several)
     yield from _statuses()
     yield "branch", in_query("branch", _BRANCH, "The branch to write to, instead of what is served.")
     dry = (
@@ -120,7 +122,7 @@ def _headers() -> Iterator[tuple[str, JsonSchema]]:
 
 
 def _locale_sentence(settings: Settings) -> str:
-    return f"One of {', '.join(settings.locales)}; {settings.default_locale} without it."
+    return f"One of {', '.join(settings.locales.available)}; {settings.locales.default} without it."
 
 
 def _pagination(sizes: str, settings: Settings) -> JsonSchema:
@@ -137,14 +139,14 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
         for names in (("page", "pageSize"), ("start", "limit"))
     )
     one_way = {"not": {"allOf": [by_page, by_offset]}}
-    apart = "" if settings.populate_with_pagination else " Not together with `populate`."
+    apart = "" if settings.api.populate_with_pagination else " Not together with `populate`."
     return in_query(
         "pagination",
         {"type": "object", "properties": properties, **one_way},
         f"By page or by offset; numbers out of bounds are brought into them.{apart}",
         style="deepObject",
         explode=True,
-        example={"page": 1, "pageSize": settings.page_size},
+        example={"page": 1, "pageSize": settings.api.page_size.default},
     )
 
 

@@ -62,7 +62,7 @@ class Audience:
     @property
     def is_rate_limited(self) -> bool:
         """Whether clients are rate-limited, and any response may be 429."""
-        return bool(self.settings.rate_limit)
+        return bool(self.settings.api.rate_limit)
 
     @property
     def may_branch(self) -> bool:

@@ -28,7 +28,7 @@ def _search(audience: Audience) -> Docs:
     settings, types = audience.settings, audience.schema.content_types
     names = [type_.singular for type_ in types if audience.actor.may(type_.singular, "find")]
     words = 'Words, `"phrases"`, `field:words`, `-without`, `begin*`.'
-    locales, prefix = list(settings.locales), {"enum": [*BOOLEANS], "default": "true"}
+    locales, prefix = list(settings.locales.available), {"enum": [*BOOLEANS], "default": "true"}
     return Docs(
         "Find documents of all types by their words",
         {200: answer("What was found, the best first.", _found(names, locales))},
@@ -39,7 +39,7 @@ def _search(audience: Audience) -> Docs:
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
             in_query("locale", {"enum": [*locales, "*"]}, "Only this locale."),
             in_query("status", STATUS, "What drafts say, where the caller may read them."),
-            in_query("limit", _WHOLE, f"Hits on a page, at most {settings.max_page_size}."),
+            in_query("limit", _WHOLE, f"Hits on a page, at most {settings.api.page_size.max}."),
             in_query("page", _WHOLE, "Which page, from 1."),
             in_query("prefix", prefix, "Whether the last word may be unfinished."),
         ],
@@ -85,7 +85,7 @@ SEARCH = Area(
 def _overview(audience: Audience) -> Docs:
     settings, types = audience.settings, audience.schema.content_types
     names = [type_.singular for type_ in types if audience.actor.may(type_.singular, "find")]
-    locales = list(settings.locales)
+    locales = list(settings.locales.available)
     entry = object_of(
         {
             "id": NUMBER,
@@ -107,7 +107,7 @@ def _overview(audience: Audience) -> Docs:
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
             in_query("locale", {"enum": [*locales, "*"]}, "The locale, or all of them."),
             in_query("status", STATUS, "Drafts, where the caller may read them."),
-            in_query("limit", _WHOLE, f"How many documents to list, at most {settings.max_page_size}."),
+            in_query("limit", _WHOLE, f"How many documents to list, at most {settings.api.page_size.max}."),
         ],
     )
 

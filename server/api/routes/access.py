@@ -61,10 +61,10 @@ def bind(handles: Handlers, identities: Identities, past: PastStates) -> None:
 
 def _site(settings: Settings) -> Mapping[str, Any]:
     locales = [
-        {"code": code, "name": name_of(code), "isDefault": code == settings.default_locale}
-        for code in settings.locales
+        {"code": code, "name": name_of(code), "isDefault": code == settings.locales.default}
+        for code in settings.locales.available
     ]
-    pages = {"default": settings.page_size, "max": settings.max_page_size}
+    pages = {"default": settings.api.page_size.default, "max": settings.api.page_size.max}
     return {"name": settings.name, "locales": locales, "pageSize": pages}
 
 
@@ -113,7 +113,7 @@ def _content_type(type_: Type, actor: Actor, whole: Collection[str]) -> Mapping[
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
     """Where documents of a type are previewed, for those who edit them: the address may have a secret."""
-    preview = settings.previews.get(type_.singular)
+    preview = settings.preview.get(type_.singular)
     if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
         return {}
     return {"preview": preview.url}

@@ -53,11 +53,11 @@ def bind(handles: Handlers, identities: Identities) -> None:
         refuse_others(body, REGISTER)
         form = read_form(body, REGISTER)
         settings = state_of(request).settings
-        confirmed = not settings.confirm_email
+        confirmed = not settings.auth.confirm_email
         user = identities.users.register(
             form["username"], form["email"], form["password"], confirmed=confirmed
         )
-        if settings.confirm_email:
+        if settings.auth.confirm_email:
             outbox.put(lambda: _mail_confirmation(settings, identities, user))
             return answer(dumps({"user": public_fields(user)}))
         return logged_in(identities, request, user)
@@ -122,7 +122,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.spend_confirm_code(code) if isinstance(code, str) and code else None
         if user is None:
             raise ValidationError("Invalid token")
-        url = state_of(request).settings.auth_url
+        url = state_of(request).settings.auth.url
         return redirect(url) if url else answer(dumps({"ok": True}), cache_control=NOBODY)
 
     @handles("returnFromProvider")
@@ -147,8 +147,8 @@ def _same_passwords(form: Mapping[str, str]) -> None:
 
 def _link(settings: Settings, name: str, code: str) -> str:
     query = urlencode({name: code})
-    if settings.auth_url:
-        return f"{settings.auth_url}{'&' if '?' in settings.auth_url else '?'}{query}"
+    if settings.auth.url:
+        return f"{settings.auth.url}{'&' if '?' in settings.auth.url else '?'}{query}"
     return f"{name}: {code}"
 
 

@@ -32,11 +32,11 @@ def stream(
     """
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""
-    if hub is not None and hub.is_full(settings.events_streams):
+    if hub is not None and hub.is_full(settings.events.streams):
         raise BusyError(TOO_MANY)
     # From this machine come the clients of a proxy that settings do not name.
-    sender = "" if is_loopback(address) and not settings.trusted_proxies else network_of(address)
-    if hub is not None and sender and hub.of_client(sender) >= settings.events_streams_per_client:
+    sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
+    if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
         raise BusyError(TOO_MANY_HERE)
     bounds = database.bounds()
     newest = (hub.newest if hub is not None else 0) or bounds.last

@@ -9,12 +9,13 @@ from urllib.parse import unquote
 
 from flask import Response, request
 
-from server.api.environ import is_v4, parse_query
+from server.api.environ import parse_query, response_format_of
 from server.api.identities import Identities
 from server.api.operations.content import content_at
 from server.api.request import answer, budget_of, parameters, state_of
 from server.api.routes.event_stream import stream, wants_stream
 from server.api.routes.handlers import Handlers
+from server.config.model import with_values
 from server.documents.ids import composed
 from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.events.database import EventDatabase
@@ -51,11 +52,12 @@ def bind(handles: Handlers, identities: Identities, database: EventDatabase) -> 
     @handles("findTagsOfAddress")
     def tags() -> Response:
         state, actor = state_of(request), identities.actor(request)
-        tagging = replace(state, settings=replace(state.settings, cache_tags=True))
-        v4, users, budget = is_v4(request.environ, state.settings), identities.user_index, budget_of(request)
+        tagging = replace(state, settings=with_values(state.settings, {"api.cache_tags": True}))
+        response_format = response_format_of(request.environ, state.settings)
+        users, budget = identities.user_index, budget_of(request)
 
         def reader(type_: Type) -> Reader:
-            return Reader(tagging, type_, actor, v4=v4, users=users, budget=budget)
+            return Reader(tagging, type_, actor, response_format=response_format, users=users, budget=budget)
 
         subjects = subjects_of(actor, state.schema)
         found = tags_of_address(parameters(request).get("of"), state, reader, subjects)

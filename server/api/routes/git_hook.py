@@ -81,8 +81,8 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
         require_signature(dict(request.headers), secret, body)
         settings = state_of(request).settings
         pushed = dict(_pushed(_read(body)))
-        branch = settings.branch or checked_out(site.root)
-        if not settings.remote or branch not in pushed:
+        branch = settings.git.branch or checked_out(site.root)
+        if not settings.git.remote or branch not in pushed:
             return Response(status=204)
         wake(site.root)
         notices.notify(COMMITS, pushed[branch])

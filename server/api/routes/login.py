@@ -82,7 +82,7 @@ def refuse_unready(user: User, settings: Settings) -> None:
     """Raise ApplicationError for a user who may not log in now."""
     if user.blocked:
         raise ApplicationError("Your account has been blocked by an administrator")
-    if settings.confirm_email and not user.confirmed:
+    if settings.auth.confirm_email and not user.confirmed:
         raise ApplicationError("Your account email is not confirmed")
 
 
@@ -90,12 +90,12 @@ def logged_in(identities: Identities, request: Request, user: User, body: object
     """The answer to a user who has just proved who it is; the body may name the device (`deviceId`)."""
     settings = state_of(request).settings
     shown = {"user": public_fields(user)}
-    if not settings.refresh_tokens:
+    if not settings.auth.refresh:
         return answer(dumps({"jwt": identities.sessions.token(user), **shown}))
     device = body.get("deviceId") if isinstance(body, dict) else None
     device_id = device if isinstance(device, str) and device else None
     agent = device_name(request.headers.get("User-Agent", ""))
-    login = identities.logins.begin(user, settings.idle_session, settings.session, device_id, agent)
+    login = identities.logins.begin(user, settings.auth.idle, settings.auth.session, device_id, agent)
     return with_tokens(identities, request, user, login, shown)
 
 
@@ -105,7 +105,7 @@ def with_tokens(
     """The answer that gives a login's two tokens: in its body, or the one to refresh with in a cookie."""
     settings = state_of(request).settings
     sessions = identities.sessions
-    access = sessions.access_token(user, login, settings.access_token.total_seconds())
+    access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
     refresh = sessions.refresh_token(login)
     if not in_cookie(request, settings):
         return answer(dumps({"jwt": access, "refreshToken": refresh, **shown}))
@@ -122,7 +122,7 @@ def forget_cookie(request: Request, response: Response) -> None:
 def in_cookie(request: Request, settings: Settings) -> bool:
     """Whether the refresh token of a request's answer is a cookie: what came in one never leaves it."""
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
-    return settings.refresh_cookie or asked or bool(request.cookies.get(COOKIE))
+    return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
 
 
 def read_sign_in(request: Request) -> object:
@@ -131,7 +131,7 @@ def read_sign_in(request: Request) -> object:
     Where that sets a cookie, a form is refused: a page of any origin can have a browser send one, and so sign
     its user in as somebody else.
     """
-    if request.mimetype == FORM and state_of(request).settings.refresh_cookie:
+    if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("Where auth.cookie is set, a body must be JSON")
     return read_body(request)
 

@@ -30,7 +30,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     def overview() -> Response:
         state, actor, params = state_of(request), identities.actor(request), parameters(request)
         scope = read_scope({**params, "locale": ""}, state, actor)
-        limit = min(number_of(params, "limit", DEFAULT_LIMIT), state.settings.max_page_size)
+        limit = min(number_of(params, "limit", DEFAULT_LIMIT), state.settings.api.page_size.max)
         listings: dict[str, Listing] = {}
         for type_ in state.schema.content_types:
             status = scope.statuses.get(type_.uid)

@@ -103,8 +103,8 @@ def _read_place(
         raise ValidationError(f'The body has no key "{str(key)[:_LONGEST]}"; there are {", ".join(KEYS)}')
     type_, document_id = _named(body.get("type"), types), composed(body["documentId"])
     locale, field = body.get("locale"), body.get("field")
-    locale = state.settings.default_locale if locale is None else locale
-    if locale not in state.settings.locales:
+    locale = state.settings.locales.default if locale is None else locale
+    if locale not in state.settings.locales.available:
         raise ValidationError('"locale" must be one of the site')
     if field is not None and not (isinstance(field, str) and is_field(field, type_, actor, state.schema)):
         raise ValidationError('"field" must be null, or the path of an attribute, such as sections.0.title')

@@ -55,7 +55,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         identities.permit(request, "locale", "find")
         settings = state_of(request).settings
         timestamps = _timestamps(site)
-        return answer(dumps([describe(code, settings, timestamps) for code in settings.locales]))
+        return answer(dumps([describe(code, settings, timestamps) for code in settings.locales.available]))
 
 
 def _kind(value: object) -> str:

@@ -44,8 +44,11 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         params = parameters(request)
         scope = read_scope(params, state, actor)
         question = _question(params, state, scope)
-        page, limit = number_of(params, "page", 1), number_of(params, "limit", state.settings.page_size)
-        limit = min(limit, state.settings.max_page_size)
+        page, limit = (
+            number_of(params, "page", 1),
+            number_of(params, "limit", state.settings.api.page_size.default),
+        )
+        limit = min(limit, state.settings.api.page_size.max)
         if page * limit > MOST:
             raise _invalid("page", f"only the first {MOST:,} hits can be paged through")
         found = engine.find(
@@ -143,8 +146,8 @@ def _locale(value: Any, settings: Settings) -> str | None:
     if value in (None, "", "*"):
         return None
     locale = read_locale(value, settings)
-    if locale not in settings.locales:
-        raise _invalid("locale", "expected one of " + ", ".join(settings.locales))
+    if locale not in settings.locales.available:
+        raise _invalid("locale", "expected one of " + ", ".join(settings.locales.available))
     return locale
 
 
@@ -209,7 +212,7 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
         path = f"/api/{type_.singular}"
     else:
         path = f"/api/{type_.plural}/{quote(document.document_id, safe='')}"
-    query = [f"locale={document.locale}"] if document.locale != settings.default_locale else []
+    query = [f"locale={document.locale}"] if document.locale != settings.locales.default else []
     query += ["status=draft"] if document.status == DRAFT else []
     return path + ("?" + "&".join(query) if query else "")
 

@@ -19,7 +19,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     """Bind the operations of sessions."""
 
     def permit(action: str) -> None:
-        if not state_of(request).settings.refresh_tokens:  # There is no such path, whoever asks.
+        if not state_of(request).settings.auth.refresh:  # There is no such path, whoever asks.
             raise NotFoundError()
         identities.permit(request, "auth", action)
 
@@ -48,7 +48,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if not token:
             raise BadRequestError("Missing refresh token")
         known, settings = identities.sessions.read_refresh(token), state_of(request).settings
-        login = identities.logins.renew(*known, settings.idle_session) if known else None
+        login = identities.logins.renew(*known, settings.auth.idle) if known else None
         user = identities.users.get(login.user_id) if login else None
         if login is None or user is None or user.blocked:
             raise UnauthorizedError("Invalid refresh token")

@@ -133,10 +133,10 @@ def _word(type_: Type, documents: list[Document]) -> str:
 
 
 def _page(state: State, readable: list[Type], actor: Actor) -> Response:
-    locale = state.settings.default_locale
+    locale = state.settings.locales.default
     listed = {t.uid: state.snapshot.list(t, locale, PUBLISHED) for t in readable}
     shown = {t.uid: list(islice(listed[t.uid], EXAMPLES)) for t in readable}
-    in_locale = f" in {name_of(locale)}" if len(state.settings.locales) > 1 else ""
+    in_locale = f" in {name_of(locale)}" if len(state.settings.locales.available) > 1 else ""
     words = (_word(t, shown[t.uid]) for t in readable)
     page = render_template(
         "start.html",

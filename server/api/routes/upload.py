@@ -93,7 +93,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes, 
     def in_bucket(file: uploading.Incoming) -> uploading.Incoming:
         """A received file, which is in the bucket then, where the site has one; else a picture is hashed."""
         ending = uploading.ending_of_upload(file)
-        if not site.state.settings.media_store:
+        if not site.state.settings.media.store:
             site.image_cache.read_ahead(file.source, ending)
         return replace(file, stored=bucket.keep(site.state.settings, file.source, ending))
 
@@ -101,7 +101,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes, 
         """A change of a file, whose new content is in the bucket then, where the site has one."""
         if change.file is None:
             return change
-        if not site.state.settings.media_store:
+        if not site.state.settings.media.store:
             with suppress(NotFoundError):  # The write says so.
                 ending = posixpath.splitext(_file(state_of(request), change.key).path)[1]
                 site.image_cache.read_ahead(change.file.source, ending)
@@ -132,7 +132,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes, 
     def upload() -> Response:
         actor = identities.permit(request, "upload", "upload")
         caller = caller_of(request, identities)
-        limit = state_of(request).settings.upload_limit
+        limit = state_of(request).settings.api.upload_limit
         if (request.content_length or 0) > limit:
             raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")
         key = _key(parameters(request).get("id"))
@@ -185,7 +185,7 @@ def _listed(files: list[bytes]) -> bytes:
 
 def _file(state: State, key: str) -> Document:
     """The media file with a number or documentId. Raises NotFoundError."""
-    return uploading.find_file(state.snapshot, state.settings.default_locale, key)
+    return uploading.find_file(state.snapshot, state.settings.locales.default, key)
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:

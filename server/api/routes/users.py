@@ -236,7 +236,7 @@ def _self(actor: Actor) -> int:
 
 def _refuse_unproven(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
     """Refuse another address to a user where addresses have to be confirmed."""
-    if not settings.confirm_email or user is None or "email" not in values:
+    if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
         raise ApplicationError("The email can't be changed: addresses are confirmed here when registering")
@@ -292,7 +292,7 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
     """A role with the number of its users; `more` are further members of the object."""
     shown = Renderer(view).document(role, Selection(fields=_OF_A_ROLE))
-    type_, locale = view.snapshot.schema.types[USER], view.settings.default_locale
+    type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
     return b'%b,"nb_users":%d%b}' % (shown[:-1], count, more)
 
@@ -300,7 +300,7 @@ def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
 def find_role(view: View, document_id: str) -> Document | None:
     """The role with a documentId."""
     return view.snapshot.get(
-        view.snapshot.schema.types[ROLE], document_id, view.settings.default_locale, PUBLISHED
+        view.snapshot.schema.types[ROLE], document_id, view.settings.locales.default, PUBLISHED
     )
 
 

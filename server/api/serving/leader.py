@@ -66,11 +66,11 @@ def jobs_of(
     yield RecordEvents(site, watched.recorder, timing, watched.notices)
     if not past.held:  # What changes is for a server to tell of that serves it.
         yield from _outward(opened, watched)
-    if settings.rate_limit:
+    if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")
         if sharing.is_shared(settings):
             yield sharing.ShareCounts(limited, settings, timing)
-    if settings.search_index:
+    if settings.search.index:
         yield import_module("server.search.sync").Sync(site, timing, tell)
 
 
@@ -90,6 +90,6 @@ def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
 
     yield DeferredJob("deliver", lambda: bool(site.state.settings.webhooks), deliver, timing.setting_s)
     yield DeferredJob(
-        "follow-remote", lambda: site.state.settings.follow is not None, follow, timing.setting_s
+        "follow-remote", lambda: site.state.settings.git.follow is not None, follow, timing.setting_s
     )
-    yield DeferredJob("push", lambda: bool(site.state.settings.push), push, timing.setting_s)
+    yield DeferredJob("push", lambda: bool(site.state.settings.git.push), push, timing.setting_s)

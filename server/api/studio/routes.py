@@ -70,7 +70,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         key = body.get("key") if isinstance(body, dict) else None
         value = by_password(body) if key is None else by_key(key)
         response = Response(status=204)
-        set_cookie(request, response, value, state_of(request).settings.session.total_seconds())
+        set_cookie(request, response, value, state_of(request).settings.auth.session.total_seconds())
         return response
 
     @handles("studioSignOut")
@@ -101,7 +101,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         if not request.is_json:
             raise BadRequestError("A sign-in must be JSON")
         user = prove_password(identities, request, body)
-        lasts = state_of(request).settings.session
+        lasts = state_of(request).settings.auth.session
         agent = device_name(request.headers.get("User-Agent", ""))
         return identities.sessions.studio_token(
             user, identities.logins.begin(user, lasts, lasts, None, agent)
@@ -115,7 +115,7 @@ def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
     """
     up = "../" * (path.count("/") - 1)
     text = _index(at_home=at_home).replace('="./', f'="{up}studio/-/{_version()}/')
-    framed = sorted({preview.origin or "'self'" for preview in settings.previews.values()})
+    framed = sorted({preview.origin or "'self'" for preview in settings.preview.values()})
     policy = f"{POLICY}; frame-src {' '.join(framed)}" if framed else POLICY
     # The tag is that of both: a browser that knows the page asks for it again when the policy has changed.
     headers = {"Cache-Control": EVERYBODY, "Content-Security-Policy": policy}

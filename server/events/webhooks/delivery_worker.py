@@ -398,7 +398,7 @@ class Deliverer(Job):
 
 def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
     """Whether what a delivery tells of is about to be in a commit, which its body is to name."""
-    uncommitted = settings.commit == timedelta() and event.write != "" and event.commit == ""
+    uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
     return uncommitted and 0 <= at - delivery.made < COMMIT_S
 
 

@@ -62,7 +62,7 @@ def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
     `require_fit` and `Site.write_here` raise.
     """
     with _holding_off_others(site, arrival.joined) as index:
-        committer = Person.of(site.state.settings.committer)
+        committer = Person.of(site.state.settings.git.committer)
         move = partial(_move, index, arrival.joined, committer)
         joined = replace(arrival.joined, move=move, index=index.before)
         _, _, commit = site.write_here(replace(by, joined=lambda _: joined, describe=None), _put, arrival)
@@ -234,7 +234,7 @@ class Merger:
         sides = plan.sides
         if sides.is_forward:
             return sides.theirs
-        committer = Person.of(today.committer)
+        committer = Person.of(today.git.committer)
         signed = Signed(message, Person(by.name, by.email or committer.email), committer)
         files = {path: _content(outcome) for path, outcome in plan.outcomes.items()}
         return make_commit(self.root, (sides.ours, sides.theirs), files, signed)
@@ -314,7 +314,7 @@ class Merger:
             else:
                 changeset.put_file(path, written[path])
         writes = changeset.writes()
-        committer, now = Person.of(today.committer), int(time.time())
+        committer, now = Person.of(today.git.committer), int(time.time())
         author = Person(by.name, by.email or committer.email)
         contents = {write.path: write.data if write.source is None else write.source for write in writes}
         forward = sides.theirs if sides.is_forward else ""

@@ -205,7 +205,7 @@ class Planner:
         type_, actor = three.type, self.actor
         [data] = hash_passwords(context.snapshot.schema, [(type_, given)])
         settings = context.settings
-        locales = tuple(dict.fromkeys((settings.default_locale, *settings.locales)))
+        locales = tuple(dict.fromkeys((settings.locales.default, *settings.locales.available)))
         validator = Validator(
             context.snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor)
         )

@@ -38,10 +38,10 @@ def backlog(root: Path, settings: Settings) -> Backlog:
 
     Raises GitError.
     """
-    branch = settings.branch or checked_out(root)
-    if not settings.push or not branch:
+    branch = settings.git.branch or checked_out(root)
+    if not settings.git.push or not branch:
         return Backlog()
-    head, there = head_commit(root), tracked_commit(root, settings.remote, branch)
+    head, there = head_commit(root), tracked_commit(root, settings.git.remote, branch)
     if head == there or not head:
         return _last_failure(root)
     options = (f"--max-count={MOST}", "--format=%ct", head, *([f"^{there}"] if there else []))

@@ -96,7 +96,7 @@ class Follower(Job):
     def _follow(self, stopping: Event) -> float:
         """Return the pause until the remote is asked again."""
         settings = self.site.state.settings
-        if not settings.remote or settings.follow is None:
+        if not settings.git.remote or settings.git.follow is None:
             forget_standing(self.root)
             self._standing, self._noted = Standing(), None
             return self._timing.follow_remote_s
@@ -104,7 +104,7 @@ class Follower(Job):
         standing = self.ask(settings)
         # Where commits come without a pause, it takes half of a processor, and some at once.
         stopping.wait(min(self._clock.monotonic() - began, REST_S))
-        pause = self._pause(settings.follow.total_seconds())
+        pause = self._pause(settings.git.follow.total_seconds())
         if standing.state != CURRENT:
             raise JobFailedError(standing.reason, pause)
         return pause
@@ -118,14 +118,14 @@ class Follower(Job):
 
     def ask(self, settings: Settings) -> Standing:
         """Ask the remote once, and take over what it has; how what is served stands to it then."""
-        branch = settings.branch or checked_out(self.root)
+        branch = settings.git.branch or checked_out(self.root)
         standing = Standing(
-            CURRENT, settings.remote, branch, self._standing.commit, asked=self._standing.asked
+            CURRENT, settings.git.remote, branch, self._standing.commit, asked=self._standing.asked
         )
         try:
             if not branch:
                 raise NotTakenOverError("No branch is checked out")
-            known, theirs = known_commit(self.root, branch), fetch(self.root, settings.remote, branch)
+            known, theirs = known_commit(self.root, branch), fetch(self.root, settings.git.remote, branch)
             standing = replace(standing, commit=theirs, asked=self._clock.time())
             self._away_since = 0.0
             if not theirs:
@@ -156,10 +156,13 @@ class Follower(Job):
         try:
             with self._takeover.alone():
                 if known_commit(self.root, branch) != known:  # Another process has been faster.
-                    known, theirs = known_commit(self.root, branch), fetch(self.root, settings.remote, branch)
+                    known, theirs = (
+                        known_commit(self.root, branch),
+                        fetch(self.root, settings.git.remote, branch),
+                    )
                 if known and not is_ancestor(self.root, known, theirs):
-                    theirs = self._confirmed(settings.remote, branch, theirs)
-                self._report(settings.remote, branch, self._takeover.take_over_alone(theirs, branch))
+                    theirs = self._confirmed(settings.git.remote, branch, theirs)
+                self._report(settings.git.remote, branch, self._takeover.take_over_alone(theirs, branch))
             self._stuck = None
         except NotTakenOverError:
             self._stuck, self._stuck_until = there, self._clock.monotonic() + AGAIN_S

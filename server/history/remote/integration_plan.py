@@ -114,7 +114,7 @@ def content_of(outcome: Outcome) -> bytes | Staged | None:
 
 
 def _signed(past: PastStates, message: str) -> Signed:
-    committer = Person.of(past.site.state.settings.committer)
+    committer = Person.of(past.site.state.settings.git.committer)
     return Signed(f"{message}\n", committer, committer)
 
 

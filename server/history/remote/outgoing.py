@@ -71,8 +71,8 @@ class Outgoing(Job):
     def push_due(self) -> None:
         """Push what the remote has not, if there is something."""
         folder = self._site.git.folder
-        mark = head_mark(folder) if folder and self._pusher.settings.push else None
-        if folder is None or not self._pusher.settings.push or (mark is not None and mark == self._done):
+        mark = head_mark(folder) if folder and self._pusher.settings.git.push else None
+        if folder is None or not self._pusher.settings.git.push or (mark is not None and mark == self._done):
             self._failures, self._stuck = 0, None
             return
         try:

@@ -49,10 +49,10 @@ class Pusher:
         somebody makes, need not be taken over.
         Raises RemoteError, and NotTakenOverError where what is here can't be merged with it.
         """
-        branch = served_branch(self.root, self.settings.branch)
+        branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
         ask = ask or self._is_away
-        tip = "" if ask else tracked_commit(self.root, self.settings.remote, branch)
+        tip = "" if ask else tracked_commit(self.root, self.settings.git.remote, branch)
         if not tip:
             tip = self._asked(branch, min(PUSH_S, max(seconds, LEAST_S)))
         head = head_commit(self.root)
@@ -70,7 +70,7 @@ class Pusher:
         """
         most = min(PUSH_S, max(seconds - LOST_S, LEAST_S))
         try:
-            push(self.root, self.settings.remote, level.branch, commit, level.tip, most, follows=True)
+            push(self.root, self.settings.git.remote, level.branch, commit, level.tip, most, follows=True)
         except RemoteLostError as error:
             self._is_away = True
             try:
@@ -89,7 +89,7 @@ class Pusher:
 
     def _asked(self, branch: str, seconds: float) -> str:
         try:
-            tip = fetch(self.root, self.settings.remote, branch, seconds)
+            tip = fetch(self.root, self.settings.git.remote, branch, seconds)
         except RemoteAwayError as error:
             raise self._rest(error) from error
         self._is_away = False
@@ -100,7 +100,7 @@ class Pusher:
         until = time.monotonic() + LOST_S
         while True:
             left = max(until - time.monotonic(), PAUSE_S)
-            tip = fetch(self.root, self.settings.remote, level.branch, left)
+            tip = fetch(self.root, self.settings.git.remote, level.branch, left)
             if tip and is_ancestor(self.root, commit, tip):
                 return True
             if time.monotonic() + PAUSE_S > until:

@@ -60,7 +60,7 @@ class SweepState(Job):
         """Remove it."""
         state = self._site.state
         self._site.image_cache.sweep(state.snapshot.media.values())
-        sweep_sessions(self._site.root, state.settings.session.total_seconds())
+        sweep_sessions(self._site.root, state.settings.auth.session.total_seconds())
         return self._pause_s
 
 

@@ -18,7 +18,7 @@ def missing_objects(site: Site) -> Iterator[Problem]:
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}
     if not any(named.values()):
         return
-    if not settings.media_store:
+    if not settings.media.store:
         what, fix = "media are in a bucket, and nothing says in which", "set media.store"
         yield Problem("site.yaml", None, what, fix, "error", None, "dangling")
         return
@@ -26,6 +26,6 @@ def missing_objects(site: Site) -> Iterator[Problem]:
     for path, objects in sorted(named.items()):
         missing = [one for one in objects if there.get(one.key) != one.size]
         if missing:
-            what = f"names {missing[0].key}, which is not in {settings.media_store}"
+            what = f"names {missing[0].key}, which is not in {settings.media.store}"
             fix = "upload the file again, or restore the object"
             yield Problem(path + DESCRIPTION, None, what, fix, "error", None, "dangling")

@@ -263,7 +263,7 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
     versions = audit.snapshot.tables[type_.uid].versions
     return any(
         (document_id, locale, status) in versions
-        for locale in audit.settings.locales
+        for locale in audit.settings.locales.available
         for status in ("published", "draft")
     )
 

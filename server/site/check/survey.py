@@ -87,7 +87,7 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
     """Files that say something else of a shared attribute than that of the first locale with the document."""
-    order = {locale: i for i, locale in enumerate(audit.settings.locales)}
+    order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
         if not type_.localized or not shared:

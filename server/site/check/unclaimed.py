@@ -130,7 +130,7 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 def orphans(audit: Audit) -> Iterator[Problem]:
     """Documents that exist in another locale, but not in the default one."""
-    default = audit.settings.default_locale
+    default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
     for type_ in audit.types:
@@ -146,9 +146,9 @@ def orphans(audit: Audit) -> Iterator[Problem]:
 
 def untranslated(audit: Audit) -> Iterator[Problem]:
     """Documents of localised types that are missing in a locale (with `--translations`)."""
-    default = audit.settings.default_locale
+    default = audit.settings.locales.default
     for type_ in audit.types:
-        for locale in audit.settings.locales if type_.localized else ():
+        for locale in audit.settings.locales.available if type_.localized else ():
             there = _ids(audit, type_, locale)
             for path, document in sorted(_of_type(audit, type_).items()):
                 wanted = document.locale == default != locale and document.document_id not in there

@@ -21,7 +21,7 @@ def commit_ahead(
 
     Trailers name the `documents`. The hooks of the repository agree. Raises CommitError.
     """
-    person, now = Person.of(site.state.settings.committer), int(time.time())
+    person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = Person(by.name or person.name, by.email or person.email)
     said = with_trailers(message, by.actor, documents)
     return site.committer.prepare(NewCommit(files, said, author, now, person, now, base))

@@ -85,7 +85,7 @@ class Committer:
 
     @property
     def _after(self) -> timedelta | None:
-        return self._replica.state.settings.commit
+        return self._replica.state.settings.git.commit
 
     # --- a write ---------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class Committer:
             self._drain(0.0)
         self._remove_left_lock()
         self.queue.sweep()
-        adds = self._after is not None or self._replica.state.settings.follow is not None
+        adds = self._after is not None or self._replica.state.settings.git.follow is not None
         if adds and time.monotonic() - self._tidied > TIDY_S:
             self._tidied = time.monotonic()
             with suppress(CommitError):  # It packs what has become much, and as its owner has set it.
@@ -326,7 +326,7 @@ class Committer:
                 self._committed(write.name, commit)
 
     def _new(self, group: Group) -> NewCommit:
-        committer, last = Person.of(self._replica.state.settings.committer), group.last
+        committer, last = Person.of(self._replica.state.settings.git.committer), group.last
         author = Person(last.author or committer.name, last.email or committer.email)
         base = group.writes[0].base
         now = int(time.time())

@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 def require_library(settings: Settings) -> None:
     """Raise SetupError where settings name a bucket, and obstore is not installed."""
-    if settings.media_store and find_spec("obstore") is None:
+    if settings.media.store and find_spec("obstore") is None:
         raise SetupError(FILE, None, "media.store needs the library obstore", "pip install 'quire[s3]'")
 
 
@@ -30,7 +30,7 @@ def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
     Its connections are those of one process: one that was forked makes its own. A command is `patient`, and
     may wait for long.
     """
-    key = (os.getpid(), settings.media_store, settings.media_endpoint, settings.media_region)
+    key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     with _lock:
         bucket = _opened.get(key)
         if bucket is None:

@@ -24,7 +24,7 @@ SIGNED_S = 900  # how long a signed URL can be used
 
 def serving(settings: Settings) -> str:
     """How files of the bucket are answered: REDIRECT, STREAM or SIGN."""
-    return settings.media_serve or (REDIRECT if settings.media_public_url else STREAM)
+    return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
@@ -41,28 +41,28 @@ class SiteBucket:
 
         Raises BucketError, and BusyError where too many wait for the bucket.
         """
-        if not settings.media_store:
+        if not settings.media.store:
             return None
         copies = self._copies if serving(settings) == STREAM else None
         with self._place():
-            keeper = Keeper(open_bucket(settings), self._formats, copies, settings.media_cache)
+            keeper = Keeper(open_bucket(settings), self._formats, copies, settings.media.cache)
             return keeper.keep(source, ending)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
         """An object, opened on this machine. Raises BucketError, BusyError and StorageError."""
         source = open_bucket(self._with_store(settings))
-        return self._copies.open(object_, source, settings.media_cache)
+        return self._copies.open(object_, source, settings.media.cache)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
         """Where an object is to be read; "" where this server gives it. Raises BucketError."""
         how = serving(self._with_store(settings))
         if how == REDIRECT:
-            return f"{settings.media_public_url}/{object_.key}"
+            return f"{settings.media.public_url}/{object_.key}"
         return open_bucket(settings).sign(object_, SIGNED_S) if how == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
         """Whether the bucket can be used, or there is none; it is asked once in a while."""
-        if not settings.media_store:
+        if not settings.media.store:
             return True
         with self._checking:
             if self._check is None or self._check.is_old:
@@ -71,7 +71,7 @@ class SiteBucket:
         return check.is_good()
 
     def _with_store(self, settings: Settings) -> Settings:
-        if not settings.media_store:
+        if not settings.media.store:
             raise BucketError("The media file is in a bucket, and media.store does not say in which")
         return settings
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from server.auth.permissions import Actor, may_read_drafts
-from server.config.model import FILE, QueryExport, TypeExport
+from server.config.model import FILE, QueryExport, TypeExport, with_values
 from server.documents.document import Document
 from server.documents.ids import composed
 from server.errors import ApiError, ForbiddenError, NotFoundError, SetupError
@@ -98,7 +98,10 @@ class ListRequest:
 
     def responses(self) -> Iterator[Response]:
         """The responses: the document of a single type, or the pages of the list and its documents."""
-        renderer, selection = Renderer(self.view, v4=self.view.settings.v4), self.query.selection
+        renderer, selection = (
+            Renderer(self.view, response_format=self.view.settings.api.format),
+            self.query.selection,
+        )
         one = {
             key: self.params[key] for key in ("locale", "status", "fields", "populate") if key in self.params
         }
@@ -137,10 +140,12 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
     Raises SetupError for parameters in `export.types` that no request may have.
     """
     for type_ in state.schema.content_types:
-        wanted = state.settings.exported_types.get(type_.singular, TypeExport())
+        wanted = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
             continue
-        for locale in state.settings.locales if type_.localized else (state.settings.default_locale,):
+        for locale in (
+            state.settings.locales.available if type_.localized else (state.settings.locales.default,)
+        ):
             try:
                 yield _listing(state, access, type_, wanted, locale)
             except ApiError as error:
@@ -150,10 +155,10 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
 
 
 def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
-    default = locale == state.settings.default_locale
+    default = locale == state.settings.locales.default
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
     # An export populates paged lists even if requests may not.
-    settings = replace(state.settings, populate_with_pagination=True)
+    settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
     asked = with_default_populate(qs.parse(qs.write(params)), type_, settings)
     query = reader.query(asked, many=True)
@@ -191,7 +196,7 @@ class SiteExport:
     @cached_property
     def queries(self) -> Sequence[Response]:
         """The responses of the named queries."""
-        return [self._query(name, wanted) for name, wanted in self.state.settings.exported_queries.items()]
+        return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:
@@ -199,7 +204,7 @@ class SiteExport:
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
-        return list(self.state.snapshot.list(files, self.state.settings.default_locale, "published"))
+        return list(self.state.snapshot.list(files, self.state.settings.locales.default, "published"))
 
     def paths(self) -> list[str]:
         """The paths of all responses."""
@@ -251,7 +256,7 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
         raise SetupError(FILE, wanted.line, what, "write it as /api/articles?sort=title")
     try:
         return (
-            Reader(state, type_, actor, v4=state.settings.v4)
+            Reader(state, type_, actor, response_format=state.settings.api.format)
             .get(qs.parse(query), unquote(document_id) or None)
             .body
         )

@@ -122,7 +122,7 @@ def _actor(settings: Settings, options: ExportOptions) -> Actor:
 def _check_types(state: State) -> None:
     """Refuse names in `export.types` that are no content types."""
     subjects = state.schema.subjects
-    for name, wanted in state.settings.exported_types.items():
+    for name, wanted in state.settings.export.types.items():
         if name not in subjects:
             fix = suggestion(name, subjects) or "use the singular API id of a content type"
             what = f'export.types names "{name}", which is no content type'

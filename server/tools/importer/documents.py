@@ -68,13 +68,13 @@ def _grouped(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], list[So
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
     """Orders versions: the default locale first, published before draft."""
-    known = version.locale in settings.locales
-    number = settings.locales.index(version.locale) if known else 0
-    return (version.locale not in ("", settings.default_locale), number, version.draft)
+    known = version.locale in settings.locales.available
+    number = settings.locales.available.index(version.locale) if known else 0
+    return (version.locale not in ("", settings.locales.default), number, version.draft)
 
 
 def _key(version: SourceVersion, settings: Settings) -> SourceKey:
-    return (version.uid, version.document_id, version.locale or settings.default_locale)
+    return (version.uid, version.document_id, version.locale or settings.locales.default)
 
 
 def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersion | None:
@@ -109,7 +109,7 @@ def _same(
         target = schema.types.get(uid)
         if target is None or not target.draft_publish:
             return True
-        locale = draft.locale or settings.default_locale if target.localized else settings.default_locale
+        locale = draft.locale or settings.locales.default if target.localized else settings.locales.default
         return (uid, document_id, locale) in published
 
     type_ = schema.types[draft.uid]
@@ -121,7 +121,7 @@ def _read(
 ) -> TargetVersion:
     """A version with the values that a file with a tree would have; what can't be read is noted."""
     type_ = schema.types[version.uid]
-    locale = version.locale if type_.localized and version.locale else settings.default_locale
+    locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")
     told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))

@@ -57,7 +57,7 @@ def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> I
         return made
 
     merge, fitted = fit(root, source.schemas, source.notes, begin)
-    if not fitted.settings.populate_with_pagination:
+    if not fitted.settings.api.populate_with_pagination:
         what = "populate in a paged list is refused here until api.populate_with_pagination is allow"
         source.notes.add(FILE, what)
     with _staging(root, options) as folder:

@@ -31,17 +31,17 @@ def settings_text(root: Path, source: Source) -> str | None:
         return None
     text = (root / FILE).read_text(encoding="utf-8")
     written = (read_yaml(text) or {}).get("locales")
-    if settings.default_locale != source.default_locale and (written or _has_content(root)):
+    if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
             FILE,
             None,
-            f"the default locale is {settings.default_locale}, that of the source {source.default_locale}",
+            f"the default locale is {settings.locales.default}, that of the source {source.default_locale}",
             "set locales.default, or import into a folder of its own",
         )
-    missing = [code for code in source.locales if code not in settings.locales]
-    if not missing and settings.default_locale == source.default_locale:
+    missing = [code for code in source.locales if code not in settings.locales.available]
+    if not missing and settings.locales.default == source.default_locale:
         return None
-    known = settings.locales if written or settings.default_locale == source.default_locale else ()
+    known = settings.locales.available if written or settings.locales.default == source.default_locale else ()
     available = list(dict.fromkeys([*known, *source.locales]))
     return changed_text(FILE, text, None, {"locales": {**locales, "available": available}})
 

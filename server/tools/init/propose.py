@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from server.config.model import FILE, Settings
+from server.config.model import FILE, LocaleSettings, Settings
 from server.documents.ids import id_of_name
 from server.documents.keys import KNOWN, says
 from server.documents.path_rules import Layout
@@ -166,7 +166,7 @@ def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTre
             f"api::{name}.{name}", kind, name, name, name, {}, localized=localized, files=each.patterns
         )
     layout = Layout(
-        Schema({t.uid: t for t in types.values()}), Settings(default_locale=locales[0], locales=locales)
+        Schema({t.uid: t for t in types.values()}), Settings(locales=LocaleSettings(locales[0], locales))
     )
     members: dict[str, list[PageMember]] = {name: [] for name in types}
     for path, page in sorted({**scan.others, **scan.pages}.items()):

@@ -169,7 +169,7 @@ def _named(context: Context, claim: Claim) -> list[Document]:
 
 def _refuse_unread(context: Context, claim: Claim, known: Container[str]) -> None:
     """Raise ConflictError for a version with the name of a claim whose file holds no document."""
-    for locale, draft, ending in product(context.settings.locales, (False, True), ENDINGS):
+    for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
             raise ConflictError(f"{path} can't be read; fix that first")

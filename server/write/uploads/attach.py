@@ -46,7 +46,7 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
     type_, attribute = holder.document.type, holder.attribute
     own, given = holder.document.locale, dict[str, Any]()  # by status
     shared = type_.localized and not attribute.localized
-    for locale in (own, *(other for other in context.settings.locales if shared and other != own)):
+    for locale in (own, *(other for other in context.settings.locales.available if shared and other != own)):
         for version in filter(None, context.versions(type_, holder.document.document_id, locale)):
             values = values_of(version)
             if locale == own:
@@ -91,8 +91,10 @@ def _given(attribute: Attribute, held: tuple[str, ...], new: list[str]) -> tuple
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
     """The document with a documentId, in the default locale first, or that version of it with a number."""
-    default = context.settings.default_locale
-    others = [locale for locale in context.settings.locales if type_.localized and locale != default]
+    default = context.settings.locales.default
+    others = [
+        locale for locale in context.settings.locales.available if type_.localized and locale != default
+    ]
     status = edited_status(type_)
     documents = (d for locale in (default, *others) for d in context.snapshot.list(type_, locale, status))
     return next((d for d in documents if key in (d.document_id, str(d.id))), None)

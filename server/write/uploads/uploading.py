@@ -91,7 +91,7 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 def change_file(request: FileChange, context: Context) -> str:
     """Change what is said of a file, and its content where the request has one; returns its path."""
-    file = find_file(context.snapshot, context.settings.default_locale, request.key)
+    file = find_file(context.snapshot, context.settings.locales.default, request.key)
     if request.file:
         _replace(context, file, replace(request.file, info=request.info))
     else:
@@ -101,7 +101,7 @@ def change_file(request: FileChange, context: Context) -> str:
 
 def remove(key: str, context: Context) -> str:
     """Let a media file and its description be gone; returns the path that it had."""
-    path = find_file(context.snapshot, context.settings.default_locale, key).path
+    path = find_file(context.snapshot, context.settings.locales.default, key).path
     context.changeset.delete(path)
     context.changeset.delete(path + DESCRIPTION)
     return path

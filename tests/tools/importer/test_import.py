@@ -76,7 +76,7 @@ def test_what_there_is_came(root: Path) -> None:
     assert counts["api::book.book"] == 5
     assert counts["api::sample.sample"] == 14
     assert counts["plugin::upload.file"] == 4
-    assert site.state.settings.locales == ("en", "fr", "de")
+    assert site.state.settings.locales.available == ("en", "fr", "de")
 
 
 def test_twice_changes_nothing(root: Path) -> None:
@@ -294,7 +294,7 @@ def test_a_site_keeps_what_it_has(tmp_path: Path) -> None:
     assert text.startswith("# ours\nname: Ours  # and stays\n")
     site = Site(root)
     site.load()
-    assert site.state.settings.locales == ("en", "nl", "fr", "de")
+    assert site.state.settings.locales.available == ("en", "nl", "fr", "de")
     assert "api::leaf.leaf" in site.state.schema.types
 
 

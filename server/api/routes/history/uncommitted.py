@@ -34,7 +34,7 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
     meta = {
         "head": found.head,
         "branch": checked_out(site.root) or None,
-        "commit": _when(state.settings.commit),
+        "commit": _when(state.settings.git.commit),
         "underWay": under_way(site.git.folder) or None if site.git.folder else None,
         "pending": len(site.committer.queue.pending()),
         "pagination": pagination(page, found.total),
