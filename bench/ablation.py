@@ -24,8 +24,7 @@ from bench.tables import count, ratio, show
 from server.api import entrance as entrances
 from server.api.app import create_app
 from server.api.caching import answer_cache
-from server.api.identities import Identities
-from server.api.request import answer, parameters, state_of
+from server.api.request import actor_of, answer, parameters, state_of
 from server.auth.accounts import Accounts
 from server.index import planner as plan
 from server.index.fragments import Fragments
@@ -78,12 +77,12 @@ def _nothing(*_: Any) -> None:
     return None
 
 
-def _read_by_flask(app: Flask, identities: Identities) -> None:
+def _read_by_flask(app: Flask) -> None:
     """Give the app the handler that reads of a document would have."""
 
     @app.get("/api/<api_id>/<document_id>")
     def read(api_id: str, document_id: str) -> Response:
-        state, actor = state_of(request), identities.actor(request)
+        state, actor = state_of(request), actor_of(request)
         reader = Reader(state, state.schema.endpoints[api_id], actor)
         shown = reader.get(parameters(request), document_id)
         found = answer(shown.body)
@@ -97,7 +96,7 @@ def measure(root: Path, articles: int) -> None:
     app = create_app(site, Accounts(root, site.state.settings.accounts))
     entrance = app.wsgi_app
     assert isinstance(entrance, entrances.Entrance)
-    _read_by_flask(app, entrance.identities)
+    _read_by_flask(app)
     kinds: Mapping[str, Case] = {case.name: case for case in cases(Sizes(articles))}
     rows = []
     for optimisation in OPTIMISATIONS:

@@ -22,6 +22,7 @@ from server.api.environ import (
     COSTLY,
     FORMAT,
     GONE,
+    IDENTITIES,
     IN_PLACE,
     REFUSED,
     STATE,
@@ -115,6 +116,7 @@ class Entrance:
         budget = Budget()
         counted: tuple[Header, ...] = ()
         try:
+            environ[IDENTITIES] = self.identities
             environ[STATE] = state = self.site.current()
             within, counted = self._admit(environ, state.settings)
             environ[BUDGET] = budget = self._budget(environ, state.settings)

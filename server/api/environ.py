@@ -23,6 +23,7 @@ ACCOUNTS = "quire.accounts"  # the key that says that it may have to wait for a 
 # The keys of what serves event streams, and of the address and port that the connection comes from.
 STREAMS, CLIENT = "quire.streams", "quire.client"
 COOKIE_USED = "quire.cookie_used"  # the key that says that the credentials came in the studio's cookie
+IDENTITIES = "quire.identities"  # the key of the tokens, users and sessions that the request may be from
 ADMITTED = "quire.admitted"  # the key of what was counted of a request, so that it is counted once
 
 

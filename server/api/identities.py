@@ -12,19 +12,16 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, cast
 
-from server.api.environ import STATE
 from server.auth.database.file import OpenedFile, is_server
 from server.auth.database.outage import Outage, reason_of
 from server.auth.owner import OWNER, is_session
 from server.auth.owner import PREFIX as OWNER_PREFIX
 from server.auth.permissions import Actor
 from server.config.model import Settings
-from server.errors import ForbiddenError, Postponed, SetupError, UnauthorizedError, UnavailableError
+from server.errors import Postponed, SetupError, UnauthorizedError, UnavailableError
 from server.index.user_index import UserIndex
 
 if TYPE_CHECKING:
-    from flask import Request
-
     from server.auth.accounts import Accounts
     from server.auth.directory import Directory
     from server.auth.logins import Logins
@@ -130,18 +127,6 @@ class Identities:
     def sessions(self) -> "Sessions":
         """What makes and reads the tokens of users."""
         return self.directory().sessions
-
-    def actor(self, request: "Request", *, ended: bool = False) -> Actor:
-        """Who sends a request; see `identify`."""
-        settings = request.environ[STATE].settings
-        return self.identify(request.headers.get("Authorization", ""), settings, ended=ended)
-
-    def permit(self, request: "Request", subject: str, action: str, *, ended: bool = False) -> Actor:
-        """Who sends a request. Raises ForbiddenError where that one may not do an action on a subject."""
-        actor = self.actor(request, ended=ended)
-        if not actor.may(subject, action):
-            raise ForbiddenError()
-        return actor
 
     def signature(self, actor: Actor) -> tuple[str, str]:
         """The name and e-mail address that an actor signs with; a token, and the public, have no address.

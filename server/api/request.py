@@ -7,14 +7,16 @@ from flask import Request, Response, g
 from werkzeug.http import parse_list_header
 
 from server.api.commits import COMMIT_HEADER
-from server.api.environ import BUDGET, COMMIT, STATE, parse_query, response_format_of
+from server.api.environ import BUDGET, COMMIT, IDENTITIES, STATE, parse_query, response_format_of
 from server.api.identities import Identities
 from server.api.operations.operation import Operation
 from server.api.operations.table import BY_ID, methods_at
 from server.api.response import CACHE_TAG, JSON, READING
 from server.api.serving.bodies import SMALL
+from server.auth.permissions import Actor
 from server.errors import (
     ApiError,
+    ForbiddenError,
     LimitError,
     MethodNotAllowedError,
     NotFoundError,
@@ -137,10 +139,30 @@ def tagged(response: Response, request: Request, tags: Iterable[str]) -> Respons
     return response
 
 
-def caller_of(request: Request, identities: Identities) -> Caller:
+def identities_of(request: Request) -> Identities:
+    """Return the tokens, users and sessions of the site."""
+    return cast(Identities, request.environ[IDENTITIES])
+
+
+def actor_of(request: Request, *, ended: bool = False) -> Actor:
+    """Return the sender of a request; see `Identities.identify`."""
+    credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
+    return identities_of(request).identify(credentials, settings, ended=ended)
+
+
+def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
+    """Return the sender of a request. Raises ForbiddenError if an action on a subject is not granted."""
+    actor = actor_of(request, ended=ended)
+    if not actor.may(subject, action):
+        raise ForbiddenError()
+    return actor
+
+
+def caller_of(request: Request) -> Caller:
     """Return the sender as a caller of the service. Raises UnauthorizedError and UnavailableError."""
     state = state_of(request)
-    actor, response_format = identities.actor(request), response_format_of(request.environ, state.settings)
+    identities = identities_of(request)
+    actor, response_format = actor_of(request), response_format_of(request.environ, state.settings)
     budget, branch = budget_of(request), g.get("branch")
     return Caller(state, actor, response_format, identities.user_index, budget, branch, commit_of(request))
 

@@ -12,7 +12,7 @@ from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.monitoring.condition import condition
 from server.api.monitoring.request_counts import Watched
-from server.api.request import answer, parameters
+from server.api.request import actor_of, answer, parameters, require_permission
 from server.api.routes.handlers import Handlers
 from server.errors import ApiError, ValidationError
 from server.service.render import dumps
@@ -41,13 +41,13 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
         may = False
         if found.remote or found.push:
             with suppress(ApiError):  # Who the caller is may be what can't be asked now.
-                may = identities.actor(request).may("metrics", "read")
+                may = actor_of(request).may("metrics", "read")
         late = longest is not None and found.lag > longest
         return answer(dumps({"data": found.as_json(all_of_it=may)}), 503 if late else 200)
 
     @handles("metrics")
     def shown() -> Response:
-        identities.permit(request, "metrics", "read")
+        require_permission(request, "metrics", "read")
         return Response(metrics().text(), content_type=CONTENT_TYPE)
 
 

@@ -10,9 +10,8 @@ from flask import Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.caching import StateCache, access_digest
-from server.api.identities import Identities
 from server.api.openapi.document import describe_site
-from server.api.request import answer, state_of
+from server.api.request import actor_of, answer, state_of
 from server.api.response import EVERYBODY
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
@@ -30,13 +29,13 @@ _POLICY = (
 )
 
 
-def bind(handles: Handlers, identities: Identities) -> None:
+def bind(handles: Handlers) -> None:
     """Bind the operations of the document and of the page that shows it."""
     documents: StateCache[bytes, bytes] = StateCache(MAX_BYTES, lambda key, text: len(key) + len(text))
 
     @handles("openapi")
     def document() -> Response:
-        state, actor = state_of(request), identities.actor(request)
+        state, actor = state_of(request), actor_of(request)
         kept, access = documents.of(state), access_digest(actor)
         text = kept.get(access)
         if text is None:

@@ -10,7 +10,7 @@ from typing import Any
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.request import answer_within, state_of
+from server.api.request import actor_of, answer_within, identities_of, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import OF_SITE, Actor, may_find, may_of_site, may_read_drafts, may_write
 from server.config.model import ACTIONS, Settings, known_actions
@@ -37,19 +37,19 @@ CHANGES = {
 OF_ACCOUNTS = {"auth", "user"}  # the subjects whose actions change neither
 
 
-def bind(handles: Handlers, identities: Identities, past: PastStates) -> None:
+def bind(handles: Handlers, past: PastStates) -> None:
     """Bind the operations of `/access`."""
 
     @handles("access")
     def access() -> Response:
-        state, actor = state_of(request), identities.actor(request)
+        state, actor = state_of(request), actor_of(request)
         permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
         types = [t for t in state.schema.content_types if t.singular in permissions]
         written = [] if past.held else [t for t in types if may_write(actor, [t])]
         whole = {t.uid for t in (*written, *_components(written, state.schema))}
         data = {
             "site": {**_site(state.settings), "servedAt": _held(past)},
-            "caller": _caller(identities, actor),
+            "caller": _caller(identities_of(request), actor),
             "permissions": permissions,
             "contentTypes": [
                 {**_content_type(t, actor, whole), **_preview(t, actor, state.settings)} for t in types

@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.identities import Identities
 from server.api.operations.people import CHANGE, EMAIL, LOGIN, REGISTER, RESET
-from server.api.request import answer, parameters, read_body, state_of
+from server.api.request import answer, parameters, read_body, require_permission, state_of
 from server.api.response import NOBODY
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import (
@@ -37,18 +37,18 @@ def bind(handles: Handlers, identities: Identities) -> None:
     outbox = mail.Outbox()
 
     def count_mail(email: str) -> None:
-        count(identities.directory().mails, attempt_by(identities, request, email))
+        count(identities.directory().mails, attempt_by(request, email))
 
     @handles("login")
     def login() -> Response:
-        identities.permit(request, "auth", "callback")
+        require_permission(request, "auth", "callback")
         body = read_sign_in(request)
-        user = prove_password(identities, request, body)
-        return logged_in(identities, request, user, body=body)
+        user = prove_password(request, body)
+        return logged_in(request, user, body=body)
 
     @handles("register")
     def register() -> Response:
-        identities.permit(request, "auth", "register")
+        require_permission(request, "auth", "register")
         body = read_sign_in(request)
         refuse_others(body, REGISTER)
         form = read_form(body, REGISTER)
@@ -60,12 +60,12 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if settings.auth.confirm_email:
             outbox.put(lambda: _mail_confirmation(settings, identities, user))
             return answer(dumps({"user": public_fields(user)}))
-        return logged_in(identities, request, user)
+        return logged_in(request, user)
 
     @handles("changePassword")
     def change_password() -> Response:
         # It is the current password that counts here, not when the session began.
-        actor = identities.permit(request, "auth", "changePassword", ended=True)
+        actor = require_permission(request, "auth", "changePassword", ended=True)
         user = identities.users.get(actor.user_id) if actor.user_id else None
         if user is None:
             raise ApplicationError("You must be authenticated to reset your password")
@@ -79,11 +79,11 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
         user = identities.users.update(user.id, {"password": form["password"]}) or user
-        return logged_in(identities, request, user)
+        return logged_in(request, user)
 
     @handles("forgotPassword")
     def forgot_password() -> Response:
-        identities.permit(request, "auth", "forgotPassword")
+        require_permission(request, "auth", "forgotPassword")
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
@@ -93,7 +93,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("resetPassword")
     def reset_password() -> Response:
-        identities.permit(request, "auth", "resetPassword")
+        require_permission(request, "auth", "resetPassword")
         form = read_form(read_sign_in(request), RESET)
         _same_passwords(form)
         user = identities.users.spend_reset_code(form["code"])
@@ -104,11 +104,11 @@ def bind(handles: Handlers, identities: Identities) -> None:
         for identifier in (user.username, user.email):
             identities.directory().attempts.succeeded(attempt_at(request, user, identifier))
         refuse_unready(user, state_of(request).settings)
-        return logged_in(identities, request, user)
+        return logged_in(request, user)
 
     @handles("sendConfirmation")
     def send_confirmation() -> Response:
-        identities.permit(request, "auth", "sendEmailConfirmation")
+        require_permission(request, "auth", "sendEmailConfirmation")
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
@@ -117,7 +117,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("confirmEmail")
     def confirm_email() -> BaseResponse:
-        identities.permit(request, "auth", "emailConfirmation")
+        require_permission(request, "auth", "emailConfirmation")
         code = parameters(request).get("confirmation")
         user = identities.users.spend_confirm_code(code) if isinstance(code, str) and code else None
         if user is None:
@@ -127,14 +127,14 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("returnFromProvider")
     def return_from_provider(provider: str) -> Response:
-        identities.permit(request, "auth", "callback")
+        require_permission(request, "auth", "callback")
         if provider == "local":  # a login without its form
             read_form(None, LOGIN)
         raise ApplicationError(NO_PROVIDER)
 
     @handles("connectProvider")
     def connect(provider: str) -> Response:
-        identities.permit(request, "auth", "connect")
+        require_permission(request, "auth", "connect")
         raise ApplicationError(NO_PROVIDER)
 
 

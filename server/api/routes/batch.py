@@ -8,7 +8,6 @@ from urllib.parse import unquote
 import orjson
 from flask import Response, request
 
-from server.api.identities import Identities
 from server.api.operations.batch import MAX_MESSAGE, MAX_OPERATIONS, MERGE
 from server.api.operations.content import content_at
 from server.api.request import answer, caller_of, prefers, read_body, tell_commit
@@ -51,12 +50,12 @@ _OTHERS = {
 }
 
 
-def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
+def bind(handles: Handlers, writes: Writes) -> None:
     """Bind the operations of `/batch`."""
 
     @handles("batch")
     def batch() -> Response:
-        caller = caller_of(request, identities)
+        caller = caller_of(request)
         if not may_write(caller.actor, caller.state.schema.content_types):
             raise ForbiddenError()
         wanted, message = _read_batch(read_body(request))

@@ -6,7 +6,6 @@ from typing import Any
 from flask import Response, request
 from orjson import Fragment
 
-from server.api.identities import Identities
 from server.api.request import (
     answer,
     caller_of,
@@ -35,11 +34,11 @@ _OF_MERGE = ("into", "message", "resolve")
 _PAGE = ("page", "pageSize")
 
 
-def bind(handles: Handlers, identities: Identities, branches: SiteBranches) -> None:
+def bind(handles: Handlers, branches: SiteBranches) -> None:
     """Bind the operations of `/branches`."""
 
     def permitted(action: str) -> Caller:
-        caller = caller_of(request, identities)
+        caller = caller_of(request)
         branches.permit(caller, action)
         return caller
 

@@ -7,7 +7,6 @@ from functools import partial
 
 from flask import Response, request
 
-from server.api.identities import Identities
 from server.api.operations.content import COLLECTION, SINGLE
 from server.api.request import caller_of, not_found, parameters, prefers, read_body, state_of
 from server.api.routes.handlers import Handlers
@@ -28,7 +27,7 @@ from server.service.read import Caller
 from server.service.write import Command, Writes
 
 
-def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
+def bind(handles: Handlers, writes: Writes) -> None:
     """Bind the operations of content types that write."""
 
     def type_of(api_id: str, kind: str) -> Type | None:
@@ -50,7 +49,7 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
     def write(type_: Type | None, document_id: str | None = None) -> Response:
         if type_ is None:
             raise not_found(request)
-        caller, verb, params = caller_of(request, identities), VERBS[request.method], parameters(request)
+        caller, verb, params = caller_of(request), VERBS[request.method], parameters(request)
         permit(caller.reader(type_), verb, params)  # Nothing of a body is read from who may not write.
         data = None if verb is Verb.DELETE else data_of(read_body(request))
         document_id = document_id and composed(document_id)
@@ -72,7 +71,7 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
             raise NotFoundError()
         if_match = request.headers.get("If-Match")
         operation = Operation(type_, verb, document_id, parameters(request), if_match=if_match)
-        return make(caller_of(request, identities), operation)
+        return make(caller_of(request), operation)
 
     def make(caller: Caller, operation: Operation) -> Response:
         undo, message = prefers(request, UNDO), message_of(request)

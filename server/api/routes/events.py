@@ -10,9 +10,8 @@ from urllib.parse import unquote
 from flask import Response, request
 
 from server.api.environ import parse_query, response_format_of
-from server.api.identities import Identities
 from server.api.operations.content import content_at
-from server.api.request import answer, budget_of, parameters, state_of
+from server.api.request import actor_of, answer, budget_of, identities_of, parameters, state_of
 from server.api.routes.event_stream import stream, wants_stream
 from server.api.routes.handlers import Handlers
 from server.config.model import with_values
@@ -29,13 +28,13 @@ from server.service.render import dumps
 from server.site.site import State
 
 
-def bind(handles: Handlers, identities: Identities, database: EventDatabase) -> None:
+def bind(handles: Handlers, database: EventDatabase) -> None:
     """Bind the operations of `/events`."""
     reload_script = script()
 
     @handles("findEvents")
     def listed() -> Response:
-        actor, schema = identities.actor(request), state_of(request).schema
+        actor, schema = actor_of(request), state_of(request).schema
         subjects, asked = subjects_of(actor, schema), parameters(request)
         selection = read_selection(asked, subjects)
         since, limit = read_number(asked, "since", 0), read_number(asked, "limit", LIMIT, MOST)
@@ -51,10 +50,10 @@ def bind(handles: Handlers, identities: Identities, database: EventDatabase) -> 
 
     @handles("findTagsOfAddress")
     def tags() -> Response:
-        state, actor = state_of(request), identities.actor(request)
+        state, actor = state_of(request), actor_of(request)
         tagging = replace(state, settings=with_values(state.settings, {"api.cache_tags": True}))
         response_format = response_format_of(request.environ, state.settings)
-        users, budget = identities.user_index, budget_of(request)
+        users, budget = identities_of(request).user_index, budget_of(request)
 
         def reader(type_: Type) -> Reader:
             return Reader(tagging, type_, actor, response_format=response_format, users=users, budget=budget)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from flask import Request, Response
 
-from server.api.identities import Identities
 from server.api.operations.people import LOGIN
-from server.api.request import FORM, answer, read_body, state_of
+from server.api.request import FORM, answer, identities_of, read_body, state_of
 from server.api.routes.users import read_form
 from server.auth.login import Attempt, Login
 from server.auth.user import User, name_key, public_fields
@@ -45,13 +44,14 @@ _SYSTEMS = {
 }
 
 
-def prove_password(identities: Identities, request: Request, body: object) -> User:
+def prove_password(request: Request, body: object) -> User:
     """The user whose name or address and password a body has; each try is counted.
 
     Raises ValidationError, RateLimitError, and ApplicationError for one who may not log in now.
     """
     form = read_form(body, LOGIN)
-    attempts, attempt = identities.directory().attempts, attempt_by(identities, request, form["identifier"])
+    identities = identities_of(request)
+    attempts, attempt = identities.directory().attempts, attempt_by(request, form["identifier"])
     count(attempts, attempt)
     user = identities.users.with_password(form["identifier"], form["password"])
     if user is None:
@@ -61,9 +61,9 @@ def prove_password(identities: Identities, request: Request, body: object) -> Us
     return user
 
 
-def attempt_by(identities: Identities, request: Request, identifier: str) -> Attempt:
+def attempt_by(request: Request, identifier: str) -> Attempt:
     """An attempt at the account that somebody names, or at the name where there is none."""
-    return attempt_at(request, identities.users.resembling(identifier), identifier)
+    return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
@@ -86,9 +86,9 @@ def refuse_unready(user: User, settings: Settings) -> None:
         raise ApplicationError("Your account email is not confirmed")
 
 
-def logged_in(identities: Identities, request: Request, user: User, body: object = None) -> Response:
+def logged_in(request: Request, user: User, body: object = None) -> Response:
     """The answer to a user who has just proved who it is; the body may name the device (`deviceId`)."""
-    settings = state_of(request).settings
+    settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
         return answer(dumps({"jwt": identities.sessions.token(user), **shown}))
@@ -96,15 +96,13 @@ def logged_in(identities: Identities, request: Request, user: User, body: object
     device_id = device if isinstance(device, str) and device else None
     agent = device_name(request.headers.get("User-Agent", ""))
     login = identities.logins.begin(user, settings.auth.idle, settings.auth.session, device_id, agent)
-    return with_tokens(identities, request, user, login, shown)
+    return with_tokens(request, user, login, shown)
 
 
-def with_tokens(
-    identities: Identities, request: Request, user: User, login: Login, shown: Mapping[str, object]
-) -> Response:
+def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
     """The answer that gives a login's two tokens: in its body, or the one to refresh with in a cookie."""
     settings = state_of(request).settings
-    sessions = identities.sessions
+    sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
     refresh = sessions.refresh_token(login)
     if not in_cookie(request, settings):

@@ -6,8 +6,7 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.identities import Identities
-from server.api.request import answer, budget_of, parameters, state_of, tagged
+from server.api.request import actor_of, answer, budget_of, identities_of, parameters, state_of, tagged
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.api.routes.search import href_of, number_of, read_scope
@@ -23,12 +22,12 @@ DEFAULT_LIMIT = 12
 _NEWEST_FIRST = "updatedAt:desc"
 
 
-def bind(handles: Handlers, identities: Identities) -> None:
+def bind(handles: Handlers) -> None:
     """Bind the operation of `/overview`."""
 
     @handles("overview")
     def overview() -> Response:
-        state, actor, params = state_of(request), identities.actor(request), parameters(request)
+        state, actor, params = state_of(request), actor_of(request), parameters(request)
         scope = read_scope({**params, "locale": ""}, state, actor)
         limit = min(number_of(params, "limit", DEFAULT_LIMIT), state.settings.api.page_size.max)
         listings: dict[str, Listing] = {}
@@ -36,7 +35,9 @@ def bind(handles: Handlers, identities: Identities) -> None:
             status = scope.statuses.get(type_.uid)
             if status is None or (scope.types and type_.uid not in scope.types):
                 continue
-            reader = Reader(state, type_, actor, users=identities.user_index, budget=budget_of(request))
+            reader = Reader(
+                state, type_, actor, users=identities_of(request).user_index, budget=budget_of(request)
+            )
             wanted = {"status": status, "sort": _NEWEST_FIRST, "pagination": {"pageSize": str(limit)}}
             query = reader.query({**wanted, "locale": params.get("locale")}, many=True)
             listings[type_.singular] = find(reader.view(query), query)

@@ -6,8 +6,7 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.identities import Identities
-from server.api.request import answer_within, parameters, read_body, state_of
+from server.api.request import actor_of, answer_within, identities_of, parameters, read_body, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor
 from server.documents.ids import composed
@@ -31,11 +30,11 @@ _CLIENT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LONGEST = 100  # characters of a word that an error repeats
 
 
-def bind(handles: Handlers, identities: Identities, table: PresenceTable) -> None:
+def bind(handles: Handlers, table: PresenceTable) -> None:
     """Bind the operations of `/presence`."""
 
     def attend() -> tuple[Actor, Mapping[str, Type]]:
-        actor = identities.actor(request)
+        actor = actor_of(request)
         return actor, attended_types(actor, state_of(request).schema)
 
     @handles("findPresence")
@@ -57,7 +56,7 @@ def bind(handles: Handlers, identities: Identities, table: PresenceTable) -> Non
         _require_client(client)
         state = state_of(request)
         type_, document_id, locale, field = _read_place(read_body(request), state, actor, types)
-        name, kind = identities.signature(actor)[0], actor.name.partition(":")[0]
+        name, kind = identities_of(request).signature(actor)[0], actor.name.partition(":")[0]
         table.put(client, Presence(actor.name, kind, name, type_.singular, document_id, locale, field))
         document = type_.singular, document_id
         present = by_document(table.all()).get(document, ())

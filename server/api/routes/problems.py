@@ -9,6 +9,7 @@ from flask import Response, request
 from server.api.identities import Identities
 from server.api.operations.source import MAX_FIXES
 from server.api.request import (
+    actor_of,
     answer,
     answer_within,
     budget_of,
@@ -44,7 +45,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
     checks = Checks(site, lambda: identities.user_index().join(site.state.snapshot, site.state.settings))
 
     def viewer(action: str) -> ProblemViewer:
-        state, actor = state_of(request), identities.actor(request)
+        state, actor = state_of(request), actor_of(request)
         require_of_site(actor, PROBLEMS, action, state.schema)
         return ProblemViewer(actor, state)
 
@@ -84,7 +85,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
         if chosen:
             repair = Repair(repair.audit, tuple(chosen.values()))
             message = f"Fix {len(chosen):,} problem{'s' * (len(chosen) != 1)}"
-            caller, message = caller_of(request, identities), message_of(request, message)
+            caller, message = caller_of(request), message_of(request, message)
             outcome = writes.make(caller, apply_fixes, repair, message=message)
             done, commit = outcome.made, outcome.commit
             made = [Change.of(one) for one in done.fixes if isinstance(one, Fix)]

@@ -4,8 +4,7 @@ import os
 
 from flask import Response, request
 
-from server.api.identities import Identities
-from server.api.request import answer, parameters, state_of
+from server.api.request import answer, parameters, require_permission, state_of
 from server.api.routes.handlers import Handlers
 from server.config.model import FILE
 from server.documents.locales import describe
@@ -16,11 +15,11 @@ from server.service.render import dumps
 from server.site.site import Site
 
 
-def bind(handles: Handlers, site: Site, identities: Identities) -> None:
+def bind(handles: Handlers, site: Site) -> None:
     """Bind the operations of content types, components and locales."""
 
     def allowed(action: str) -> Schema:
-        identities.permit(request, "content-type", action)
+        require_permission(request, "content-type", action)
         return state_of(request).schema
 
     @handles("findContentTypes")
@@ -52,7 +51,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
 
     @handles("findLocales")
     def locales() -> Response:
-        identities.permit(request, "locale", "find")
+        require_permission(request, "locale", "find")
         settings = state_of(request).settings
         timestamps = _timestamps(site)
         return answer(dumps([describe(code, settings, timestamps) for code in settings.locales.available]))

@@ -9,8 +9,7 @@ from urllib.parse import quote
 from flask import Response, request
 
 from server.api.environ import COMMIT
-from server.api.identities import Identities
-from server.api.request import answer, budget_of, parameters, state_of, tagged
+from server.api.request import actor_of, answer, budget_of, parameters, state_of, tagged
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor, may_find, may_read_drafts
@@ -33,14 +32,14 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 MOST = 10_000  # hits that can be paged through
 
 
-def bind(handles: Handlers, site: Site, identities: Identities) -> None:
+def bind(handles: Handlers, site: Site) -> None:
     """Bind the operations of `/search`."""
     engine = Search(site.root)
 
     @handles("search")
     def search() -> Response:
         state = state_of(request)
-        actor = identities.actor(request)
+        actor = actor_of(request)
         params = parameters(request)
         scope = read_scope(params, state, actor)
         question = _question(params, state, scope)

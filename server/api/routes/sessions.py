@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.request import answer, read_body, state_of
+from server.api.request import answer, read_body, require_permission, state_of
 from server.api.response import NOBODY
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import COOKIE, forget_cookie, in_cookie, with_tokens
@@ -21,7 +21,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     def permit(action: str) -> None:
         if not state_of(request).settings.auth.refresh:  # There is no such path, whoever asks.
             raise NotFoundError()
-        identities.permit(request, "auth", action)
+        require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
         """The user who asks and the login by which that is known. Raises UnauthorizedError for any other."""
@@ -52,7 +52,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.get(login.user_id) if login else None
         if login is None or user is None or user.blocked:
             raise UnauthorizedError("Invalid refresh token")
-        return with_tokens(identities, request, user, login, {})
+        return with_tokens(request, user, login, {})
 
     @handles("logout")
     def logout() -> Response:

@@ -5,7 +5,6 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.identities import Identities
 from server.api.request import answer, budget_of, caller_of, parameters, read_body, tell_commit
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
@@ -28,12 +27,12 @@ from server.site.site import Site
 _PARAMETERS = ("locale", "status", DRY_RUN)
 
 
-def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) -> None:
+def bind(handles: Handlers, site: Site, writes: Writes) -> None:
     """Bind the operations of `/source`."""
 
     def find(api_id: str, document_id: str, *, to_write: bool = False) -> SourceFile:
         params = parameters(request)
-        found = find_source(caller_of(request, identities), api_id, document_id, params, to_write=to_write)
+        found = find_source(caller_of(request), api_id, document_id, params, to_write=to_write)
         _require_known(params)
         return found
 

@@ -14,8 +14,7 @@ from flask import Response, redirect, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server import __version__
-from server.api.identities import Identities
-from server.api.request import answer, state_of
+from server.api.request import actor_of, answer, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED, Document
@@ -45,12 +44,12 @@ _POLICY = (
 )
 
 
-def bind(handles: Handlers, identities: Identities) -> None:
+def bind(handles: Handlers) -> None:
     """Bind the operations of the page, and those of addresses at which people look for one."""
 
     @handles("startPage")
     def start() -> Response:
-        state, actor = state_of(request), identities.actor(request)
+        state, actor = state_of(request), actor_of(request)
         readable = _readable(state, actor)
         shown = _json(state, readable) if _wants_json() else _page(state, readable, actor)
         shown.vary.add("Accept")

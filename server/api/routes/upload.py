@@ -13,8 +13,16 @@ from flask import Response, request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
 
-from server.api.identities import Identities
-from server.api.request import answer, budget_of, caller_of, parameters, state_of, tagged, tell_commit
+from server.api.request import (
+    answer,
+    budget_of,
+    caller_of,
+    parameters,
+    require_permission,
+    state_of,
+    tagged,
+    tell_commit,
+)
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import message_of
 from server.auth.permissions import narrow
@@ -48,14 +56,14 @@ _QUERIED = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED = (*_QUERIED, "pagination", "page", "pageSize")
 
 
-def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes, bucket: SiteBucket) -> None:
+def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> None:
     """Bind the operations below `/api/upload`."""
     incoming = site.root / FOLDER / "incoming"
     _sweep(incoming)
 
     def asked(subject_action: str, *, paged: bool = False) -> Query:
         """The query of a request; only what says which files and what of them, and maybe which page."""
-        actor = identities.permit(request, "upload", subject_action)
+        actor = require_permission(request, "upload", subject_action)
         state, params = state_of(request), parameters(request)
         wanted = {key: params[key] for key in (_PAGED if paged else _QUERIED) if key in params}
         query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], wanted, many=True)
@@ -122,16 +130,16 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes, 
 
     @handles("deleteFile")
     def delete_file(key: str) -> Response:
-        identities.permit(request, "upload", "destroy")
+        require_permission(request, "upload", "destroy")
         state = state_of(request)
         removed = _rendered(state, Query(state.schema.types[UPLOAD]), [_file(state, key)])[0]
-        outcome = make(caller_of(request, identities), uploading.remove, key)
+        outcome = make(caller_of(request), uploading.remove, key)
         return tell_commit(answer(removed), outcome.commit)
 
     @handles("uploadFiles")
     def upload() -> Response:
-        actor = identities.permit(request, "upload", "upload")
-        caller = caller_of(request, identities)
+        actor = require_permission(request, "upload", "upload")
+        caller = caller_of(request)
         limit = state_of(request).settings.api.upload_limit
         if (request.content_length or 0) > limit:
             raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")

@@ -10,7 +10,7 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.operations.people import OWN, WRITTEN
-from server.api.request import answer, budget_of, parameters, read_body, state_of
+from server.api.request import answer, budget_of, parameters, read_body, require_permission, state_of
 from server.api.response import NOBODY
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor, role_named, roles_of
@@ -98,7 +98,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     def asked(subject: str, action: str) -> Reader:
         """Who asks for users, and may do so. Raises ForbiddenError."""
-        actor, state = identities.permit(request, subject, action), state_of(request)
+        actor, state = require_permission(request, subject, action), state_of(request)
         type_, budget = state.schema.types[USER], budget_of(request)
         return Reader(state, type_, actor, users=identities.user_index, budget=budget)
 
@@ -211,7 +211,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("createRole", "updateRole", "deleteRole")
     def refuse_role(key: str = "") -> Response:
-        identities.permit(request, "role", "find")
+        require_permission(request, "role", "find")
         raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"), ROLES_ARE_FILES)
 
     @handles("findPermissions")

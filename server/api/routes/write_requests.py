@@ -10,7 +10,6 @@ from typing import Any
 from flask import Request, Response, g, request
 
 from server.api.environ import STATE, parse_query, wsgi_text
-from server.api.identities import Identities
 from server.api.request import answer, answer_within, caller_of, operation_of, tell_commit
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
@@ -33,7 +32,7 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 # --- what a request says -------------------------------------------------------------------------
 
 
-def open_branch(writes: Writes, identities: Identities) -> None:
+def open_branch(writes: Writes) -> None:
     """Let a write that names a branch (`?branch=NAME`) be one of the state of that branch.
 
     Raises ForbiddenError, ValidationError, and what `Writes.on_branch` raises.
@@ -49,7 +48,7 @@ def open_branch(writes: Writes, identities: Identities) -> None:
         return
     name = parse_query(environ["QUERY_STRING"]).get("branch")
     if name is not None:
-        caller = writes.on_branch(caller_of(request, identities), name)
+        caller = writes.on_branch(caller_of(request), name)
         environ[STATE], g.branch = caller.state, caller.branch
 
 

@@ -14,7 +14,7 @@ from posixpath import normpath
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.request import read_body, state_of
+from server.api.request import read_body, require_permission, state_of
 from server.api.response import EVERYBODY, encoding_for, in_brotli, matches
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import device_name, prove_password
@@ -97,10 +97,10 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         return session
 
     def by_password(body: object) -> str:
-        identities.permit(request, "auth", "callback")
+        require_permission(request, "auth", "callback")
         if not request.is_json:
             raise BadRequestError("A sign-in must be JSON")
-        user = prove_password(identities, request, body)
+        user = prove_password(request, body)
         lasts = state_of(request).settings.auth.session
         agent = device_name(request.headers.get("User-Agent", ""))
         return identities.sessions.studio_token(

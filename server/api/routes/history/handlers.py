@@ -5,7 +5,6 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.identities import Identities
 from server.api.request import answer_within, budget_of, caller_of, parameters, read_body, state_of
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
@@ -27,12 +26,12 @@ from server.service.write import Writes
 from server.site.site import Site, State
 
 
-def bind(handles: Handlers, site: Site, identities: Identities, past: PastStates, writes: Writes) -> None:
+def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> None:
     """Bind the operations of `/history`."""
     histories = Histories(site, past, writes)
 
     def permitted(*actions: str) -> Caller:
-        caller = caller_of(request, identities)
+        caller = caller_of(request)
         for action in actions:
             require_history(caller, action)
         return caller
