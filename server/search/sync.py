@@ -5,12 +5,10 @@ others try to get the lock every second, so that one of them takes over when its
 differs between two states of the site is sent to the writer, the newest documents first.
 """
 
-import fcntl
 import logging
-import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
@@ -21,6 +19,7 @@ from server.search.texts import Task, shape, texts
 from server.search.words import language_of
 from server.search.writer_process import DamagedIndex, WriterProcess
 from server.site.site import Site, State
+from server.storage.file_lock import FileLock
 
 log = logging.getLogger("quire")
 
@@ -84,12 +83,12 @@ class Sync(Job):
         folder = state_folder(self.site.root) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         with ExitStack() as held:
-            lock = held.enter_context(_locked(folder / "lock"))
-            if lock is None:
+            lock = FileLock(folder / "lock")
+            if not held.enter_context(lock.held()):
                 return None
             self.done.clear()
             self.leads.set()
-            writer = held.enter_context(WriterProcess(folder, lock))
+            writer = held.enter_context(WriterProcess(folder, lock.descriptor))
             self._held, self._session = held.pop_all(), _Session(self, writer, folder, clock)
         return self._session
 
@@ -187,18 +186,3 @@ def _task(key: str, version: IndexedVersion | None, state: State) -> Task:
         return Task(key)
     language = language_of(version.group.locale)
     return Task(key, str(version.group), language, tuple(texts(version.document, state.settings)))
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int | None]:
-    """The lock of a file as a descriptor; None where another process has it."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-        else:
-            yield lock
-    finally:
-        os.close(lock)

@@ -5,7 +5,6 @@ the signature can't be trusted) and nothing else that its reading depended on ha
 entries and those of another version are ignored. Loading the cache never runs code from it.
 """
 
-import fcntl
 import io
 import os
 import sys
@@ -23,6 +22,7 @@ from server import __version__
 from server.documents.document import Document, rows_of
 from server.documents.packed_rows import PackedRows, dump, load, pack_rows, widened
 from server.schema.model import Type
+from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, last_change
 from server.storage.store import Entry
 
@@ -215,12 +215,12 @@ class ParseCache:
             blocks = [_STAMP + dump([self._stamp])[0], *blocks]
         data = b"".join(len(block).to_bytes(8, "big") + xxh3_128_digest(block) + block for block in blocks)
         try:
-            with self.path.with_suffix(".lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Closing the file releases it.
-                self._write(data)
-            self._last = self._stamp
+            with FileLock(self.path.with_suffix(".lock")).held() as is_held:
+                if is_held:  # Otherwise another process writes it.
+                    self._write(data)
+                    self._last = self._stamp
         except OSError:
-            pass  # Another process writes it, or the disk refuses: the next start parses again.
+            pass  # The disk refuses: the next start parses again.
 
     def _write(self, data: bytes) -> None:
         if self._length:

@@ -5,18 +5,17 @@ stands the number of writes to the site so far, by which a process notices that 
 did not tell it.
 """
 
-import fcntl
 import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from server.errors import BusyError
+from server.storage.file_lock import FileLock
 
 WAIT_S = 15.0
-_PAUSE_S = 0.001  # between two tries
 
 
 class WriteLock:
@@ -40,8 +39,8 @@ class WriteLock:
         try:
             with ExitStack() as held:
                 with ExitStack() as turn:
-                    refused = _lock(self.path, os.O_RDWR | os.O_CREAT, deadline, turn)
-                    error = _lock(self.root, os.O_RDONLY, deadline, held)
+                    refused = _acquire(FileLock(self.path), deadline, turn)
+                    error = _acquire(FileLock(self.root, is_folder=True), deadline, held)
                     if error and refused:
                         raise error
                     if error:
@@ -68,27 +67,12 @@ class WriteLock:
             os.close(descriptor)
 
 
-def _lock(path: Path, flags: int, deadline: float, held: ExitStack) -> OSError | None:
-    """Lock a file or folder for as long as `held` is; the error where that can't be. Raises BusyError."""
+def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
+    """Acquire a lock for as long as `held` is open; return the error if it can't be. Raises BusyError."""
     try:
-        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+        if not lock.acquire(deadline - time.monotonic()):
+            raise BusyError()
     except OSError as error:
         return error
-    held.callback(_unlock, descriptor)
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return None
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise BusyError() from None
-            time.sleep(_PAUSE_S)
-        except OSError as error:
-            return error
-
-
-def _unlock(descriptor: int) -> None:
-    """Unlock a file and close it: a process that was forked meanwhile has it open as well."""
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+    held.callback(lock.release)
+    return None

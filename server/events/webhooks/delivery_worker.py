@@ -5,7 +5,6 @@ its own, of which there are a few at once. Before a try, its body is noted; afte
 every try sends the same bytes under the same id, and a delivery that nobody knows the end of is sent again.
 """
 
-import fcntl
 import logging
 import os
 import queue
@@ -42,43 +41,7 @@ from server.events.webhooks.queue import STEPS_S, adopt, cursors, disable, enque
 from server.events.webhooks.secret_files import secrets_of
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import state_folder
-
-# --- delivery lock --------------------------------------------------------------------------------
-
-
-class DeliveryLock:
-    """A lock that a process loses when it ends, and that those which it forks do not have."""
-
-    def __init__(self, root: Path) -> None:
-        self._root, self._descriptor, self._is_held = root, -1, False
-
-    def acquire(self) -> bool:
-        """Take the lock unless another process has it, or the disk refuses; return whether it is held."""
-        if self._is_held:
-            return True
-        try:
-            if self._descriptor < 0:
-                self._descriptor = _open(self._root)
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        self._is_held = True
-        return True
-
-    def release(self) -> None:
-        """Let another process have the lock."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor, self._is_held = -1, False
-
-
-def _open(root: Path) -> int:
-    folder = state_folder(root) / "webhooks"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-# --- delivery worker ------------------------------------------------------------------------------
+from server.storage.file_lock import FileLock
 
 log = logging.getLogger("quire")
 
@@ -129,7 +92,7 @@ class Deliverer(Job):
         self._root, self._settings, self._render = root, settings, render
         self._timing, self._pace = timing, pace or Pace()
         self.backoff = Backoff(timing.deliver_retry_s, timing.deliver_retry_s)
-        self._clock, self._lock = Clock(), DeliveryLock(root)
+        self._clock, self._lock = Clock(), FileLock(state_folder(root) / "webhooks" / "lock")
         self._wake: Callable[[], None] = lambda: None
         self._database = EventDatabase(root, settings().accounts)
         self._busy: dict[int, _Try] = {}  # by number of the delivery
@@ -152,7 +115,7 @@ class Deliverer(Job):
 
         Of several servers of a site, one alone delivers at a time.
         """
-        if not self._lock.acquire():
+        if not self._acquire_lock():
             return self._timing.deliver_lock_s
         self._collect()
         try:
@@ -162,6 +125,14 @@ class Deliverer(Job):
             raise JobFailedError(error.message) from error
         self._told.discard("trouble")
         return self._timing.deliver_s
+
+    def _acquire_lock(self) -> bool:
+        """Take the lock of the process that delivers; return False if another has it, or the disk refuses."""
+        try:
+            self._lock.path.parent.mkdir(mode=0o700, exist_ok=True)
+            return self._lock.acquire()
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Wait for the tries that have begun, unless they take too long, and note what came of them."""

@@ -4,12 +4,9 @@ One process of all servers of a site does, which the kernel chooses by a lock. W
 the log, with when it began, and once when it is over; meanwhile it is tried again, less often each time.
 """
 
-import fcntl
 import logging
-import os
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from pathlib import Path
 from threading import Event
 
 from server.config.model import Settings
@@ -29,6 +26,7 @@ from server.history.remote.takeover import Taken, Takeover
 from server.history.remote.waking import Pipe
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import state_folder
+from server.storage.file_lock import FileLock
 from server.storage.git.command import git
 from server.storage.git.refs import checked_out, head_commit, is_ancestor
 from server.storage.git.remote import fetch
@@ -84,7 +82,7 @@ class Follower(Job):
         """Begin to follow if nobody else does; return whether this process follows."""
         if not self._leads:
             with ExitStack() as held:
-                if not _lock(self.root, held):
+                if not held.enter_context(FileLock(state_folder(self.root) / _LOCK).held()):
                     return False
                 pipe = Pipe(self.root)
                 held.callback(pipe.close)
@@ -220,17 +218,6 @@ class Follower(Job):
 
 def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-
-
-def _lock(root: Path, held: ExitStack) -> bool:
-    """Take the lock of the one that follows, unless another process has it; return whether it is taken."""
-    lock = os.open(state_folder(root) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    held.callback(os.close, lock)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _wake_nobody() -> None:

@@ -5,7 +5,6 @@ So one that is staged when somebody else has that lock is of a writer that was k
 told by the files. What is kept has the contents that were written: the files may change before the commit.
 """
 
-import fcntl
 import json
 import os
 import threading
@@ -18,12 +17,12 @@ from typing import Any
 
 from server.errors import ApiError
 from server.storage.durable import back_up, stage, sync_folder
+from server.storage.file_lock import FileLock
 from server.storage.git.checkout import check_out, finish_checkout
 from server.storage.git.commit import is_on_disk
 
 _STAGED, _KEPT, _DONE = ".staged", ".kept", ".done"
 DONE_S = 60.0  # for so long what became of a write is told to whoever waits for it
-_PAUSE_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +144,7 @@ class CommitQueue:
             yield True
             return
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        deadline = time.monotonic() + seconds
-        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            alone = _locked(descriptor, deadline)
+        with FileLock(self.folder / "lock").held(seconds) as alone:
             if alone:
                 self._alone = threading.get_ident()
             try:
@@ -156,8 +152,6 @@ class CommitQueue:
             finally:
                 if alone:
                     self._alone = None
-        finally:
-            os.close(descriptor)
 
     def pending(self) -> list[Pending]:
         """The writes that are to be committed, in their order."""
@@ -228,14 +222,3 @@ class CommitQueue:
         if "file" in kept:
             return self.folder / kept["file"]
         return kept["text"].encode(errors="surrogateescape")
-
-
-def _locked(descriptor: int, deadline: float) -> bool:
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_PAUSE_S)

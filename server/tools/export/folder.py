@@ -4,7 +4,6 @@ Only files that differ are written. Only files that an earlier manifest lists ar
 removed, and nothing is written through a link. Nothing is synced: after an interrupted export, the
 next one compares every file again."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -20,6 +19,7 @@ from typing import Any
 from server.errors import SetupError
 from server.paths import CONTENT, FOLDER, TYPES
 from server.site.site import Site
+from server.storage.file_lock import FileLock
 from server.tools.export.contents import Response
 
 # --- manifest -------------------------------------------------------------------------------------
@@ -359,16 +359,10 @@ def _errors(root: Path) -> Iterator[None]:
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
     root.mkdir(parents=True, exist_ok=True)
-    lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(lock)
-        raise SetupError(str(root), None, "another export is at work there", "wait for it") from error
-    try:
+    with FileLock(root, is_folder=True).held() as is_held:
+        if not is_held:
+            raise SetupError(str(root), None, "another export is at work there", "wait for it")
         yield
-    finally:
-        os.close(lock)
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:

@@ -1,0 +1,88 @@
+"""An exclusive lock of a file or folder, across threads and processes.
+
+The kernel releases it when its holder dies. A child that the holder forks does not hold it.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from weakref import WeakSet
+
+_RETRY_S = 0.001
+
+
+class FileLock:
+    """A lock of one file or folder. Two locks of the same path exclude each other, also in one process.
+
+    One thread at a time may use a FileLock. `descriptor` is that of the locked file, -1 if it is not locked.
+    """
+
+    def __init__(self, path: Path, *, is_folder: bool = False) -> None:
+        """Prepare to lock `path`. A file is created if it is missing, a folder is not."""
+        self.path, self.descriptor = path, -1
+        self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
+
+    def acquire(self, wait_s: float = 0.0) -> bool:
+        """Take the lock, and wait for it up to `wait_s` seconds; return whether it is held.
+
+        Raises OSError if the path can't be opened, or if the file system has no locks.
+        """
+        if self.descriptor >= 0:
+            return True
+        deadline = time.monotonic() + wait_s
+        descriptor = os.open(self.path, self._flags | os.O_CLOEXEC, 0o600)
+        try:
+            while not _try_lock(descriptor):
+                if time.monotonic() >= deadline:
+                    os.close(descriptor)
+                    return False
+                time.sleep(_RETRY_S)
+        except OSError:
+            os.close(descriptor)
+            raise
+        self.descriptor = descriptor
+        _held.add(self)
+        return True
+
+    def release(self) -> None:
+        """Release the lock if it is held."""
+        if self.descriptor >= 0:
+            with suppress(OSError):
+                fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+            self.close()
+
+    def close(self) -> None:
+        """Close the file. A process that inherited the descriptor keeps the lock."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.descriptor = -1
+        _held.discard(self)
+
+    @contextmanager
+    def held(self, wait_s: float = 0.0) -> Iterator[bool]:
+        """Acquire the lock for a `with` block, whose value says whether that succeeded. Raises OSError."""
+        try:
+            yield self.acquire(wait_s)
+        finally:
+            self.release()
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _close_inherited() -> None:
+    """Close what a forked child has inherited; flock() would be its lock as well until it ends."""
+    for lock in tuple(_held):
+        lock.close()
+
+
+_held: WeakSet[FileLock] = WeakSet()
+os.register_at_fork(after_in_child=_close_inherited)
