@@ -54,16 +54,6 @@ def broken_within(
             yield from broken_within(component.type, component.values, limits, inner)
 
 
-def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """The path and value of every attribute in a row that no other document may have the value of."""
-    for attribute, value in zip(type_.attributes.values(), values, strict=True):
-        at = (*path, attribute.name)
-        if (attribute.unique or attribute.type == "uid") and value is not None and attribute.scalar:
-            yield at, value if isinstance(value, str | int | float | Decimal) else str(value)
-        for inner, component in components_at(attribute, value, at):
-            yield from unique_values(component.type, component.values, inner)
-
-
 def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     if isinstance(value, str):
         if attribute.min_length is not None and len(value) < attribute.min_length and not limits.draft:

@@ -48,6 +48,11 @@ def comments_start(text: str, at: int, first: int = 0) -> int:
 KeyPath = tuple[str | int, ...]
 
 
+def attribute_path(path: KeyPath) -> str:
+    """Return a path without the positions in its lists: `rows.code` for `("rows", 3, "code")`."""
+    return ".".join(part for part in path if isinstance(part, str))
+
+
 class Position(NamedTuple):
     """Where a key or a list's item begins; `value` is the column of a key's scalar on its line, else 0."""
 

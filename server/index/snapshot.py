@@ -13,7 +13,6 @@ from immutables import Map
 
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document, default_order, edited_status
-from server.formats.text_positions import KeyPath
 from server.index.budget import Budget
 from server.index.fragments import Fragments
 from server.index.ordering import Order, order_of
@@ -29,7 +28,6 @@ from server.index.type_table import (
     Target,
     VersionKey,
     apply_table,
-    attribute_path,
     build_table,
 )
 from server.schema.model import UPLOAD, Attribute, Schema, Type
@@ -99,10 +97,6 @@ class Snapshot:
         """The versions of a type whose `relation` points at `target`, in default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
-
-    def having(self, type_: Type, path: KeyPath, value: Any, locale: str) -> tuple[Document, ...]:
-        """The versions of a type that have a value in the unique attribute at a path."""
-        return self.tables[type_.uid].unique.get((attribute_path(path), value, locale), ())
 
 
 def empty(schema: Schema) -> Snapshot:

@@ -11,11 +11,10 @@ from typing import Any
 
 from immutables import Map
 
-from server.documents.constraints import unique_values
-from server.documents.document import DRAFT, PUBLISHED, VALUES, Document, column_of, default_order
-from server.formats.text_positions import KeyPath
+from server.documents.document import DRAFT, PUBLISHED, Document, column_of, default_order
 from server.index.ordering import Order, slots_of
 from server.index.sorted_chunks import Notes
+from server.index.uniqueness import UniqueValues, unique_keys
 from server.schema.model import Attribute, Type
 
 VersionKey = tuple[str, str, str, str]  # uid, documentId, locale, status
@@ -26,7 +25,6 @@ Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph 
 Difference = tuple[list[Document], list[Document]]  # the versions removed and added
 SlotBlock = tuple[Document | None, ...]
 Edges = Map[tuple[Target, str, str], Order]
-Unique = Map[tuple[str, Any, str], tuple[Document, ...]]
 
 NO_DOCUMENTS = Order(default_order)
 _UNIQUE = "unique"
@@ -96,7 +94,7 @@ class Table:
     order: Mapping[LocaleStatus, Order] = field(default_factory=dict)
     slots: Mapping[LocaleStatus, Slots] = field(default_factory=dict)
     edges: dict[str, Edges] = field(default_factory=dict)
-    made: dict[str, Unique] = field(default_factory=dict)
+    made: dict[str, UniqueValues] = field(default_factory=dict)
 
     def linking(self, attribute: Attribute, at: int) -> Edges:
         """By target, the documents that point there by a relation, whose column is `at`."""
@@ -106,7 +104,7 @@ class Table:
         return edges
 
     @property
-    def unique(self) -> Unique:
+    def unique(self) -> UniqueValues:
         """By path, value and locale, the documents that have the value in a unique attribute."""
         unique = self.made.get(_UNIQUE)
         if unique is None:
@@ -249,18 +247,9 @@ def _apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Doc
     return changed.finish()
 
 
-def attribute_path(path: KeyPath) -> str:
-    """A path without the positions in its lists: `rows.code` for `("rows", 3, "code")`."""
-    return ".".join(part for part in path if isinstance(part, str))
-
-
-def _apply_unique(unique: Unique, removed: list[Document], added: list[Document]) -> Unique:
-    def keys(document: Document) -> set[tuple[str, Any, str]]:
-        values = unique_values(document.type, document.read_row()[VALUES])
-        return {(attribute_path(path), value, document.locale) for path, value in values}
-
+def _apply_unique(unique: UniqueValues, removed: list[Document], added: list[Document]) -> UniqueValues:
     changed = unique.mutate()
-    for key, (out, in_) in _grouped(removed, added, keys).items():
+    for key, (out, in_) in _grouped(removed, added, unique_keys).items():
         left = tuple(d for d in changed.get(key, ()) if d not in out)
         if left or in_:
             changed[key] = (*left, *in_)

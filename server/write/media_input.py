@@ -7,9 +7,8 @@ from typing import Any
 from server.documents.document import PUBLISHED, Document
 from server.documents.ids import composed
 from server.errors import ValidationError
-from server.formats.text_positions import KeyPath
+from server.formats.text_positions import KeyPath, attribute_path
 from server.index.snapshot import Snapshot
-from server.index.type_table import attribute_path
 from server.schema.model import UPLOAD
 from server.storage.media import media_key
 from server.write.body_values import shown

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.errors import ValidationError
-from server.formats.text_positions import KeyPath
-from server.index.type_table import attribute_path
+from server.formats.text_positions import KeyPath, attribute_path
 from server.schema.model import Attribute
 
 OPERATIONS = ("set", "connect", "disconnect")

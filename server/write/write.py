@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from server.config.model import Settings
-from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.ids import new_document_id
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError
-from server.formats.text_positions import KeyPath
 from server.index.snapshot import Snapshot
+from server.index.uniqueness import TAKEN, find_taken
 from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
@@ -156,19 +155,12 @@ class Writer:
         """
         wrong = check(address.type, values, change.faults, only, address.draft)
         if not address.draft:
+            table = self.context.snapshot.tables[address.type.uid]
             row = [values[name] for name in address.type.attributes]
-            wrong += [
-                Fault(path, "must be unique: another document has this value")
-                for path, value in unique_values(address.type, row)
-                if only(str(path[0])) and self._taken(address, document_id, path, value)
-            ]
+            taken = find_taken(table, address.type, row, document_id, address.locale, only)
+            wrong += [Fault(path, TAKEN) for path, _ in taken]
         if wrong:
             raise error_of(wrong)
-
-    def _taken(self, address: Address, document_id: str, path: KeyPath, value: object) -> bool:
-        """Whether another document of the type has published a value at a path, in the same locale."""
-        others = self.context.snapshot.having(address.type, path, value, address.locale)
-        return any(o.document_id != document_id and o.status == PUBLISHED for o in others)
 
     # --- other files that a change reaches -----------------------------------------------------
 

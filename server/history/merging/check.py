@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from server.auth.permissions import Actor, may_read_drafts, require
-from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ConflictError, ForbiddenError
 from server.history.branching import differing
@@ -11,6 +10,7 @@ from server.history.merging.documents import Key, Three, name_of
 from server.history.merging.sides import File
 from server.history.past import PastState
 from server.index.snapshot import Snapshot
+from server.index.uniqueness import TAKEN, find_taken
 from server.storage.media import upload_path
 from server.write.context import values_of
 from server.write.faults import Fault, error_of
@@ -85,15 +85,13 @@ def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = 
     yield from _checked(document)
     if document.status != PUBLISHED:
         return
-    type_ = snapshot.schema.types.get(document.type.uid)
-    for path, value in unique_values(document.type, document.values) if type_ else ():
-        others = snapshot.having(type_, path, value, document.locale) if type_ else ()
-        if any(
-            o.document_id != document.document_id and o.status == PUBLISHED and o.path not in left_out
-            for o in others
-        ):
-            sentence = "must be unique: another document has this value"
-            yield Fault((_name(document), *path), sentence)
+    table = snapshot.tables.get(document.type.uid)
+    if table is None:
+        return
+    taken = find_taken(table, document.type, document.values, document.document_id, document.locale)
+    for path, others in taken:
+        if any(other.path not in left_out for other in others):
+            yield Fault((_name(document), *path), TAKEN)
 
 
 def _checked(document: Document) -> Iterator[Fault]:

@@ -15,6 +15,7 @@ from server.errors import SetupError, noting
 from server.formats.text_positions import KeyPath, Position, line_and_column, nearest
 from server.index.dangling import dangling, no_document
 from server.index.snapshot import Snapshot
+from server.index.uniqueness import find_duplicates
 from server.paths import FOLDER, TYPES
 from server.problems import Problem, in_order
 from server.schema.load import survey_content_types
@@ -43,9 +44,8 @@ from server.write.context import values_of
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
     """Values of unique attributes that more than one document of a locale has."""
     for uid, table in audit.snapshot.tables.items():
-        for (name, value, _), documents in table.unique.items():
-            if len(documents) > 1 and len({d.document_id for d in documents}) > 1:
-                yield from _shared(audit, uid, name, value, documents)
+        for name, value, documents in find_duplicates(table):
+            yield from _shared(audit, uid, name, value, documents)
 
 
 def _shared(

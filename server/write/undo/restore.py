@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from server.documents.constraints import unique_values
 from server.documents.document import PUBLISHED, Document
 from server.errors import ConflictError
+from server.index.uniqueness import find_taken
 from server.storage.files import size_signature
 from server.storage.undo import KeptWrite, digest
 from server.write.context import Context
@@ -46,10 +46,10 @@ def _refuse_contradictions(kept: KeptWrite, context: Context) -> None:
         key = (document.type.uid, document.document_id, document.locale, document.status)
         others = [other for other in context.snapshot.claims.get(key, ()) if other.path not in paths]
         if document.status == PUBLISHED:
-            for path, value in unique_values(document.type, document.values):
-                found = context.snapshot.having(document.type, path, value, document.locale)
-                taken = (other for other in found if (other.type.uid, other.document_id) not in keys)
-                others += [other for other in taken if other.status == PUBLISHED]
+            table = context.snapshot.tables[document.type.uid]
+            taken = find_taken(table, document.type, document.values, document.document_id, document.locale)
+            for _, found in taken:
+                others += [other for other in found if (other.type.uid, other.document_id) not in keys]
         if others:
             raise ConflictError(f"{others[0].path} has since taken what {document.path} had; change it first")
 
