@@ -5,12 +5,13 @@ from typing import Any
 
 import orjson
 
-from server.documents.document import DRAFT, PUBLISHED, edited_status
+from server.documents.document import DRAFT, PUBLISHED
 from server.documents.values import identify
 from server.errors import LimitError
 from server.events.model import Event
 from server.events.webhooks.delivery_worker import Deliverer
 from server.index.budget import Budget
+from server.index.effective_version import edited_status
 from server.index.snapshot import View
 from server.jobs.job import Timing
 from server.query.ast import ALL, Node, Query, Selection

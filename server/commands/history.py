@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from server.auth.permissions import Actor
-from server.documents.document import DRAFT, PUBLISHED, edited_status
+from server.documents.document import DRAFT, PUBLISHED
 from server.documents.timestamps import from_seconds
 from server.errors import ApiError, SetupError
 from server.history.blame import MOST_VERSIONS, blame
@@ -24,6 +24,7 @@ from server.history.selection import selection
 from server.history.versions import ACTIONS, Timeline, Version, Versions, date_of
 from server.history.viewer import Viewer
 from server.index.budget import Budget
+from server.index.effective_version import edited_status
 from server.schema.model import Type
 from server.schema.spelling import suggestion
 from server.service.opening import Mode, open_site

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
+from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import SetupError
+from server.index.effective_version import edited_status
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from server.schema.model import title_of

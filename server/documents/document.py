@@ -21,11 +21,6 @@ _KEY: Callable[[Row], Key] = itemgetter(CREATED_AT, DOCUMENT_ID, LOCALE)
 Run = tuple[PackedRows | None, int, int]
 
 
-def edited_status(type_: Type) -> str:
-    """The status of the versions that editors work on: drafts, where the type has them."""
-    return DRAFT if type_.draft_publish else PUBLISHED
-
-
 class Document:
     """One version of a document: of a locale, published or draft. Never changed once made.
 

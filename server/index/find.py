@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from server.documents.document import ID, PUBLISHED, Document, column_of, default_order
+from server.index.effective_version import effective_status, locale_inside
 from server.index.ordering import bits_of
 from server.index.planner import Planner, Test, all_of, compile_filter, passing_test, weight_of
 from server.index.publication_filter import publication_test
-from server.index.snapshot import Snapshot, View, locale_inside
+from server.index.snapshot import Snapshot, View
 from server.index.sort import order_for, sorter
 from server.index.text_search import prepare
 from server.query.ast import EVERYTHING, And, Compare, Filter, Or, Query
@@ -47,14 +48,14 @@ def find(view: View, query: Query) -> Listing:
         return Listing(order.slice(start, stop), len(order))
     total = bits.bit_count()
     if total <= SORTED_DIRECTLY:
-        members = view.snapshot.members(query.type, locale, view.status(query.type), bits)
+        members = view.snapshot.members(query.type, locale, effective_status(query.type, view.drafts), bits)
         return Listing(sorter(view, keys)(members)[start:stop], total)
     return Listing(order_for(view, query.type, keys, locale).members(bits, start, stop), total)
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
     """One document by its id, if it is there and meets the query's filters."""
-    status = view.status(query.type)
+    status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
 
@@ -80,7 +81,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
     """All versions in the locales and status of a query, in default order."""
-    status, locales = view.status(query.type), _locales(view, query)
+    status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
         return lists[0]

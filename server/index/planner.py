@@ -11,6 +11,7 @@ from typing import Any
 
 from server.documents.document import DOCUMENT_ID, Document
 from server.documents.values import components_in
+from server.index.effective_version import EVERY_LOCALE, effective_locales, effective_status, locale_inside
 from server.index.ordering import (
     Column,
     Order,
@@ -27,7 +28,7 @@ from server.index.ordering import (
     within,
 )
 from server.index.orders import ColumnKey
-from server.index.snapshot import EVERY_LOCALE, View, locale_inside
+from server.index.snapshot import View
 from server.index.text_search import TextKey, exactly
 from server.index.type_table import Slots
 from server.query.ast import And, Compare, Filter, Missing, Or, Through
@@ -292,11 +293,11 @@ class Planner:
 
     @property
     def _own_locale(self) -> str:
-        return self.view.locales_of(self.type, self.locale)[0]
+        return effective_locales(self.type, self.locale, self.view.settings.locales)[0]
 
     @property
     def _status(self) -> str:
-        return self.view.status(self.type)
+        return effective_status(self.type, self.view.drafts)
 
     def plan(self, filter_: Filter) -> Plan:
         """The plan of a filter."""
@@ -445,7 +446,7 @@ class Planner:
         """The documents that meet the inner filter of a relation, among those that it can lead to."""
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
-        locales = view.locales_of(target, inside)
+        locales = effective_locales(target, inside, view.settings.locales)
         targets = [d for locale in locales for d in Planner(view, target, locale).find(part.inner)]
         if len(locales) == 1 or part.attribute.derived:
             return targets

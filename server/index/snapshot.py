@@ -12,8 +12,14 @@ from typing import Any
 from immutables import Map
 
 from server.config.model import Settings
-from server.documents.document import DRAFT, PUBLISHED, Document, default_order, edited_status
+from server.documents.document import PUBLISHED, Document, default_order
 from server.index.budget import Budget
+from server.index.effective_version import (
+    EVERY_LOCALE,
+    effective_locales,
+    effective_status,
+    effective_version,
+)
 from server.index.fragments import Fragments
 from server.index.ordering import Order, order_of
 from server.index.orders import ColumnKey, JoinedOrders, Orders
@@ -215,15 +221,6 @@ def _media_key(document: Document) -> str | None:
     return media_key(document.path) if document.type.uid == UPLOAD else None
 
 
-# Where a traversal has come through a document without locales, which relates to documents in all of them.
-EVERY_LOCALE = ""
-
-
-def locale_inside(document: Document) -> str:
-    """The locale in which a document's relations lead to others; EVERY_LOCALE where it has none itself."""
-    return document.locale if document.type.localized else EVERY_LOCALE
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """How one request sees a snapshot: of which types it sees drafts, its `publicationFilter`, its budget."""
@@ -234,30 +231,11 @@ class View:
     publication: str | None = None
     budget: Budget = field(default_factory=Budget)
 
-    def status(self, type_: Type) -> str:
-        """The status in which this view sees a type's documents."""
-        return DRAFT if type_.uid in self.drafts else PUBLISHED
-
-    def locales_of(self, type_: Type, locale: str) -> tuple[str, ...]:
-        """The locales in which a document in `locale` relates to those of a type, the first choice first."""
-        default = self.settings.locales.default
-        if not type_.localized:
-            return (default,)
-        if locale != EVERY_LOCALE:
-            return (locale,)
-        return (default, *(other for other in self.settings.locales.available if other != default))
-
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """The version of a document that a relation in a document of a locale leads to.
-
-        What has no locale itself leads to the first locale that a document has, published there or not.
-        """
-        status, edited = self.status(type_), edited_status(type_)
-        for at in self.locales_of(type_, locale):
-            version = self.snapshot.get(type_, document_id, at, status)
-            if version is not None or self.snapshot.get(type_, document_id, at, edited) is not None:
-                return version
-        return None
+        """Return the version of a document that a relation in a document of a locale leads to."""
+        versions = self.snapshot.tables[type_.uid].versions
+        locales = effective_locales(type_, locale, self.settings.locales)
+        return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
         """What finds the documents or files that a relation or media attribute holds, in order.
@@ -279,7 +257,7 @@ class View:
         table = self.snapshot.tables.get(type_.uid)
         if table is None:
             return lambda value, owner, locale: []
-        one, status = table.versions.get, self.status(type_)
+        one, status = table.versions.get, effective_status(type_, self.drafts)
         fixed = "" if type_.localized else self.settings.locales.default
 
         def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
@@ -299,13 +277,15 @@ class View:
     def _derived(self, attribute: Attribute) -> Resolver:
         type_ = self.snapshot.schema.types[attribute.target or ""]
         other = type_.attributes[attribute.mapped_by or ""]
-        status, many, name, linking = self.status(type_), attribute.to_many, other.name, self.snapshot.linking
+        status, linking = effective_status(type_, self.drafts), self.snapshot.linking
+        many, name, locales = attribute.to_many, other.name, self.settings.locales
 
         def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
             if owner is None:
                 return []
             target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
-            orders = [linking(type_, name, target, at, status) for at in self.locales_of(type_, locale)]
+            inside = effective_locales(type_, locale, locales)
+            orders = [linking(type_, name, target, at, status) for at in inside]
             related = [d for order in orders for d in order.slice(0, len(order) if many else 1)]
             if len(orders) > 1:
                 related.sort(key=default_order)

@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 
 from server.documents.document import ID, Document
 from server.documents.values import Component, components_in
+from server.index.effective_version import effective_status, locale_inside
 from server.index.ordering import Column, Order, sorted_by, value_of
 from server.index.orders import ColumnKey, PathKey
-from server.index.snapshot import View, locale_inside
+from server.index.snapshot import View
 from server.query.ast import Sort, Step
 from server.schema.model import Type
 
@@ -72,7 +73,7 @@ def _is_id(key: Sort) -> bool:
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
     """The order by some keys of all documents of a type in a locale, which the index makes on first use."""
-    status = view.status(type_)
+    status = effective_status(type_, view.drafts)
     default = view.snapshot.list(type_, locale, status)
     if not keys:
         return default

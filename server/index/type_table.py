@@ -12,6 +12,7 @@ from typing import Any
 from immutables import Map
 
 from server.documents.document import DRAFT, PUBLISHED, Document, column_of, default_order
+from server.index.effective_version import effective_versions
 from server.index.ordering import Order, slots_of
 from server.index.sorted_chunks import Notes
 from server.index.uniqueness import UniqueValues, unique_keys
@@ -135,12 +136,10 @@ def build_table(
 def _effective(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], document_id: str, locale: str
 ) -> list[Document]:
-    """The versions that a document has in a locale: the published one, and the draft beside it."""
-    published = claims.get((type_.uid, document_id, locale, PUBLISHED), ())[:1]
-    if not type_.draft_publish:
-        return list(published)
-    draft = claims.get((type_.uid, document_id, locale, DRAFT), ())[:1]
-    return [*published, *(draft or tuple(d.as_draft() for d in published))]
+    """Return the versions of a document in a locale; of several files that claim one, the first counts."""
+    published = claims.get((type_.uid, document_id, locale, PUBLISHED))
+    draft = claims.get((type_.uid, document_id, locale, DRAFT)) if type_.draft_publish else None
+    return effective_versions(type_, published[0] if published else None, draft[0] if draft else None)
 
 
 def apply_table(

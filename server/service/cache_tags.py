@@ -14,7 +14,8 @@ from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
 from server.documents.document import Document
 from server.documents.ids import id_of_name
 from server.documents.values import components_in
-from server.index.snapshot import Snapshot, View, locale_inside
+from server.index.effective_version import locale_inside
+from server.index.snapshot import Snapshot, View
 from server.query.ast import Node, Query, Selection
 from server.query.sorting import conditions, mentioned
 from server.schema.model import PEOPLE, UPLOAD, Schema, document_tag, type_tag

@@ -17,11 +17,12 @@ import orjson
 from server.config.model import ResponseFormat
 from server.documents.document import LOCALE, Document, default_order
 from server.documents.values import Component, components_in
+from server.index.effective_version import EVERY_LOCALE, locale_inside
 from server.index.find import Listing
 from server.index.fragments import CachedBytes
 from server.index.planner import all_of, compile_filter, weight_of
 from server.index.publication_filter import publication_status, publication_test
-from server.index.snapshot import EVERY_LOCALE, View, locale_inside
+from server.index.snapshot import View
 from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import EVERYTHING, Node, Page, Query, Selection
 from server.query.parse import pagination

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
+from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import encode
 from server.documents.values import same_values
+from server.index.effective_version import edited_status
 from server.schema.model import Attribute, Type
 from server.write.context import Context, values_of
 from server.write.relation_input import Links

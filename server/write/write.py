@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from server.config.model import Settings
-from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
+from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.ids import new_document_id
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError
+from server.index.effective_version import edited_status
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import TAKEN, find_taken
 from server.schema.model import Type

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.auth.permissions import Actor
-from server.documents.document import PUBLISHED, Document, edited_status
+from server.documents.document import PUBLISHED, Document
 from server.documents.values import Component, components_in
 from server.errors import ForbiddenError, ValidationError
+from server.index.effective_version import edited_status
 from server.schema.model import Attribute, Type
 from server.write.context import Context, values_of
 
