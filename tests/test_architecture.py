@@ -149,6 +149,27 @@ def test_every_library_is_a_dependency() -> None:
     assert libraries - known == set()
 
 
+def test_timestamps_of_files_are_set_in_one_module() -> None:
+    timestamps = {"createdAt", "updatedAt", "publishedAt"}
+    packages = ("write", "history", "site", "service", "tools")
+    setting = {
+        name
+        for name in NAMES
+        if name.partition(".")[0] in packages
+        for node in ast.walk(TREES[name])
+        for key in _keys_set_by(node)
+        if isinstance(key, ast.Constant) and key.value in timestamps
+    }
+    assert setting == {"write.write_timestamps"}
+
+
+def _keys_set_by(node: ast.AST) -> list[ast.expr | None]:
+    """The keys of a mapping that a piece of code makes or changes."""
+    if isinstance(node, ast.Dict):
+        return node.keys
+    return [node.slice] if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) else []
+
+
 def test_a_folder_can_be_taken_in_at_a_glance() -> None:
     entries = [p for p in (ROOT / "server").iterdir() if p.name != "__pycache__"]
     assert len(entries) <= MOST_ENTRIES

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from server.documents.document import Document
 from server.errors import ConflictError, GitError, GitSlowError, MissingObjectError, SetupError
 from server.formats.edits import REMOVE
-from server.formats.tree import Plain, Tree
+from server.formats.tree import Tree
 from server.paths import UPLOADS, incoming_folder
 from server.service.authorship import command_authorship
 from server.site.site import Site
@@ -32,6 +32,7 @@ from server.storage.images.kinds import ImageSize
 from server.storage.media import DESCRIPTION
 from server.storage.read import parse
 from server.write.context import Context, unreadable
+from server.write.write_timestamps import known_timestamps
 
 # --- moving ---------------------------------------------------------------------------------------
 
@@ -253,8 +254,7 @@ def _say(context: Context, one: _Sent) -> None:
     path, document = one.document.path + DESCRIPTION, one.document
     trees: dict[str, Tree] = {
         KEY: one.stored.as_tree(),
-        "createdAt": Plain(document.created_at),
-        "updatedAt": Plain(document.updated_at),
+        **known_timestamps(document.created_at, document.updated_at),
     }
     if not context.changeset.exists(path):
         context.changeset.put(path, new_text(path, None, trees))

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.values import same_values
 from server.errors import ValidationError
-from server.formats.edits import REMOVE
 from server.schema.model import Type
 from server.write.context import Context, Values, values_of
-from server.write.version_files import Update, created_timestamp, draft_mark, write_draft
+from server.write.version_files import Update, draft_mark, write_draft
+from server.write.write_timestamps import timestamps_of_moved, timestamps_of_unpublishing
 
 # --- discard --------------------------------------------------------------------------------------
 
@@ -84,11 +84,10 @@ def _become_draft(context: Context, published: Document) -> None:
     """Let the file of what is published be that of the draft: renamed, or by what it says of itself."""
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
-    changes: Values = {"publishedAt": REMOVE, **draft_mark(type_)}
+    changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}
     if path == published.path:
         context.replace(path, context.changed(published, changes), published)
         return
-    # The time of a file that has none of its own is that of its path, which is new.
-    changes.update(created_timestamp(context, published, published.created_at))
+    changes |= timestamps_of_moved(context, published)
     context.replace(path, context.changed(published, changes))
     context.remove(published)

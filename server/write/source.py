@@ -25,6 +25,7 @@ from server.write.request import Address
 from server.write.shared import share
 from server.write.validate import Change
 from server.write.write import Writer, single_id
+from server.write.write_timestamps import stamp_text
 
 # --- masking --------------------------------------------------------------------------------------
 
@@ -173,8 +174,6 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 # --- replace --------------------------------------------------------------------------------------
 
-_TIMESTAMPS = ("updatedAt", "publishedAt")
-
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
@@ -211,7 +210,7 @@ def replace_source(request: SourceRequest, context: Context) -> str:
         else:
             made = _with_keys(held, current, shown, request.other_keys or "")
     if made != current:
-        made = _stamped(context, held, current, made)
+        made = stamp_text(path, type_, current, made, context.now)
         context.put(path, bom + made, held)
         new = _read(context, held, bom + made)
         _require_valid(context, address, held, new)
@@ -281,18 +280,6 @@ def _with_keys(held: Document, current: str, shown: Masked, said: str) -> str:
     changes: dict[str, Any] = {name: REMOVE for name in before if name not in keys}
     changes |= {k: v for k, v in keys.items() if k not in before or not same(before[k], v)}
     return changed_text(held.path, current, held.type.body, changes) if changes else current
-
-
-def _stamped(context: Context, held: Document, current: str, made: str) -> str:
-    """A new text whose timestamps of the last change are new as well, where it has left them as they were."""
-    try:
-        tree = parse(held.path, made, held.type.body)
-        before = parse(held.path, current, held.type.body)
-    except SyntaxProblem:
-        return made  # What is wrong with it is told later; or it was, and is no more.
-    kept = [name for name in _TIMESTAMPS if name in tree and same(tree[name], before.get(name))]
-    changes = {name: Plain(context.now) for name in kept}
-    return changed_text(held.path, made, held.type.body, changes) if changes else made
 
 
 def _read(context: Context, held: Document, text: str) -> Document:

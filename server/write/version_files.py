@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from server.documents.document import Document
-from server.documents.encode import Reading, encode_attributes, read_own_timestamp
+from server.documents.encode import encode_attributes
 from server.documents.keys import is_draft, name_of, published_value
 from server.documents.path_rules import ENDINGS, Claim, is_partial
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
-from server.formats.tree import Plain
 from server.schema.model import Type
 from server.storage.document_text import new_text
 from server.storage.files import ignored
 from server.write.context import Context, Values
 from server.write.request import Address
+from server.write.write_timestamps import (
+    new_timestamps,
+    timestamps_of_new_draft,
+    timestamps_of_publishing,
+    updated_timestamp,
+)
 
 NAME_BYTES = 120
 _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
@@ -43,12 +48,11 @@ def write_draft(context: Context, update: Update) -> None:
     changes = context.changes(base, update.new)
     if not changes:
         return
-    timestamps: Values = {"updatedAt": Plain(context.now)}
     if draft is None and update.published is not None:
-        timestamps.update(created_timestamp(context, base, base.created_at))
-        timestamps["publishedAt"] = REMOVE
-        timestamps.update(draft_mark(base.type))
-    text = context.changed(base, {**changes, **timestamps})
+        changes |= {**timestamps_of_new_draft(context, base), **draft_mark(base.type)}
+    else:
+        changes |= updated_timestamp(context.now)
+    text = context.changed(base, changes)
     path = draft.path if draft else context.sibling(base.path, draft=True)
     context.replace(path, text, draft, update.published)
 
@@ -59,7 +63,7 @@ def write_published(context: Context, update: Update) -> None:
     changes = context.changes(base, update.new)
     if not changes and draft is None and published is not None:
         return
-    timestamps = _timestamps(context, base, (published or base).created_at)
+    timestamps = timestamps_of_publishing(context, base, published)
     text = context.changed(base, {**changes, **timestamps, **_no_draft_mark(context, base)})
     target = context.sibling(base.path, draft=False) if draft else base.path
     if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
@@ -85,20 +89,6 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
     return {key.name: REMOVE if published is None else published}
 
 
-def _timestamps(context: Context, base: Document, created_at: str) -> Values:
-    """The timestamps that the file of a published version has to say otherwise than that of `base`."""
-    timestamps: Values = {**created_timestamp(context, base, created_at), "updatedAt": Plain(context.now)}
-    if base.type.draft_publish:
-        timestamps["publishedAt"] = Plain(context.now)
-    return timestamps
-
-
-def created_timestamp(context: Context, base: Document, created_at: str) -> Values:
-    """The createdAt of a version; nothing where the file of `base` says the same time in whatever form."""
-    said = read_own_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
-    return {} if said == created_at else {"createdAt": Plain(created_at)}
-
-
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
     """Let a path hold a version that had no file."""
     type_ = address.type
@@ -106,9 +96,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
     claim = context.layout.claim(path)
     if claim is None or claim.document_id != document_id:
         trees["documentId"] = document_id
-    trees["createdAt"] = trees["updatedAt"] = Plain(context.now)
-    if type_.draft_publish and not address.draft:
-        trees["publishedAt"] = Plain(context.now)
+    trees |= new_timestamps(context.now, is_published=type_.draft_publish and not address.draft)
     if address.draft:
         trees.update(draft_mark(type_))
     context.replace(path, new_text(path, type_.body, trees, type_.front_matter))

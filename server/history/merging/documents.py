@@ -9,7 +9,6 @@ from server.documents.merge import Conflict, Merged, merge
 from server.documents.values import same_values
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
-from server.formats.tree import Plain
 from server.history.merging.other_keys import changes_other_keys, merge_other_keys
 from server.history.merging.sides import File, Version, read_files
 from server.schema.model import Type
@@ -19,6 +18,7 @@ from server.storage.git.tree import merge_text
 from server.storage.media import upload_path
 from server.storage.store import Store
 from server.write.context import Context, Values, values_of
+from server.write.write_timestamps import timestamps_of_merge
 
 Changes = dict[str, Any]  # the new trees of keys, or REMOVE
 Key = tuple[str, str, str, str]  # the uid of the type, documentId, locale and status
@@ -211,9 +211,10 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
     changes = context.changes(ours.document, values)
     if theirs:
         changes = _with_other_keys(changes, values, (base, ours, theirs), decisions)
-    if changes and "updatedAt" in context.tree(ours.document):
-        changes = {**changes, "updatedAt": Plain(context.now)}
-    return context.changed(ours.document, changes) if changes else current
+    if not changes:
+        return current
+    changes = {**changes, **timestamps_of_merge(context.now, context.tree(ours.document))}
+    return context.changed(ours.document, changes)
 
 
 def _with_other_keys(

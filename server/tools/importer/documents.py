@@ -14,6 +14,7 @@ from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
 from server.tools.importer.source import ImportNotes, Source, SourceVersion
 from server.write.body_values import default_of
+from server.write.write_timestamps import known_timestamps
 
 SourceKey = tuple[str, str, str]  # uid, documentId, locale
 
@@ -134,9 +135,7 @@ def _read(
     for wrong in reading.wrong:
         where = ".".join(map(str, wrong.path))
         notes.add(version.uid, f"{version.document_id}: {where}: {wrong.message}; it is left out")
-    timestamps = {"createdAt": version.created, "updatedAt": version.updated}
-    if not version.draft and version.published:
-        timestamps["publishedAt"] = version.published
+    published = read_timestamp(version.published) if version.published and not version.draft else None
     return TargetVersion(
         type_,
         version.document_id,
@@ -144,5 +143,5 @@ def _read(
         version.draft,
         values,
         frozenset(tree) & type_.attributes.keys(),
-        {name: Plain(read_timestamp(at)) for name, at in timestamps.items()},
+        known_timestamps(read_timestamp(version.created), read_timestamp(version.updated), published),
     )

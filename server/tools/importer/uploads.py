@@ -11,7 +11,7 @@ from typing import Any
 from server.documents.timestamps import read_timestamp
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
-from server.formats.tree import Plain, SyntaxProblem, Tree
+from server.formats.tree import SyntaxProblem, Tree
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import changed_text, new_text
@@ -23,6 +23,7 @@ from server.storage.read import parse
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest, digest_of, file_digest
 from server.tools.importer.source import DOCUMENT_ID, ImportNotes, Say, Source, SourceReader, SourceUpload
+from server.write.write_timestamps import known_timestamps
 
 _NAME = re.compile(r"[^/\\\0\x01-\x1f]{1,200}")
 _DESCRIBED: Mapping[str, type] = {
@@ -82,14 +83,9 @@ def site_path(upload: SourceUpload) -> str:
 
 def description(upload: SourceUpload) -> dict[str, Tree]:
     """The description of an upload, with publishedAt only if it differs from updatedAt."""
-    timestamps = {"createdAt": upload.created, "updatedAt": upload.updated}
-    if upload.published and upload.published != upload.updated:
-        timestamps["publishedAt"] = upload.published
-    return {
-        **upload.described,
-        "documentId": upload.document_id,
-        **{name: Plain(timestamp) for name, timestamp in timestamps.items()},
-    }
+    published = upload.published if upload.published != upload.updated else None
+    timestamps = known_timestamps(upload.created, upload.updated, published)
+    return {**upload.described, "documentId": upload.document_id, **timestamps}
 
 
 def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:

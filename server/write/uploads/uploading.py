@@ -17,7 +17,6 @@ from server.documents.document import ID, PUBLISHED, Document, column_of
 from server.documents.ids import composed, new_document_id
 from server.errors import NotFoundError, ValidationError
 from server.formats.edits import REMOVE
-from server.formats.tree import Plain
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD
@@ -27,6 +26,7 @@ from server.storage.media import DESCRIPTION, REPLACED, ending_of, media_key, mi
 from server.write.context import Context, unreadable
 from server.write.uploads.attach import Attachment, attach
 from server.write.uploads.file_info import CONTROL, LONGEST_NAME
+from server.write.write_timestamps import new_timestamps, updated_timestamp
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
 _LONGEST = 80
@@ -113,7 +113,7 @@ def _add(context: Context, incoming: Incoming) -> str:
     path = f"{UPLOADS}/{_file_name(context, incoming, name)}"
     described = {key: value for key, value in incoming.info.items() if value is not None}
     trees = {**described, "name": name, "documentId": new_document_id()}
-    trees["createdAt"] = trees["updatedAt"] = Plain(context.now)
+    trees |= new_timestamps(context.now)
     if incoming.stored:
         trees[KEY] = incoming.stored.as_tree()
     else:
@@ -167,7 +167,7 @@ def _suffix(name: str) -> str:
 def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None:
     """Change what a media file's description says."""
     path = file.path + DESCRIPTION
-    trees = {**info, "updatedAt": Plain(context.now)}
+    trees = {**info, **updated_timestamp(context.now)}
     if context.changeset.exists(path):
         with unreadable(path):
             text = changed_text(path, context.changeset.text(path), None, trees)
