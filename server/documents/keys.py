@@ -107,6 +107,11 @@ def says(tree: Mapping[str, Tree], key: DraftKey) -> bool:
     return not is_null(value) and str(value).lower() == str(key.value).lower()
 
 
+def draft_mark(type_: Type) -> dict[str, Tree]:
+    """What the file of a draft says where `options.draftWhen` names a key."""
+    return {type_.draft_key.name: type_.draft_key.value} if type_.draft_key else {}
+
+
 def published_value(key: DraftKey) -> bool | None:
     """The value that a published version has under a key instead; None: it has no such key."""
     return not key.value if isinstance(key.value, bool) else None

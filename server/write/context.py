@@ -205,11 +205,10 @@ class Context:
         self.touched.setdefault(document.path, document)
         self.changeset.delete(document.path)
 
-    def drop_draft(self, published: Document, draft: Document | None) -> None:
-        """Remove the file of a draft that differs from what is published no more, as `put` sets a file."""
-        if draft and draft.path != published.path:
-            self._refuse_too_many(draft.path)
-            self.remove(draft)
+    def remove_other(self, document: Document) -> None:
+        """Remove the file of another document's version. ValidationError if that is one too many."""
+        self._refuse_too_many(document.path)
+        self.remove(document)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
         """The path of another version of the document in `path`."""

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 
 from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.keys import draft_mark
 from server.documents.values import same_values
 from server.errors import ValidationError
 from server.schema.model import Type
 from server.write.context import Context, Values, values_of
-from server.write.version_files import Update, draft_mark, write_draft
+from server.write.draft_merge import drop_equal_draft, write_draft
 from server.write.write_timestamps import timestamps_of_moved, timestamps_of_unpublishing
 
 # --- discard --------------------------------------------------------------------------------------
@@ -55,10 +56,9 @@ def _share(
         if draft is None or (locale in discarded and published):
             continue
         values = {**values_of(draft), **shared}
-        if published and same_values(values_of(published), values):
-            context.drop_draft(published, draft)
-        else:
-            write_draft(context, Update(published, draft, draft, values))
+        live = values_of(published) if published else {}
+        if published is None or not drop_equal_draft(context, published, draft, live, values):
+            write_draft(context, published, draft, values)
 
 
 # --- unpublish ------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from typing import Any
 
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import encode
-from server.documents.values import same_values
 from server.index.effective_version import edited_status
 from server.schema.model import Attribute, Type
 from server.write.context import Context, values_of
+from server.write.draft_merge import drop_equal_draft
 from server.write.relation_input import Links
 
 NONE: Set[Any] = frozenset()
@@ -80,8 +80,9 @@ class Relinker:
             current = tuple(published.get(owning.name))
             new = _with(current, target, owning) if other in drafts else _without(current, {target})
             self._put(published, owning, new)
-            if draft and same_values({**values_of(published), owning.name: new}, values_of(draft)):
-                self.context.drop_draft(published, draft)
+            if draft:
+                values = {**values_of(published), owning.name: new}
+                drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
         """One-to-one: whoever else points at one of the targets does so no more."""

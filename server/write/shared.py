@@ -1,9 +1,8 @@
 """The attributes that all locales of a document share: a change in one locale reaches the others."""
 
-from server.documents.values import same_values
 from server.write.context import Context, Values, values_of
+from server.write.draft_merge import drop_equal_draft, write_draft
 from server.write.request import Address
-from server.write.version_files import Update, write_draft
 
 
 def share(context: Context, address: Address, document_id: str, changed: Values) -> None:
@@ -27,11 +26,11 @@ def _share_with(context: Context, address: Address, document_id: str, locale: st
         return
     values = {**values_of(base), **shared}
     if address.draft:
-        write_draft(context, Update(published, draft, base, values))
+        write_draft(context, published, draft, values)
         return
     for document in filter(None, (published, draft)):
         changes = context.changes(document, {**values_of(document), **shared})
         if changes:
             context.rewrite(document, changes)
-    if published and same_values({**values_of(published), **shared}, values):
-        context.drop_draft(published, draft)
+    if published:
+        drop_equal_draft(context, published, draft, {**values_of(published), **shared}, values)

@@ -16,12 +16,13 @@ from server.index.uniqueness import TAKEN, find_taken
 from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
+from server.write.draft_merge import DraftMerge, plan_merge, write_draft, write_published
 from server.write.faults import Fault, error_of
+from server.write.new_file import free_path, write_new
 from server.write.relations import Relinker
 from server.write.request import Address
 from server.write.shared import share
 from server.write.validate import Change, check
-from server.write.version_files import Update, free_path, write_draft, write_new, write_published
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
@@ -67,46 +68,44 @@ class Writer:
         return self.update(replace(address, document_id=document_id), change)
 
     def base(self, address: Address) -> Document | None:
-        """The version that a change of an address begins with: the draft where it may be read, or is itself
-        what changes, else what is published.
-        """
-        document_id = address.document_id
-        if document_id is None and address.type.kind == "singleType":
-            document_id = self._single_id(address)
-        published, draft = self.context.versions(address.type, document_id or "", address.locale)
-        return (published if self.blind and not address.draft else draft) or published
+        """The version that a change of an address begins with; None if there is none that it may."""
+        if address.document_id is None and address.type.kind == "singleType":
+            address = replace(address, document_id=self._single_id(address))
+        return self._merge(address).base
 
     def replaced(self, address: Address) -> list[Document]:
         """The versions that an update of a document replaces; the last is the one that it begins with."""
+        merge = self._merge(address)
+        versions = (merge.base,) if address.draft else (merge.published, merge.draft)
+        return [version for version in versions if version]
+
+    def _merge(self, address: Address) -> DraftMerge:
+        """The versions that a change of an address is merged with."""
         published, draft = self.context.versions(address.type, address.document_id or "", address.locale)
-        if address.draft:
-            return [found for found in (draft or published,) if found]
-        return [found for found in (published, None if self.blind else draft) if found]
+        return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
         """New values for a version of a document that exists in some locale; NotFoundError else."""
         document_id = address.document_id or ""
-        published, draft = self.context.versions(address.type, document_id, address.locale)
-        if published is None and draft is None:
+        merge = self._merge(address)
+        published, hidden = merge.published, merge.hidden_draft
+        if merge.base is None:
+            if hidden:
+                raise ForbiddenError()  # All of it is a draft, which would be published unseen.
             self._add_locale(address, document_id, change)
             return document_id
-        apart = draft if self.blind and not address.draft else None  # changed beside what is published
-        draft = None if apart else draft
-        base = draft or published
-        if base is None:
-            raise ForbiddenError()  # All of it is a draft, which would be published unseen.
-        old = values_of(base)
+        old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
         # All that is published is checked. Nothing is told of a draft that may not be read.
         publishes = address.type.draft_publish and not address.draft
-        whole = publishes or (draft is not None and not self.blind)
+        whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
         write = write_draft if address.draft else write_published
-        write(self.context, Update(published, draft, base, new))
-        if apart:
-            values = self.merged(address.type, document_id, values_of(apart), change)
-            write_draft(self.context, Update(published, apart, apart, values))
+        write(self.context, published, merge.draft, new)
+        if hidden:
+            values = self.merged(address.type, document_id, values_of(hidden), change)
+            write_draft(self.context, published, hidden, values)
         before = old if address.draft or published is None else values_of(published)
         changed = {n: v for n, v in new.items() if not (same_values(v, old[n]) and same_values(v, before[n]))}
         share(self.context, address, document_id, changed)

@@ -29,8 +29,8 @@ from server.tools.importer.record import digest_of
 from server.tools.importer.schemas import Fitted
 from server.tools.importer.source import ImportNotes, Say, Source
 from server.write.context import Context, values_of
+from server.write.new_file import free_path
 from server.write.request import Address
-from server.write.version_files import free_path
 
 _TITLES = ("title", "name", "label", "headline")  # attributes whose text names a file
 _LONGEST = 80  # characters of such a name

@@ -1,0 +1,112 @@
+"""The draft's merge: what a change makes of a document's draft and of what is published of it, in one locale.
+
+A change that publishes begins with the draft, if there is one: what the draft has changed is published with
+it, and the draft's file becomes the published one. Somebody who may not read drafts publishes nothing of a
+draft: their change begins with what is published, and the draft gets the same change beside it. A change of a
+draft begins with it, or else with what is published, and makes a draft of that. A draft that says no more
+than what is published ends.
+
+How two changes of one attribute are merged is told by `documents.merge`.
+"""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from server.documents.document import Document
+from server.documents.keys import draft_mark, is_draft, published_value
+from server.documents.values import same_values
+from server.formats.edits import REMOVE
+from server.write.context import Context, Values
+from server.write.write_timestamps import (
+    timestamps_of_new_draft,
+    timestamps_of_publishing,
+    updated_timestamp,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftMerge:
+    """The versions of a document that a change is merged with.
+
+    `draft` is the one that the change is made to, or that it publishes. `hidden_draft` is one that the change
+    does not publish, since its author may not read it.
+    """
+
+    published: Document | None
+    draft: Document | None
+    hidden_draft: Document | None = None
+
+    @property
+    def base(self) -> Document | None:
+        """The version that the change begins with; None if there is none but a hidden draft."""
+        return self.draft or self.published
+
+
+def plan_merge(
+    published: Document | None, draft: Document | None, *, of_draft: bool, blind: bool
+) -> DraftMerge:
+    """Return the versions that a change is merged with.
+
+    `of_draft`: it writes a draft, and publishes nothing. `blind`: its author may not read drafts.
+    """
+    if blind and not of_draft:
+        return DraftMerge(published, None, draft)
+    return DraftMerge(published, draft)
+
+
+def write_draft(context: Context, published: Document | None, draft: Document | None, new: Values) -> None:
+    """Let the draft have new values; it gets a file of its own if it has none."""
+    base = draft or published
+    changes = context.changes(base, new) if base else {}
+    if base is None or not changes:
+        return
+    if draft is None:
+        changes |= {**timestamps_of_new_draft(context, base), **draft_mark(base.type)}
+    else:
+        changes |= updated_timestamp(context.now)
+    text = context.changed(base, changes)
+    path = draft.path if draft else context.sibling(base.path, draft=True)
+    context.replace(path, text, draft, published)
+
+
+def write_published(
+    context: Context, published: Document | None, draft: Document | None, new: Values
+) -> None:
+    """Publish new values: the draft's file, if there is one, becomes the published one."""
+    base = draft or published
+    changes = context.changes(base, new) if base else {}
+    if base is None or (not changes and draft is None):
+        return
+    timestamps = timestamps_of_publishing(context, base, published)
+    text = context.changed(base, {**changes, **timestamps, **_no_draft_mark(context, base)})
+    target = context.sibling(base.path, draft=False) if draft else base.path
+    if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
+        target = published.path
+    elif published:
+        context.remove(published)
+    context.replace(target, text, published, draft)
+    if draft and draft.path != target:
+        context.remove(draft)
+
+
+def _no_draft_mark(context: Context, document: Document) -> Values:
+    """Return what the file of a draft has to say otherwise when it is published."""
+    key = document.type.draft_key
+    if key is None or not is_draft(document.type, context.tree(document)):
+        return {}
+    published = published_value(key)
+    return {key.name: REMOVE if published is None else published}
+
+
+def drop_equal_draft(
+    context: Context, published: Document, draft: Document | None, live: Values, edited: Values
+) -> bool:
+    """Remove the file of a draft whose values, `edited`, are those of what is published, `live`.
+
+    Returns whether they are.
+    """
+    if draft is None or not same_values(live, edited):
+        return False
+    if draft.path != published.path:
+        context.remove_other(draft)
+    return True
