@@ -1,15 +1,19 @@
 """The command line: a table of commands, each of which is loaded when it is called."""
 
 import gc
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import cast
 
 import click
 
+from server import __version__
 from server.schema.spelling import suggestion
+from server.storage.git.command import LIMIT_S, git_if_possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ def _load(entry: CommandEntry) -> click.Command:
 
 def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        click.echo(f"quire {import_module('server.commands.version').describe()}")
+        click.echo(f"quire {import_module('server.commands.cli').describe()}")
         ctx.exit()
 
 
@@ -121,3 +125,23 @@ def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> 
 )
 def main() -> None:
     """A content server whose documents are files in git."""
+
+
+# --- version --------------------------------------------------------------------------------------
+
+_PACKAGE = Path(__file__).parent.parent
+# `make dist` writes it, so that an installed Quire knows its commit without git.
+_COMMIT = _PACKAGE / "commit.txt"
+
+
+def describe() -> str:
+    """`0.1.0 (commit 24834d8, Python 3.11.7)`; without the commit where nothing tells it."""
+    commit = _commit()
+    return f"{__version__} ({f'commit {commit}, ' if commit else ''}Python {platform.python_version()})"
+
+
+def _commit() -> str:
+    if (_PACKAGE.parent / ".git").exists():  # A repository further up would be somebody else's.
+        printed = git_if_possible(_PACKAGE.parent, "rev-parse", "--short", "HEAD", seconds=LIMIT_S)
+        return (printed or "").strip()
+    return _COMMIT.read_text(encoding="ascii").strip() if _COMMIT.is_file() else ""

@@ -19,8 +19,7 @@ from server.history.differences import (
     values_after,
     values_of,
 )
-from server.history.past import PastStates
-from server.history.selection import selection
+from server.history.past import PastStates, selection
 from server.history.versions import ACTIONS, Timeline, Version, Versions, date_of
 from server.history.viewer import Viewer
 from server.index.budget import Budget

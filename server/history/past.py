@@ -25,11 +25,12 @@ from server.schema.model import Schema
 from server.site.configure import Configuration
 from server.site.site import Site, State
 from server.storage.files import signature_of
-from server.storage.git.log import CommitLog
+from server.storage.git.log import Commit, CommitLog
 from server.storage.git.refs import (
     COMMIT_ID,
     HEADS,
     branch_commit,
+    read_time,
     refs_mark,
 )
 from server.storage.git.times import CommitTimes, with_commits
@@ -357,3 +358,36 @@ class PastStates:
         """A snapshot whose caches are small, beside one for the documents of all past states."""
         shown, found = Fragments(SMALL_CACHE), Found(SMALL_CACHE)
         return replace(snapshot, fragments=self._fragments, shown=shown, found=found)
+
+
+# --- uploads --------------------------------------------------------------------------------------
+
+
+def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
+    """What a media file of a commit held, if it was replaced or removed since; None if it is as it was."""
+    blob = past.at(commit).known.blobs.get(path)
+    return None if blob is None or past.is_as_today(path, blob) else blob
+
+
+# --- selection ------------------------------------------------------------------------------------
+
+
+def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
+    """Whether a commit is one of those asked for; "" asks for all.
+
+    `since` is a time, of a date its beginning, or a commit, which is left out with all before it; `author` is
+    part of a name, or an e-mail address. Raises ValidationError where `since` means nothing.
+    """
+    time, word = read_time(since, end=False), author.casefold()
+    before: frozenset[str] = frozenset()
+    if since and time is None:
+        commit = past.resolve(since)
+        past.log.update(commit)
+        before = frozenset(one.id for one in past.log.before(commit))
+
+    def wanted(commit: Commit) -> bool:
+        if commit.id in before or (time is not None and commit.authored < time):
+            return False
+        return not word or word in commit.author.casefold() or word == commit.email.casefold()
+
+    return wanted

@@ -8,12 +8,10 @@ from server.auth.permissions import may_find, may_read_drafts, require
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ForbiddenError, NotFoundError
 from server.history.blame import MOST_VERSIONS, Blame, blame
-from server.history.deleted import Deleted, deleted_documents
 from server.history.differences import Content, Difference, content_at, differences, values_after
-from server.history.past import PastStates
+from server.history.past import PastStates, selection
 from server.history.restore import restored
-from server.history.selection import selection
-from server.history.versions import ACTIONS, Timeline, Version, Versions
+from server.history.versions import ACTIONS, Deleted, Timeline, Version, Versions, deleted_documents
 from server.history.viewer import Viewer
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Type

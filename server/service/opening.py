@@ -19,8 +19,7 @@ from server.history.past import PastStates
 from server.jobs.job import Timing
 from server.site.change import Change
 from server.site.loading import Progress
-from server.site.parts import Parts
-from server.site.site import Site
+from server.site.site import Parts, Site
 from server.site.writing.preparing import Arbiter
 
 ReportOf = Callable[[Site, Change, float], None]  # called with each change and its seconds

@@ -2,14 +2,15 @@
 
 Whoever wants to read takes `site.current()` once and keeps it. Whatever changes the files, `refresh`
 finds out what, and `write` knows; either makes one record of it, under the site's write lock, and
-`replica` appends that to the log of all workers and shows the state that it comes to.
-"""
+`replica` appends that to the log of all workers and shows the state that it comes to."""
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,21 +20,20 @@ from server.errors import (
     BusyError,
     ConflictError,
     GitBusyError,
+    QuireError,
     StorageError,
     UnreadableRecordError,
 )
-from server.paths import FOLDER, state_folder
+from server.paths import FOLDER, SETTINGS, TYPES, state_folder
 from server.problems import Problem
-from server.site.change import IN_FILES, Change, Observe, Origin, change_of, change_of_write
+from server.site.change import IN_FILES, Change, Observe, Origin, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship, keeping
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
-from server.site.folder import SiteFolder
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
-from server.site.parts import Parts, ReadOnlySiteError
 from server.site.problems import all_problems
 from server.site.record import Record
 from server.site.replica import Overtaken, Prepared, Replica, State
@@ -48,6 +48,66 @@ from server.storage.journal import Journal, Write
 from server.storage.media import media_key, upload_path
 from server.storage.recent_versions import RecentVersions
 from server.storage.store import Entry
+
+# --- folder ---------------------------------------------------------------------------------------
+
+
+class SiteFolder:
+    """The folder of a site, known by its device and inode: nothing is made in its place while it is gone."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._id = _id(root)
+
+    def is_gone(self) -> bool:
+        """Whether there is no such folder, or another one in its place that is not a site.
+
+        Another site in its place, such as a new checkout, is taken for the site from then on.
+        """
+        found = _id(self.root)
+        if found is None:
+            return True
+        if found != self._id:
+            if not ((self.root / SETTINGS).exists() or (self.root / TYPES).is_dir()):
+                return True
+            self._id = found
+        return False
+
+
+def _id(folder: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+class ReadOnlySiteError(QuireError):
+    """A write to a site that was opened for reading. It is a mistake of the program."""
+
+    def __init__(self) -> None:
+        super().__init__("this site was opened for reading only; open it with a mode that writes")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Collaborators of a site. A site without `make_arbiter` is read-only.
+
+    - `make_arbiter` creates the object that pushes a write to the git remote before the write is applied. It
+      is called at the first such write, in the process that writes.
+    - `report` is called after each write of this process.
+    - `request_reload` asks the supervisor for new workers after a schema change of a large site.
+    """
+
+    make_arbiter: Callable[[], Arbiter] | None = None
+    report: Report | None = None
+    request_reload: Callable[[], None] | None = None
+
+
+# --- site -----------------------------------------------------------------------------------------
 
 __all__ = ["Change", "Site", "State"]
 

@@ -13,8 +13,7 @@ from server.api.routes.handlers import Handlers
 from server.documents.ids import composed
 from server.errors import NotFoundError
 from server.history.commit_files import open_blob
-from server.history.past import PastStates
-from server.history.uploads import replaced_file
+from server.history.past import PastStates, replaced_file
 from server.service.cache_tags import tags_of_file
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket

@@ -14,7 +14,7 @@ from server.storage.bucket import bucket as buckets
 from server.storage.bucket import copies as kept
 from server.storage.bucket.bucket import Bucket
 from server.storage.bucket.copies import Copies
-from server.storage.bucket.headers import headers_of, is_shown
+from server.storage.bucket.keeping import headers_of, is_shown
 from server.storage.bucket.stored import StoredObject
 from tests.buckets import NAME, PREFIX, S3
 from tests.servers import free_port

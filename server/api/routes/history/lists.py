@@ -6,9 +6,8 @@ from typing import Any
 from server.api.routes.history.document import commit_of
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
-from server.history.deleted import Deleted
 from server.history.differences import values_of
-from server.history.versions import Version
+from server.history.versions import Deleted, Version
 from server.history.viewer import Viewer
 from server.index.budget import Budget
 from server.schema.model import Type, title_of
