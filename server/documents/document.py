@@ -177,6 +177,11 @@ def column_of(documents: Iterable[Document], at: int) -> list[Any]:
     return values
 
 
+def in_packed_order(documents: Iterable[Document]) -> list[Document]:
+    """Return documents in such an order that those whose rows are packed together are together, as there."""
+    return sorted(documents, key=lambda document: (id(document._packed), document._at))
+
+
 def packed_runs(documents: Sequence[Document | None]) -> list[Run]:
     """Where the rows of some documents are, in the order of the documents."""
     runs: list[Run] = []

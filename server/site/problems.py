@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial
+from pathlib import Path
 
 from server.documents.ids import composed
 from server.index.dangling import dangling
@@ -19,15 +20,21 @@ _ALIKE = "the two names differ only in how their accents are encoded"
 
 def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
     """Everything that is wrong with a site's files, by path and line."""
-    found = {
-        *contents.configuration.problems,
-        *contents.folders,
-        *contested(snapshot),
-        *dangling(snapshot, partial(parsed, contents.root)),
-    }
+    return in_order({*problems_in_files(contents), *problems_between(contents.root, snapshot)})
+
+
+def problems_between(root: Path, snapshot: Snapshot) -> Iterator[Problem]:
+    """The problems that no single file has: of two that claim one document, and of what points to nothing."""
+    yield from contested(snapshot)
+    yield from dangling(snapshot, partial(parsed, root))
+
+
+def problems_in_files(contents: Contents) -> Iterator[Problem]:
+    """The problems of site.yaml, schemas, folders and each file by itself, as they were found in reading."""
+    yield from contents.configuration.problems
+    yield from contents.folders
     for entry in list(contents.entries.values()):
-        found.update(entry.problems)
-    return in_order(found)
+        yield from entry.problems
 
 
 def contested(snapshot: Snapshot) -> Iterable[Problem]:
@@ -54,7 +61,7 @@ def contested(snapshot: Snapshot) -> Iterable[Problem]:
 
 def note_of(contents: Contents) -> bytes:
     """What matters of the contents that are shown: who may do what, and the problems that are known."""
-    return pickle.dumps((contents.configuration.settings.roles, tuple(_problems(contents))))
+    return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
@@ -64,12 +71,5 @@ def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
         # There is none, or not yet all of it: nothing is known of what was shown.
         return Change(reloaded=True), False
-    new, fixed = difference(problems, _problems(contents))
+    new, fixed = difference(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles
-
-
-def _problems(contents: Contents) -> Iterator[Problem]:
-    yield from contents.configuration.problems
-    yield from contents.folders
-    for entry in list(contents.entries.values()):
-        yield from entry.problems

@@ -34,7 +34,7 @@ from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
-from server.site.problems import all_problems
+from server.site.problems import all_problems, problems_in_files
 from server.site.record import Record
 from server.site.replica import Overtaken, Prepared, Replica, State
 from server.site.rescan import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
@@ -173,6 +173,11 @@ class Site:
     def problems(self) -> tuple[Problem, ...]:
         """Everything that is wrong with the site's files now, by path and line."""
         return all_problems(self._contents, self.state.snapshot)
+
+    @property
+    def problems_in_files(self) -> tuple[Problem, ...]:
+        """The problems of single files, which are known already."""
+        return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
         """Read the whole site, on several cores. Raises SetupError for a broken site.yaml or schema.

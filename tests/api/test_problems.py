@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from server.site.check.served import Checks
+from server.auth.accounts import Accounts
+from server.auth.users import Users
+from server.index.user_index import UserIndex
+from server.schema.model import USER
+from server.site.check.served import Checks, Found
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, component, relation, write
@@ -249,3 +253,27 @@ def test_what_takes_too_long_is_not_waited_for(api: Api, monkeypatch: pytest.Mon
     checks = Checks(api.site, lambda: api.site.state.snapshot)
     found, current = checks.current(5.0)
     assert (json.dumps(found.found), current) == ("[]", True)
+
+
+def test_a_check_in_its_own_process_finds_the_same(
+    make_api: MakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = {"type": "relation", "relation": "manyToOne", "target": USER}
+    files = {
+        **collection("note", {"title": STRING, "owner": owner}),
+        "content/notes/owned.yaml": "title: Owned\nowner: ann\n",
+        "content/notes/lost.yaml": "owner: nobody\n",
+    }
+    api = make_api({**FILES, **BROKEN, **files})
+    users = Users(Accounts(api.site.root))
+    users.create("ann", "ann@example.org", None, role="authenticated", confirmed=True)
+    index = UserIndex(users, api.site.root)
+
+    def found() -> tuple[Found, ...]:
+        checks = Checks(api.site, lambda: index.join(api.site.state.snapshot, api.site.state.settings))
+        return checks.current(60)[0].found
+
+    here = found()
+    monkeypatch.setattr("server.site.check.served.FEW", 0)
+    assert found() == here
+    assert any(one.problem.rule == "dangling" and "users" in one.problem.message for one in here)

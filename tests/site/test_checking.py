@@ -67,7 +67,11 @@ def shown(problems: tuple[Problem, ...]) -> list[str]:
     return sorted(str(problem) for problem in problems)
 
 
-def test_it_says_what_a_whole_check_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("small", [2_000, 0], ids=["in this process", "in its own"])
+def test_it_says_what_a_whole_check_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    monkeypatch.setattr("server.site.background.checking.SMALL", small)
     site = load(tmp_path, FILES)
     told = 0
     for change, files in CHANGES.items():

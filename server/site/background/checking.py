@@ -2,21 +2,30 @@
 
 A document that goes away leaves relations that point to nothing, and a second file for a document is a
 problem of one of them. Most changes do neither, and only the documents that changed are looked at. What
-points to a document that has come or gone is looked for in all documents, which makes a copy of the memory
-that they take: that is done in a process of its own, whose copy is gone when it ends.
+points to a document that has come or gone is looked for in all documents, which takes long in a large site:
+that is done in a process of its own.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from server.documents.document import Document
 from server.index.dangling import MEDIA, Key, dangling, exists, pointing, without_copies
-from server.index.snapshot import Snapshot
-from server.index.type_table import Table, difference
+from server.index.packed_snapshot import (
+    Blocks,
+    PackedSnapshot,
+    pack_documents,
+    pack_snapshot,
+    unpack_documents,
+    unpack_snapshot,
+)
+from server.index.snapshot import Snapshot, apply
+from server.index.type_table import Table, VersionKey, difference
 from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.problems import Problem
-from server.site.background.process import in_process
+from server.site.background.process import run_in_process
 from server.site.change import Change, Report
 from server.site.change import difference as problem_difference
 from server.site.problems import contested
@@ -25,6 +34,7 @@ from server.storage.media import media_key
 from server.storage.read import parsed
 
 FEW = 200  # documents that are looked at in this process
+SMALL = 2_000  # versions; in so small a site, all are looked at in this process, which takes 60 ms at most
 MOST = 50_000  # versions; in larger sites, only the documents that changed are looked at
 LONGEST_S = 60.0
 
@@ -60,12 +70,41 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Found:
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
     few = len(removed) + len(added) <= FEW
-    if sum(len(table.versions) for table in after.tables.values()) > MOST:
+    versions = sum(len(table.versions) for table in after.tables.values())
+    if versions > MOST:
         moved = set()
         removed, added = (removed, added) if few else ([], [])
-    elif moved or not few:
-        return in_process(partial(_look, root, (before, removed), (after, added), moved), LONGEST_S)
+    elif versions > SMALL and (moved or not few):
+        packed = _pack((before, removed), (after, added))
+        return run_in_process(_look_at_packed, root, packed, moved, timeout_s=LONGEST_S)
     return _look(root, (before, removed), (after, added), moved)
+
+
+@dataclass(frozen=True, slots=True)
+class _PackedChange:
+    """Two snapshots and what differs between them, for another process; `before` only of another schema."""
+
+    before: PackedSnapshot | None
+    removed: Blocks
+    after: PackedSnapshot
+    added: tuple[VersionKey, ...]
+
+
+def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[Document]]) -> _PackedChange:
+    (old, removed), (new, added) = before, after
+    keys = tuple((d.type.uid, d.document_id, d.locale, d.status) for d in added)
+    whole = None if old.schema is new.schema else pack_snapshot(old)
+    return _PackedChange(whole, pack_documents(removed), pack_snapshot(new), keys)
+
+
+def _look_at_packed(root: Path, change: _PackedChange, moved: set[Key]) -> Found:
+    """As `_look`, in another process. What was before is made of what is now, if the schema is the same."""
+    new, _ = unpack_snapshot(change.after)
+    added = [new.tables[key[0]].versions[key[1:]] for key in change.added]
+    schema = change.before.schema if change.before else new.schema
+    removed = list(unpack_documents(change.removed, schema))
+    old = unpack_snapshot(change.before)[0] if change.before else apply(new, added, removed)
+    return _look(root, (old, removed), (new, added), moved)
 
 
 def _changed(before: Snapshot, after: Snapshot) -> tuple[list[Document], list[Document]]:

@@ -1,42 +1,85 @@
-"""Work in a process of its own: one forked from this, whose copy of the memory is gone when it ends."""
+"""Work in a process of its own, so that requests are answered meanwhile.
+
+The process is started anew, not forked: the fork of a process with threads has the locks that other threads
+held at that moment, and nobody to release them. So the work is a function of a module, and its arguments are
+sent.
+"""
 
 import gc
-import multiprocessing
 import os
+import pickle
 import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import TypeVar
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
 
 Found = TypeVar("Found")
-NICE = 10
+NICENESS = 10
+_CODE = Path(__file__).resolve().parents[3]  # the folder of this package, for the process to import
 
 
-def in_process(work: Callable[[], Found], seconds: float) -> Found:
-    """What some work comes to in a process forked from this one, which lets those that answer go first.
+def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float) -> Found:
+    """Return what a function of a module comes to, in a process that lets those that answer go first.
 
-    Raises TimeoutError where it takes more than some seconds, and EOFError where it fails.
+    Raises TimeoutError if it takes longer, and ChildProcessError if it fails.
     """
-    forking = multiprocessing.get_context("fork")
-    receiver, sender = forking.Pipe(duplex=False)
-    process = forking.Process(target=_send, args=(work, sender), daemon=True)
-    process.start()
-    sender.close()
+    path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "server.site.background.process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,  # Ctrl-C in a terminal goes to the server, which ends this process.
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    deadline = time.monotonic() + timeout_s
+    timer = threading.Timer(timeout_s, process.kill)
+    timer.daemon = True
+    timer.start()
     try:
-        if not receiver.poll(seconds):
-            raise TimeoutError(f"no answer within {seconds:.0f} s")
-        found: Found = receiver.recv()
+        with suppress(BrokenPipeError):  # It has ended; that is found below.
+            pickle.dump((work, arguments), process.stdin, protocol=5)
+            process.stdin.close()
+        found: Found = pickle.load(process.stdout)
         return found
+    except EOFError as error:
+        if time.monotonic() >= deadline:
+            raise TimeoutError(f"no answer within {timeout_s:.0f} s") from error
+        raise ChildProcessError(f"its process ended with status {process.wait()}") from error
     finally:
-        receiver.close()
+        timer.cancel()
         process.kill()
-        process.join()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        process.stdout.close()
+        process.wait()
 
 
-def _send(work: Callable[[], Found], sender: Connection) -> None:
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def _main() -> None:
+    """Do the work that stdin has, and write what it comes to."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # What is printed does not come between.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(NICE)
-    gc.disable()  # A collection would touch, and so copy, everything.
-    sender.send(work())
+    os.nice(NICENESS)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    gc.disable()  # It ends soon.
+    work, arguments = pickle.load(sys.stdin.buffer)
+    with suppress(BrokenPipeError), answers:
+        pickle.dump(work(*arguments), answers)
+
+
+def _end_with(parent: int) -> None:
+    """End with the process that started this one, however that ended."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    _main()

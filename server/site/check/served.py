@@ -1,26 +1,29 @@
 """Checks of a site that is served: made when somebody asks, beside the requests, and kept for a while.
 
-A check of a large site takes seconds of computing. It is made in a process forked from this one, so that
-requests are answered meanwhile; there is one at a time, and they take a small part of a processor's time.
+A check of a large site takes seconds of computing. It is made in a process of its own, so that requests
+are answered meanwhile; there is one at a time, and they take a small part of a processor's time.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
 
+from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED
 from server.documents.timestamps import now
 from server.errors import BusyError
+from server.index.packed_snapshot import PackedSnapshot, pack_snapshot, unpack_snapshot
 from server.index.snapshot import Snapshot
-from server.problems import Problem
+from server.problems import Problem, in_order
 from server.schema.model import UPLOAD, title_of
-from server.site.background.process import in_process
+from server.site.background.process import run_in_process
 from server.site.check.audit import Audit, is_upload
 from server.site.check.fixes import Fix
-from server.site.check.survey import look
+from server.site.check.survey import look_at
+from server.site.problems import problems_between
 from server.site.site import Site
 
 log = logging.getLogger("quire")
@@ -127,9 +130,13 @@ class Checks:
         kept, failed = None, True
         try:
             applied, at = self.site.applied, now()
-            work = partial(check, self.site, self._join())
-            few = sum(len(table.versions) for table in self.site.state.snapshot.tables.values()) <= FEW
-            found, more = work() if few else in_process(work, LONGEST_S)
+            state, joined, known = self.site.state, self._join(), self.site.problems_in_files
+            root, settings = self.site.root, state.settings
+            if sum(len(table.versions) for table in state.snapshot.tables.values()) <= FEW:
+                found, more = check(root, settings, (state.snapshot, joined), known)
+            else:
+                sent = (root, settings, pack_snapshot(joined), known)
+                found, more = run_in_process(check_packed, *sent, timeout_s=LONGEST_S)
             kept, failed = Check(found, at, applied, more), False
         except Exception:
             log.exception("the site could not be checked")
@@ -141,13 +148,26 @@ class Checks:
             self._changed.notify_all()
 
 
-def check(site: Site, joined: Snapshot) -> tuple[tuple[Found, ...], int]:
-    """The problems of a site, and how many more there are than are told."""
-    survey = look(site, joined=joined)
-    assert survey.audit is not None
+def check_packed(
+    root: Path, settings: Settings, packed: PackedSnapshot, known: Iterable[Problem]
+) -> tuple[tuple[Found, ...], int]:
+    """As `check`, in another process."""
+    return check(root, settings, unpack_snapshot(packed), known)
+
+
+def check(
+    root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
+) -> tuple[tuple[Found, ...], int]:
+    """The problems of a site, and how many more there are than are told.
+
+    `snapshots` are that of its content and that with its users, `known` the problems of single files.
+    """
+    snapshot, joined = snapshots
+    audit = Audit(root, settings, snapshot)
+    survey = look_at(audit, in_order({*known, *problems_between(root, snapshot)}), joined)
     told = survey.problems[:MOST]
     fixes = survey.fixes
-    found = tuple(_found(survey.audit, problem, fixes.get(problem)) for problem in told)
+    found = tuple(_found(audit, problem, fixes.get(problem)) for problem in told)
     return found, len(survey.problems) - len(told)
 
 

@@ -189,18 +189,25 @@ def _with_key_fixes(root: Path, found: Survey) -> Survey:
     return replace(found, problems=tuple(told), fixable=found.fixable + len(fixes), key_fixes=fixes)
 
 
-def look(site: Site, *, translations: bool = False, joined: Snapshot | None = None) -> Survey:
-    """Check a site that has been loaded; `joined` is its snapshot with the users, where that is known."""
-    state = site.state
-    audit = Audit(site.root, state.settings, state.snapshot)
-    found = {_with_position(site.root, problem): None for problem in site.problems}
+def look(site: Site, *, translations: bool = False) -> Survey:
+    """Check a site that has been loaded."""
+    audit = Audit(site.root, site.state.settings, site.state.snapshot)
+    joined, unseen = _join_users(site)
+    found = look_at(audit, site.problems, joined, translations=translations)
+    return replace(found, site=site, unseen=unseen)
+
+
+def look_at(
+    audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
+) -> Survey:
+    """Check documents and files, whose own problems are known; `joined` is the snapshot with the users."""
+    found = {_with_position(audit.root, problem): None for problem in problems}
     for find in (*AUDITS, *((untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
-    snapshot, unseen = (joined, "") if joined else _join_users(site)
-    for documents in (list(audit.broken), None if snapshot.users is not None else []):
-        found.update(dict.fromkeys(dangling(snapshot, partial(parsed, site.root), documents)))
+    for documents in (list(audit.broken), None if joined.users is not None else []):
+        found.update(dict.fromkeys(dangling(joined, partial(parsed, audit.root), documents)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
-    shown = (p for p in found if not state.settings.ignores(p) and not p.message.endswith(lost))
+    shown = (p for p in found if not audit.settings.ignores(p) and not p.message.endswith(lost))
     possible = _fixes(audit, found)
     fixable = sum(fix.certain for fix in possible.values())
     told: list[Problem] = []
@@ -211,7 +218,7 @@ def look(site: Site, *, translations: bool = False, joined: Snapshot | None = No
         if fix is not None and fix.certain:
             fixes[told[-1]] = fix
     files = len(audit.files)
-    return Survey(in_order(told), files, fixable, fixes=fixes, site=site, audit=audit, unseen=unseen)
+    return Survey(in_order(told), files, fixable, fixes=fixes, audit=audit)
 
 
 def _join_users(site: Site) -> tuple[Snapshot, str]:

@@ -1,0 +1,55 @@
+"""A snapshot as bytes, for another process: it is packed here, in blocks, and built again there."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from server.documents.document import Document, in_packed_order
+from server.index.snapshot import Snapshot, build
+from server.schema.model import PEOPLE, Schema
+from server.storage.parse_cache import CachedEntry, pack_in_blocks, unpack
+from server.storage.store import Entry
+
+Blocks = tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSnapshot:
+    """A snapshot that can be sent. `users` is the version of the `people` in it, None if there are none."""
+
+    schema: Schema
+    content: Blocks
+    people: Blocks = ()
+    users: int | None = None
+
+
+def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
+    """Return a snapshot as bytes; rows that are packed are taken as they are."""
+    content = pack_documents(d for claiming in snapshot.claims.values() for d in claiming)
+    if snapshot.users is None:
+        return PackedSnapshot(snapshot.schema, content)
+    people = pack_documents(d for uid in PEOPLE for d in snapshot.tables[uid].versions.values())
+    return PackedSnapshot(snapshot.schema, content, people, snapshot.users)
+
+
+def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
+    """Return a snapshot of the content, and one that is joined with the users, if they were packed too."""
+    content = build(packed.schema, unpack_documents(packed.content, packed.schema))
+    if packed.users is None:
+        return content, content
+    people = build(packed.schema, unpack_documents(packed.people, packed.schema))
+    tables = {uid: people.tables[uid] for uid in PEOPLE}
+    return content, content.joined(tables, people.orders, packed.users)
+
+
+def pack_documents(documents: Iterable[Document]) -> Blocks:
+    """Return some documents as bytes."""
+    entries = (CachedEntry(Entry(d.path, None, d), 0) for d in in_packed_order(documents))
+    return tuple(pack_in_blocks(entries))
+
+
+def unpack_documents(blocks: Blocks, schema: Schema) -> Iterator[Document]:
+    """Yield the documents of `pack_documents`."""
+    for block in blocks:
+        for one in unpack(block, schema.types):
+            if one.entry.document:
+                yield one.entry.document
