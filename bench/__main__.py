@@ -10,6 +10,7 @@
   machines  three machines that share a git remote
   studio    load times of the studio's pages in a browser
   large     one large site
+  caches    what each cache saves, and where
 
 Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
 ratios are reliable even on a busy machine.
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from bench import (
     ablation,
+    caches,
     cold,
     compare,
     events,
@@ -66,6 +68,7 @@ CHOICES = (
     "machines",
     "studio",
     "large",
+    "caches",
 )
 BEGAN = time.perf_counter()
 
@@ -76,7 +79,7 @@ def main() -> None:
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", nargs="?", choices=CHOICES, default="quire")
-    parser.add_argument("--full", action="store_true", help="more rounds, and reads at every site size")
+    parser.add_argument("--full", action="store_true", help="more rounds, all site sizes, all work of caches")
     parser.add_argument("--docs", help="search: folder or .tar.gz of the Astro docs (bench/quality.py)")
     parser.add_argument("--articles", type=int, help="large, history: articles (default: 150,000; 2,500)")
     parser.add_argument("--commits", type=int, default=history.COMMITS, help="history: number of commits")
@@ -104,6 +107,8 @@ def main() -> None:
             machines.measure()
         elif options.what == "studio":
             studio.measure(Path(folder))
+        elif options.what == "caches":
+            caches.measure(Path(folder), full=options.full)
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:

@@ -1,0 +1,297 @@
+"""`python -m bench caches`: what each cache saves in the requests, starts and jobs that use it.
+
+Counts the calls and misses of every `lru_cache` of the server, of every `server.bounded.Cache` and of the
+values that the index keeps with its documents. `python -m bench.caches FOLDER` runs the work in a process of
+its own, because the decorators must be replaced before the server is imported.
+"""
+
+import functools
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from timeit import repeat, timeit
+from typing import Any
+
+from bench.tables import count, show
+
+FEW_MISSES = 20  # of fewer, most are slow first ones, so that the last is computed again
+LONG_S = 0.0005  # a shorter miss is rarely interrupted
+TIMED_S = 0.02  # how long a hit or a miss is repeated
+_real_lru_cache = functools.lru_cache
+
+
+@dataclass
+class Probe:
+    """Calls and misses of one cache. `look_up` repeats its last lookup, `compute` its last miss."""
+
+    name: str
+    calls: int = 0
+    misses: int = 0
+    taken: list[float] = field(default_factory=list)  # seconds of each miss
+    look_up: Callable[[], Any] | None = None
+    compute: Callable[[], Any] | None = None
+    infos: list[Callable[[], Any]] = field(default_factory=list)  # `cache_info` of its lru_caches
+
+    def totals(self) -> tuple[int, int]:
+        """Return how many calls and misses there were so far."""
+        found = [info() for info in self.infos]
+        misses = self.misses + sum(info.misses for info in found)
+        return self.calls + misses - self.misses + sum(info.hits for info in found), misses
+
+    @cached_property
+    def miss_s(self) -> float:
+        """How long a miss takes, the median in seconds."""
+        if self.compute and len(self.taken) < FEW_MISSES:
+            return _repeated_s(self.compute)
+        return median(self.taken) if self.taken else 0.0
+
+    @cached_property
+    def hit_s(self) -> float:
+        """How long a hit takes, in seconds."""
+        return _repeated_s(self.look_up) if self.look_up else 0.0
+
+
+def _repeated_s(call: Callable[[], Any]) -> float:
+    """Return how many seconds a call takes that has been made before."""
+    call()
+    once = timeit(call, number=1)
+    times = max(1, round(TIMED_S / max(once, 1e-7)))
+    return min(repeat(call, timer=_used_s, number=times, repeat=3)) / times
+
+
+def _used_s() -> float:
+    """Return the seconds of processors that this process and its commands of git have taken."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+@dataclass(frozen=True)
+class Use:
+    """What one kind of work did with one cache."""
+
+    work: str
+    probe: Probe
+    calls: int
+    misses: int
+    items: int  # requests, documents or whatever the work consists of
+    seconds: float  # of a processor, for all of them
+
+    @property
+    def saved_s(self) -> float:
+        """Seconds that the cache saved in one item."""
+        return (self.calls - self.misses) * (self.probe.miss_s - self.probe.hit_s) / self.items
+
+    @property
+    def share(self) -> float:
+        """Which part of the time the item would have taken without the cache was saved."""
+        return self.saved_s / (self.seconds / self.items + max(self.saved_s, 0.0))
+
+
+class Probes:
+    """The probes of one process, and what each kind of work did with them."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Probe] = {}
+        self.uses: list[Use] = []
+
+    def of(self, name: str) -> Probe:
+        """Return the probe with a name."""
+        return self.by_name.setdefault(name, Probe(name))
+
+    @contextmanager
+    def during(self, work: str, items: int) -> Iterator[None]:
+        """Attribute what happens meanwhile to a kind of work, which consists of so many items."""
+        before = {name: probe.totals() for name, probe in self.by_name.items()}
+        began = _used_s()
+        yield
+        seconds = _used_s() - began
+        for name, probe in self.by_name.items():
+            calls, misses = probe.totals()
+            calls_before, misses_before = before.get(name, (0, 0))
+            if calls > calls_before:
+                use = Use(work, probe, calls - calls_before, misses - misses_before, items, seconds)
+                self.uses.append(use)
+
+    def install(self) -> None:
+        """Replace `lru_cache` and `cache`, then the methods of the caches that are not decorators."""
+        functools.lru_cache = self._lru_cache
+        functools.cache = self._lru_cache(maxsize=None)
+        self._watch_bounded(import_module("server.bounded").Cache)
+        self._watch_fragments(import_module("server.index.fragments").Fragments)
+        text_search, ordering = (import_module(f"server.index.{n}") for n in ("text_search", "ordering"))
+        self._watch_pair(text_search, "_joined", "_join")
+        self._watch_pair(ordering, "_mask", "bits_of")
+
+    def _lru_cache(self, maxsize: Any = 128, typed: bool = False) -> Any:
+        """Stand in for `functools.lru_cache`; hits cost what they cost there."""
+        if callable(maxsize):
+            return self._decorated(maxsize, 128)
+        return lambda function: self._decorated(function, maxsize)
+
+    def _decorated(self, function: Callable[..., Any], maxsize: int | None) -> Any:
+        if not function.__module__.startswith("server."):
+            return _real_lru_cache(maxsize)(function)
+        probe = self.of(f"{function.__module__}.{function.__qualname__}")
+
+        @functools.wraps(function)
+        def timed(*args: Any, **options: Any) -> Any:
+            watch = _Watch()
+            found = function(*args, **options)
+            probe.taken.append(watch.seconds())
+            if probe.compute is None:
+                kept = _real_lru_cache(maxsize)(lambda *_, **__: None)
+                probe.compute = functools.partial(function, *args, **options)
+                probe.look_up = functools.partial(kept, *args, **options)
+            return found
+
+        cached = _real_lru_cache(maxsize)(timed)
+        probe.infos.append(cached.cache_info)
+        return cached
+
+    def _watch_bounded(self, cache: Any) -> None:
+        """A miss lasts from a `get` that finds nothing to the `put` of the same key in the same thread."""
+        get, put, since = cache.get, cache.put, dict[tuple[int, int, Any], _Watch]()
+
+        def counted_get(self_: Any, key: Any) -> Any:
+            probe, found = self._probe_of(self_), get(self_, key)
+            probe.calls += 1
+            if found is None:
+                probe.misses += 1
+                since[threading.get_ident(), id(self_), key] = _Watch()
+            elif probe.look_up is None:
+                probe.look_up = functools.partial(get, self_, key)
+            return found
+
+        def timed_put(self_: Any, key: Any, value: Any) -> None:
+            put(self_, key, value)
+            watch = since.pop((threading.get_ident(), id(self_), key), None)
+            if watch is not None:
+                self._probe_of(self_).taken.append(watch.seconds())
+
+        cache.get, cache.put = counted_get, timed_put
+
+    def _probe_of(self, cache: Any) -> Probe:
+        module = cache._size.__module__
+        return self.of(f"{module} ({cache.most >> 10:,} kB)")
+
+    def _watch_fragments(self, fragments: Any) -> None:
+        """Count the documents and components within the groups that a `Fragments` keeps."""
+        of, probe = fragments.of, self.of("server.index.fragments, an entry")
+
+        def watched_of(self_: Any, shown: Any) -> Any:
+            get = of(self_, shown)
+
+            def watched_get(item: Any, make: Callable[[Any], bytes]) -> bytes:
+                probe.calls += 1
+                return bytes(get(item, lambda item: self._timed(probe, make, item)))
+
+            probe.look_up = probe.look_up or functools.partial(of(self_, "probe"), _ITEM, lambda _: b"")
+            return watched_get
+
+        fragments.of = watched_of
+
+    def _watch_pair(self, module: Any, look_up: str, compute: str) -> None:
+        """Watch a function that calls another one of its module if it finds nothing kept."""
+        looks, computes = getattr(module, look_up), getattr(module, compute)
+        probe, inside = self.of(f"{module.__name__}.{look_up}"), threading.local()
+
+        def watched_look_up(*args: Any) -> Any:
+            probe.calls += 1
+            inside.it = True
+            try:
+                return looks(*args)
+            finally:
+                inside.it = False
+                probe.look_up = probe.look_up or functools.partial(looks, *args)
+
+        def watched_compute(*args: Any) -> Any:
+            if not getattr(inside, "it", False):
+                probe.compute = probe.compute or functools.partial(computes, *args)
+                return computes(*args)
+            probe.compute = functools.partial(computes, *args)
+            return self._timed(probe, computes, *args)
+
+        setattr(module, look_up, watched_look_up)
+        setattr(module, compute, watched_compute)
+
+    def _timed(self, probe: Probe, function: Callable[..., Any], *args: Any) -> Any:
+        probe.misses += 1
+        watch = _Watch()
+        found = function(*args)
+        probe.taken.append(watch.seconds())
+        return found
+
+
+class _Watch:
+    """Tells seconds; of what takes long, those of a processor, which are the same on a busy machine."""
+
+    def __init__(self) -> None:
+        self._used_s, self._began = _used_s(), perf_counter()
+
+    def seconds(self) -> float:
+        """Return how long ago it was made."""
+        taken = perf_counter() - self._began
+        return _used_s() - self._used_s if taken > LONG_S else taken
+
+
+class _Item:
+    """Stands for a document of which something is kept."""
+
+
+_ITEM = _Item()
+
+
+def measure(folder: Path, *, full: bool) -> None:
+    """Print the table, from a process that has imported nothing of the server yet."""
+    command = [sys.executable, "-m", "bench.caches", str(folder), *(["--full"] if full else [])]
+    subprocess.run(command, check=True)
+
+
+def main() -> None:
+    """Do all work in a folder, and print what each cache saves where it saves most; `--full`: anywhere."""
+    probes = Probes()
+    probes.install()
+    import_module("bench.cache_work").run(Path(sys.argv[1]), probes.during)
+    uses = probes.uses
+    if "--full" not in sys.argv:
+        uses = [max((u for u in uses if u.probe is probe), key=_share) for probe in _used(uses)]
+    head = ["cache", "work", "calls", "hits", "a miss", "a hit", "saved per 1,000", "of them", "share"]
+    note = (
+        "Calls are in one request, or whatever the work consists of; 1,000 of them take as much of a\n"
+        "processor as the next column says. The share is of what they would take without the cache."
+    )
+    rows = [_row(use) for use in sorted(uses, key=_share, reverse=True)]
+    show("What each cache saves", head, rows, note)
+
+
+def _used(uses: list[Use]) -> list[Probe]:
+    return list({id(use.probe): use.probe for use in uses}.values())
+
+
+def _share(use: Use) -> float:
+    return use.share
+
+
+def _row(use: Use) -> list[str]:
+    hits, probe = use.calls - use.misses, use.probe
+    return [
+        probe.name.removeprefix("server."),
+        use.work,
+        count(use.calls / use.items),
+        f"{100 * hits / use.calls:.0f} %",
+        *(f"{count(seconds * 1e6)} µs" for seconds in (probe.miss_s, probe.hit_s)),
+        *(f"{count(seconds * 1e6)} ms" for seconds in (use.saved_s, use.seconds / use.items)),
+        f"{100 * use.share:.1f} %",
+    ]
+
+
+if __name__ == "__main__":
+    main()
