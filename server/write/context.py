@@ -85,6 +85,7 @@ class Context:
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
     first: First = field(default_factory=First)
     touched: dict[str, Document | None] = field(default_factory=dict)
+    _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` of the same write's earlier contexts
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with its text
 
     @property
@@ -103,7 +104,16 @@ class Context:
         entries = [self._entry(path) for path in sorted(self.touched) if self.changeset.exists(path)]
         added = [entry.document for entry in entries if entry and entry.document]
         snapshot = apply(self.snapshot, removed, added)
-        return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={})
+        return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
+
+    def next_step(self) -> "Context":
+        """Return the context of a further step of the same change, which sees what the steps before it did.
+
+        The files that it touches are among those that this context has touched.
+        """
+        if not self.touched:
+            return self
+        return replace(self.after(), recent=self.recent, _outer=(*self._outer, self.touched))
 
     def _before(
         self, replaced: Iterable[Document], type_: Type, document_id: str, locale: str
@@ -184,8 +194,13 @@ class Context:
             raise ValidationError(TOO_MANY_FILES)
 
     def _put(self, path: str, text: str, held: Document | None) -> None:
-        self.touched.setdefault(path, held)
+        self._touch(path, held)
         self.changeset.put(path, text)
+
+    def _touch(self, path: str, held: Document | None) -> None:
+        """Note that a file is set or removed that held a document, or none, before."""
+        for touched in (self.touched, *self._outer):
+            touched.setdefault(path, held)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
         """Let a file hold a version of a document, where it is new or holds one of those that are `known`.
@@ -202,7 +217,7 @@ class Context:
     def remove(self, document: Document) -> None:
         """Remove the file of a version. Raises ConflictError where somebody has made it unreadable."""
         self.tree(document)
-        self.touched.setdefault(document.path, document)
+        self._touch(document.path, document)
         self.changeset.delete(document.path)
 
     def remove_other(self, document: Document) -> None:

@@ -33,6 +33,10 @@ class Relinker:
     drafts_only: bool
     blind: bool = False
 
+    def next_step(self, locale: str) -> "Relinker":
+        """Return what changes further relations, in a locale, in the files as they are after this."""
+        return replace(self, context=self.context.next_step(), locale=locale)
+
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
         """Make the owners of a derived relation point at a document, or no longer.
 

@@ -198,15 +198,19 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Write relations where they are stored, and take targets that only one may have."""
+        """Write relations where they are stored, and take targets that only one may have.
+
+        Several may change one other file, so that each sees what those before it did.
+        """
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():
             attribute = address.type.attributes[name]
             if attribute.derived:
                 for locale, part in change.by_locale.get(name, {address.locale: links}).items():
-                    there = replace(relinker, locale=locale)
-                    there.write_derived(address.type, document_id, attribute, part)
+                    relinker = relinker.next_step(locale)
+                    relinker.write_derived(address.type, document_id, attribute, part)
             elif attribute.relation in ("oneToOne", "oneToMany") and attribute.inversed_by:
+                relinker = relinker.next_step(address.locale)
                 relinker.take(address.type, document_id, attribute, values[name])
 
     def _publish_relations(self, address: Address, document_id: str, change: Change, values: Values) -> None:
@@ -215,6 +219,7 @@ class Writer:
         for attribute in address.type.attributes.values():
             if attribute.type != "relation" or attribute.name in change.links:
                 continue
+            relinker = relinker.next_step(address.locale)
             if attribute.derived:
                 relinker.publish_derived(address.type, document_id, attribute)
             elif attribute.relation == "oneToOne" and attribute.inversed_by:
