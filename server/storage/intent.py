@@ -6,7 +6,7 @@ import os
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from server.storage.files import FileMark
+from server.storage.files import FileMark, Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,23 @@ def _mark(found: list[int] | None) -> FileMark | None:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One file of a change: its new bytes, or the file `source` that becomes it, or neither to delete it.
+
+    `before` is the signature that the file had when it was read, None where there was none, and `read` the
+    bytes, None where they were not: it must still be so when the file is replaced.
+    """
+
+    path: str
+    data: bytes | None
+    before: Signature | None
+    source: Path | None = None
+    read: bytes | None = None
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the file is to be gone."""
+        return self.data is None and self.source is None

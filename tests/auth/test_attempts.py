@@ -19,6 +19,28 @@ SITE = "api: {trusted_proxies: [127.0.0.1]}\nroles: {public: {auth: [callback, r
 ANN = {"username": "Zoë", "email": "zoe@example.org", "password": "secret12"}
 
 
+class StoppedClock:
+    """A clock that moves on only when a test says so, however slow the machine is."""
+
+    def __init__(self) -> None:
+        self._now = time.time()
+
+    def time(self) -> float:
+        """Return the seconds since 1970."""
+        return self._now
+
+    def move(self, seconds: float) -> None:
+        """Move on."""
+        self._now += seconds
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
+    stopped = StoppedClock()
+    monkeypatch.setattr("server.auth.attempts.time", stopped)
+    return stopped
+
+
 @pytest.fixture
 def accounts(tmp_path: Path) -> Iterator[Accounts]:
     accounts = Accounts(tmp_path)
@@ -42,13 +64,13 @@ def test_an_account_is_tried_so_often_from_one_address(accounts: Accounts) -> No
     assert taken(Attempts(accounts.engine, "mail", LIMITS), "ann", "1.1.1.1") == [True]
 
 
-def test_how_long_it_takes_until_the_next_attempt_is_told(accounts: Accounts) -> None:
+def test_how_long_it_takes_until_the_next_attempt_is_told(accounts: Accounts, clock: StoppedClock) -> None:
     attempts = Attempts(accounts.engine, "login", AttemptLimits(pair=2, account=50, address=50, window_s=2))
     assert taken(attempts, "ann", *["1.1.1.1"] * 3) == [True, True, False]
     wait_s = attempts.wait_s(attempt("ann", "1.1.1.1"))
     assert 0 < wait_s <= 1
     assert attempts.wait_s(attempt("bob", "1.1.1.1")) <= 0
-    time.sleep(wait_s)
+    clock.move(wait_s)
     assert attempts.take(attempt("ann", "1.1.1.1"))
 
 
@@ -81,10 +103,10 @@ def test_logging_in_costs_nothing(accounts: Accounts) -> None:
         attempts.succeeded(attempt(f"user {i % 2}", "1.1.1.1"))
 
 
-def test_an_attempt_comes_back_with_time(accounts: Accounts) -> None:
+def test_an_attempt_comes_back_with_time(accounts: Accounts, clock: StoppedClock) -> None:
     attempts = Attempts(accounts.engine, "login", AttemptLimits(pair=2, account=9, address=9, window_s=3))
     assert taken(attempts, "ann", *["1.1.1.1"] * 3) == [True, True, False]
-    time.sleep(1.6)
+    clock.move(1.6)
     assert taken(attempts, "ann", *["1.1.1.1"] * 2) == [True, False]
 
 
@@ -102,12 +124,14 @@ def test_of_many_at_once_no_more_than_allowed_are_let_through(tmp_path: Path) ->
         accounts.close()
 
 
-def test_what_is_counted_is_forgotten_in_time_and_says_nobodys_name(tmp_path: Path) -> None:
+def test_what_is_counted_is_forgotten_in_time_and_says_nobodys_name(
+    tmp_path: Path, clock: StoppedClock
+) -> None:
     accounts = Accounts(tmp_path)
     short = Attempts(accounts.engine, "login", AttemptLimits(pair=9, account=9, address=9, window_s=0.01))
     for i in range(50):
         short.take(attempt("ann" + "x" * 10_000 + str(i), f"1.1.1.{i}"))
-    time.sleep(0.05)
+    clock.move(0.05)
     short.take(attempt("ann", "1.1.1.1"))
     accounts.close()
     with sqlite3.connect(tmp_path / ".quire/accounts.db") as database:
