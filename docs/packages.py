@@ -66,5 +66,5 @@ LAZY = {
     "server.history.remote.arbiter": "Merging takes 20 ms and argon2; only git.push: before writes by it.",
     "server.history.remote.takeover": "Merging, as above.",
     "server.history.remote.following": "Merging takes 20 ms and argon2, where a git remote is followed.",
-    "server.history.remote.outgoing": "The same, where writes are pushed to one.",
+    "server.history.remote.background_push": "The same, where writes are pushed to one.",
 }

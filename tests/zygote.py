@@ -43,7 +43,7 @@ MODULES = (  # what a server imports to start, for its first response and for it
     "server.auth.directory",
     "server.documents.email",
     "server.history.remote.following",
-    "server.history.remote.outgoing",
+    "server.history.remote.background_push",
     "server.schema.patterns",
 )
 PROGRAM = """

@@ -1,4 +1,7 @@
-"""Which component of a list is which of an earlier list: by id, by what it holds, by place and kind."""
+"""Merges two edits of one document with the version that both began from, attribute by attribute.
+
+The components of a list are matched by id, by content, then by place and kind.
+"""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

@@ -37,7 +37,7 @@ from server.storage.git.refs import branch_commit, checked_out, head_commit
 from server.storage.git.remote import tracked_commit
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_blobs, read_named
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.storage.read import MAX_BYTES
 from server.storage.store import Store
 from server.write.context import Context

@@ -8,7 +8,8 @@ from itertools import chain
 from server.documents.document import ID, PUBLISHED, Document, column_of, default_order
 from server.index.effective_version import effective_status, locale_inside
 from server.index.ordering import bits_of
-from server.index.planner import Planner, Test, all_of, compile_filter, passing_test, weight_of
+from server.index.planner import Planner
+from server.index.predicates import Test, all_of, compile_filter, passing_test, weight_of
 from server.index.publication_filter import publication_test
 from server.index.snapshot import Snapshot, View
 from server.index.sort import order_for, sorter

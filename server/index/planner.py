@@ -5,13 +5,11 @@ The set has all documents that meet the filter and, where nothing is left to tes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import islice
 from operator import or_
 from typing import Any
 
 from server.documents.document import DOCUMENT_ID, Document
-from server.documents.values import components_in
-from server.index.effective_version import EVERY_LOCALE, effective_locales, effective_status, locale_inside
+from server.index.effective_version import EVERY_LOCALE, effective_locales, effective_status
 from server.index.ordering import (
     Column,
     Order,
@@ -28,21 +26,16 @@ from server.index.ordering import (
     within,
 )
 from server.index.orders import ColumnKey
+from server.index.predicates import (
+    compile_filter,
+    passing,
+)
 from server.index.snapshot import View
 from server.index.text_search import TextKey, exactly
 from server.index.type_table import Slots
-from server.query.ast import And, Compare, Filter, Missing, Or, Through
-from server.query.operators import text_of
+from server.query.ast import And, Compare, Filter, Or, Through
 from server.schema.model import Attribute, Type
 
-from server.index.predicates import (
-    Test,
-    all_of,
-    compile_filter,
-    passing,
-    passing_test,
-    weight_of,
-)
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -1,37 +1,16 @@
 """Compiles a filter into a test of one row: comparisons by operator, conditions, relations (spec.md 5)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable, Iterable
 from itertools import islice
-from operator import or_
 from typing import Any
 
-from server.documents.document import DOCUMENT_ID, Document
+from server.documents.document import Document
 from server.documents.values import components_in
-from server.index.effective_version import EVERY_LOCALE, effective_locales, effective_status, locale_inside
-from server.index.ordering import (
-    Column,
-    Order,
-    above,
-    at_least,
-    at_most,
-    below,
-    bits_of,
-    equal,
-    is_orderable,
-    not_null,
-    nulls,
-    starting_with,
-    within,
-)
-from server.index.orders import ColumnKey
+from server.index.effective_version import locale_inside
 from server.index.snapshot import View
-from server.index.text_search import TextKey, exactly
-from server.index.type_table import Slots
 from server.query.ast import And, Compare, Filter, Missing, Or, Through
 from server.query.operators import text_of
-from server.schema.model import Attribute, Type
+
 # A row, the document that it belongs to (for derived relations), the locale of the traversal.
 Test = Callable[[tuple[Any, ...], Document | None, str], bool]
 

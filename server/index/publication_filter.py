@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.values import same_values
-from server.index.planner import Test
+from server.index.predicates import Test
 from server.index.snapshot import Snapshot, View
 from server.schema.model import Type
 

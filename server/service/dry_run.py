@@ -9,7 +9,7 @@ from server.history.differences import unified_lines
 from server.index.budget import Budget
 from server.service.read import Caller
 from server.site.site import State
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.write.source import masked
 
 _NO_NEWLINE = "\\ No newline at end of file"

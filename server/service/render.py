@@ -20,7 +20,7 @@ from server.documents.values import Component, components_in
 from server.index.effective_version import EVERY_LOCALE, locale_inside
 from server.index.find import Listing
 from server.index.fragments import CachedBytes
-from server.index.planner import all_of, compile_filter, weight_of
+from server.index.predicates import all_of, compile_filter, weight_of
 from server.index.publication_filter import publication_status, publication_test
 from server.index.snapshot import View
 from server.index.sort import component_sorter, sort_each, sorter

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from server.problems import Problem, in_order
 from server.site.contents import Contents
 from server.site.record import Record
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.storage.store import Entry
 
 

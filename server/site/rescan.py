@@ -39,7 +39,7 @@ from server.storage.files import Signature, digest_of, is_skipped, same_files, s
 from server.storage.git.commit import is_on_disk
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.parse_cache import CachedEntry, framed, pack

@@ -44,7 +44,8 @@ from server.storage.changeset import Changeset
 from server.storage.git.repository import git_lock, is_at_work
 from server.storage.git.times import CommitTimes
 from server.storage.images.cache import ImageCache
-from server.storage.journal import Journal, Write
+from server.storage.intent import Write
+from server.storage.journal import Journal
 from server.storage.media import media_key, upload_path
 from server.storage.recent_versions import RecentVersions
 from server.storage.store import Entry

@@ -24,7 +24,7 @@ from server.storage.files import (
     signature_of,
     walk,
 )
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import read_bytes
 from server.storage.store import Entry

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from server.errors import ApiError, ConflictError, StorageError
 from server.storage.files import MISSING, Signature, below_file, is_below_file, signature
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.storage.links import LEADS_ASTRAY, open_file
 from server.storage.read import refuse_unreadable
 

@@ -7,22 +7,19 @@ refused with 409. `storage.exchange` has the system calls, `storage.replaced` th
 
 import errno
 import os
-import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.errors import ApiError, ConflictError, StorageError
-from server.paths import FOLDER, state_folder
-from server.storage.durable import SYNCS_ALL, copy, make_folders, mode_of_new, stage, sync_folder, take
+from server.errors import ConflictError
+from server.storage.durable import copy
 from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
-from server.storage.files import FileMark, Signature, below_file, digest_of, file_mark, link_mark
+from server.storage.files import FileMark, below_file, digest_of, file_mark, link_mark
 from server.storage.intent import Step, Write
-from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
-from server.storage.recovery import RECORD, UNDONE, Recovery
-from server.storage.write_lock import WriteLock
+from server.storage.links import opened_folder
+from server.storage.recovery import Recovery
 
 _KEPT = 64  # files that a change has replaced and are kept open, in case that .quire/ is deleted
 
@@ -204,5 +201,3 @@ def _conflict(path: str, what: str) -> ConflictError:
 
 def _digest(data: bytes | None) -> str:
     return "" if data is None else digest_of(data).hex()
-
-

@@ -7,23 +7,29 @@ the whole change with it. A record of intent is written before, and synced where
 whatever it finds left over is therefore from a writer that was killed.
 """
 
-import errno
 import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER, state_folder
-from server.storage.concurrent_edits import StagedFile, Replacement, confirm, expected_mark, mode_of, naming, replace, take_back
-from server.storage.durable import SYNCS_ALL, copy, make_folders, mode_of_new, stage, sync_folder, take
-from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
-from server.storage.files import FileMark, Signature, below_file, digest_of, file_mark, link_mark
-from server.storage.intent import Step, Write, write_intent
-from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
+from server.storage.concurrent_edits import (
+    Replacement,
+    StagedFile,
+    confirm,
+    expected_mark,
+    mode_of,
+    naming,
+    replace,
+    take_back,
+)
+from server.storage.durable import SYNCS_ALL, make_folders, mode_of_new, stage, sync_folder, take
+from server.storage.files import link_mark
+from server.storage.intent import Write, write_intent
+from server.storage.links import LEADS_ASTRAY, inner_path, may_lead
 from server.storage.recovery import RECORD, UNDONE, Recovery
 from server.storage.write_lock import WriteLock
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from server.paths import FOLDER, state_folder
 from server.storage.durable import make_once
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.storage.links import open_file, opened_folder
 
 # --- kept -----------------------------------------------------------------------------------------

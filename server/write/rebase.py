@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from server.documents.document import Document
-from server.documents.merge import Conflict, merge
+from server.documents.three_way_merge import Conflict, merge
 from server.documents.values import same_values
 from server.errors import LimitError, OverlapError, UnknownVersionError, ValidationError
 from server.schema.model import Type

@@ -17,8 +17,8 @@ from server.events.database import ALL, Recorded, Transaction
 from server.events.model import Event
 from server.events.recorder import Recorder, recorded_of
 from server.history.past import PastStates
+from server.history.remote.background_push import Outgoing
 from server.history.remote.following import Follower
-from server.history.remote.outgoing import Outgoing
 from server.jobs.job import Timing
 from tests.git import git
 from tests.history.remote.machines import Machines, machines

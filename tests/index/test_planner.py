@@ -13,7 +13,7 @@ from server.config.model import DEFAULTS, with_values
 from server.documents.document import Document, make
 from server.index import sorted_chunks
 from server.index.find import candidates, find
-from server.index.planner import compile_filter
+from server.index.predicates import compile_filter
 from server.index.snapshot import Snapshot, View, apply, build
 from server.index.sort import sorter
 from server.query.ast import And

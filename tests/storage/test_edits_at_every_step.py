@@ -20,7 +20,8 @@ import pytest
 
 from server.errors import ApiError
 from server.storage.files import signature_of
-from server.storage.journal import Journal, Write
+from server.storage.intent import Write
+from server.storage.journal import Journal
 from server.storage.replaced import RETENTION_S
 from tests.torture import LONG
 

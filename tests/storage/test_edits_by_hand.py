@@ -13,8 +13,8 @@ import pytest
 
 from server.errors import ConflictError
 from server.storage.files import signature_of
-from server.storage.intent import Step, write_intent
-from server.storage.journal import Journal, Write
+from server.storage.intent import Step, Write, write_intent
+from server.storage.journal import Journal
 from tests.sites import Api, make
 from tests.storage.test_journal import FILES, contents, die, run_disturbed
 from tests.torture import LONG, SEED

@@ -25,8 +25,8 @@ from server.commands.cli import main
 from server.errors import ConflictError
 from server.site.site import Site
 from server.storage.files import signature_of
-from server.storage.intent import Step, write_intent
-from server.storage.journal import Journal, Write
+from server.storage.intent import Step, Write, write_intent
+from server.storage.journal import Journal
 from server.write.context import Context
 from tests.servers import children, free_port, serving, start, wait, workers
 from tests.sites import Api, make, schema, write, write_to
@@ -337,7 +337,8 @@ def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
     api = make(tmp_path, FILES)
     script = (
         "import resource, signal, sys; from pathlib import Path; from server.site.site import Site;"
-        "from server.errors import StorageError; from server.storage.journal import Journal, Write;"
+        "from server.errors import StorageError; from server.storage.intent import Write;"
+        "from server.storage.journal import Journal;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
         "root = Path(sys.argv[1]); journal = Journal(root, root / '.quire');\n"

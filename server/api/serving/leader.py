@@ -85,7 +85,7 @@ def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
         return cast(Job, import_module("server.history.remote.following").Follower(past, timing))
 
     def push() -> Job:
-        module = import_module("server.history.remote.outgoing")
+        module = import_module("server.history.remote.background_push")
         return cast(Job, module.Outgoing(past, timing, partial(watched.notices.notify, COMMITS)))
 
     yield DeferredJob("deliver", lambda: bool(site.state.settings.webhooks), deliver, timing.setting_s)

@@ -7,7 +7,7 @@ from typing import Any
 
 from server.auth.permissions import may_find, may_read_drafts
 from server.documents.document import DRAFT
-from server.documents.merge import Conflict
+from server.documents.three_way_merge import Conflict
 from server.errors import UnmergedError, ValidationError
 from server.history.differences import shown
 from server.history.merging.documents import Key, Three

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.documents.document import Document
-from server.documents.merge import Conflict, Merged, merge
+from server.documents.three_way_merge import Conflict, Merged, merge
 from server.documents.values import same_values
 from server.errors import ConflictError
 from server.formats.edits import REMOVE

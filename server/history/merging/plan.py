@@ -8,7 +8,7 @@ from typing import Any
 
 from server.auth.permissions import Actor, may_find, may_read_drafts
 from server.config.model import Settings
-from server.documents.merge import Merged
+from server.documents.three_way_merge import Merged
 from server.documents.timestamps import now
 from server.errors import ConflictError, ForbiddenError, SetupError
 from server.history.commit_files import configuration_files, read_configuration

@@ -28,7 +28,7 @@ from server.site.writing.speculative_writes import Chain
 from server.storage.git.commit import Made
 from server.storage.git.refs import head_commit
 from server.storage.git.tree import changed_files
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.write.context import First
 
 log = logging.getLogger("quire")

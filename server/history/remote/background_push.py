@@ -1,7 +1,8 @@
-"""Pushes in the background what is committed here: writes that were answered before, and commits by hand.
+"""Pushes commits in the background: those of writes that were answered before, and those made by hand.
 
-They are pushed in their order, merged by attribute with what others have pushed meanwhile. What waits is in
-git, so that it outlasts whatever becomes of the server; while it does, that is said once in the log.
+A push that fails is tried again, after 1 s at first and 30 s at last (`jobs.job.Timing`). Commits are pushed
+in their order, merged by attribute with those of other machines. They wait in git, so no crash loses them.
+The log says once that they wait.
 """
 
 import logging

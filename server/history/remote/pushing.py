@@ -113,7 +113,7 @@ class Pusher:
         return error
 
 
-# --- push backoff ---------------------------------------------------------------------------------
+# --- fairness between machines --------------------------------------------------------------------
 
 MET_S = 60.0  # for so long it is known that others push
 RUN_S = 2.0  # after so long of pushing without a pause, others are let in that may be there
@@ -122,7 +122,7 @@ MOST_S = 0.5  # of a pause
 
 
 class Courtesy:
-    """When one process may push next. Used by one thread at a time."""
+    """Pauses between the pushes of one process, so that other machines get a turn. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -MET_S, 0.0, 0.0

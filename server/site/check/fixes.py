@@ -32,7 +32,8 @@ from server.site.check.audit import Audit
 from server.site.check.unclaimed import written_ids
 from server.storage.changeset import Changeset
 from server.storage.git.log import ALIKE
-from server.storage.journal import Journal, Write
+from server.storage.intent import Write
+from server.storage.journal import Journal
 from server.storage.read import BOM, parse, read_text
 from server.write.context import Context
 

@@ -46,7 +46,7 @@ from server.storage.git.index import (
 from server.storage.git.refs import find_commit, is_ancestor
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
-from server.storage.journal import Write
+from server.storage.intent import Write
 
 log = logging.getLogger("quire")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from server.storage.journal import Write
+from server.storage.intent import Write
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:

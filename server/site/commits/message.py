@@ -13,7 +13,7 @@ from server.schema.model import title_of
 from server.site.change import Origin
 from server.storage.files import FileMark, size_signature
 from server.storage.git.repository import Tree
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.storage.media import DESCRIPTION, media_key
 from server.storage.store import Entry, Store
 

@@ -14,7 +14,7 @@ from server.site.configure import is_configuration
 from server.site.contents import Contents
 from server.storage.changeset import WorkingTree
 from server.storage.files import Signature, size_signature
-from server.storage.journal import Write
+from server.storage.intent import Write
 from server.storage.media import upload_path
 from server.storage.store import Entry, Store
 

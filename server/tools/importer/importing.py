@@ -13,7 +13,8 @@ from server.config.model import FILE
 from server.errors import ApiError, SetupError
 from server.paths import FOLDER, state_folder
 from server.storage.changeset import Changeset
-from server.storage.journal import Journal, Write
+from server.storage.intent import Write
+from server.storage.journal import Journal
 from server.tools.importer import record as records
 from server.tools.importer.files import merge_documents
 from server.tools.importer.locales import settings_text

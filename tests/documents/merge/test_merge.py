@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.documents.merge import Conflict, Merged, merge
+from server.documents.three_way_merge import Conflict, Merged, merge
 from server.documents.values import Component
 from server.schema.model import Attribute, Type
 

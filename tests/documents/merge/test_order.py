@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.documents.merge import merge_order
+from server.documents.three_way_merge import merge_order
 
 ORDERS = st.lists(st.integers(0, 12), unique=True, max_size=9)
 

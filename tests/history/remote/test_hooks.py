@@ -9,8 +9,8 @@ import pytest
 
 from server.history.past import PastStates
 from server.history.remote import pushing
+from server.history.remote.background_push import Outgoing
 from server.history.remote.backlog import backlog
-from server.history.remote.outgoing import Outgoing
 from server.jobs.job import Timing
 from server.storage.git import command
 from tests.git import git
