@@ -55,13 +55,17 @@ def put_single(request: WriteRequest, context: Context) -> str:
 
 
 def delete(request: WriteRequest, context: Context) -> str:
-    """No more files of a document in the locales of a request; returns "" where there was none."""
-    return _writer(request, context).delete(_matched(request, context), request.locales)
+    """No more files of a document in the locales of a request; returns "" where there was none.
+
+    There is none in a locale that the site does not have.
+    """
+    address = _of_type(request.address, context)
+    return _writer(request, context).delete(_matched(request, address, context), request.locales)
 
 
 def unpublish(request: WriteRequest, context: Context) -> str:
     """Nothing published of a document in some locales. Raises NotFoundError where it is in none of them."""
-    address = _of_drafts(_matched(request, context), request.locales, context)
+    address = _of_drafts(_matched(request, _address(request, context), context), request.locales, context)
     document_id = address.document_id or ""
     publication.unpublish(context, address.type, document_id, request.locales)
     return document_id
@@ -72,7 +76,7 @@ def discard(request: WriteRequest, context: Context) -> str:
 
     Raises NotFoundError where there is no such document, ValidationError where there is nothing to discard.
     """
-    address = _of_drafts(_matched(request, context), request.locales, context)
+    address = _of_drafts(_matched(request, _address(request, context), context), request.locales, context)
     document_id, blind = address.document_id or "", not may_read_drafts(request.actor, address.type)
     publication.discard(context, address.type, document_id, request.locales, blind=blind)
     return _kept_published(request, context, document_id)
@@ -179,12 +183,11 @@ def _names(address: Address, current: Document | None) -> dict[str, object]:
     return {"type": address.type.singular, "documentId": document_id, "locale": address.locale}
 
 
-def _matched(request: WriteRequest, context: Context) -> Address:
-    """The address of a request under the schema that there is now, where its `If-Match` is met.
+def _matched(request: WriteRequest, address: Address, context: Context) -> Address:
+    """The address of a request with the document's id, where its `If-Match` is met.
 
     Raises OvertakenError where another machine has changed the document since this was first prepared.
     """
-    address = _address(request, context)
     _require_match(request, address, context)
     type_, document_id = address.type, address.document_id
     document_id = document_id or single_id(context.snapshot, context.settings, type_, address.locale) or ""
@@ -235,12 +238,17 @@ def fitted(address: Address, context: Context) -> Address:
 
     Raises NotFoundError, and ConflictError where settings or a schema that changed meanwhile know none such.
     """
+    address = _of_type(address, context)
+    _require_fit(address, context)
+    return address
+
+
+def _of_type(address: Address, context: Context) -> Address:
+    """An address with the type as it is now. Raises NotFoundError if there is none."""
     type_ = context.snapshot.schema.types.get(address.type.uid)
     if type_ is None:
         raise NotFoundError()
-    address = replace(address, type=type_)
-    _require_fit(address, context)
-    return address
+    return replace(address, type=type_)
 
 
 def _require_fit(address: Address, context: Context) -> None:
