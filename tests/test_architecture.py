@@ -55,6 +55,24 @@ def test_the_service_knows_no_http() -> None:
     assert {name: found & {*http, "api"} for name, found in roots.items() if found & {*http, "api"}} == {}
 
 
+def test_only_the_service_writes_to_a_site() -> None:
+    doors = [name for name in TREES if name.partition(".")[0] in ("api", "tools", "commands")]
+    writing = {
+        f"{name}, line {node.lineno}"
+        for name in doors
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.Attribute) and node.attr == "write" and _is_site(node.value)
+    }
+    assert writing == set()
+
+
+def _is_site(node: ast.expr) -> bool:
+    """Whether an expression is called `site`: by itself, or as an attribute."""
+    return (isinstance(node, ast.Name) and node.id == "site") or (
+        isinstance(node, ast.Attribute) and node.attr == "site"
+    )
+
+
 def test_every_package_has_its_place() -> None:
     assert {path.parent.name for path in (ROOT / "server").glob("*/__init__.py")} == set(PACKAGES)
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import click
 
 from server.problems import in_order
-from server.service.authorship import command_authorship
-from server.service.opening import Mode, open_site
+from server.service.authorship import caller_of_command, writes_of_command
+from server.service.opening import Mode, OpenSite, open_site
+from server.service.repair import fix_documents, fix_keys
 from server.site.check.bucket import missing_objects
 from server.site.check.fixes import (
     FixResult,
     KeyFix,
     Repair,
     apply_fixes,
-    apply_key_fixes,
     find_fixes,
     key_fix_writes,
     repair_configuration,
@@ -63,18 +63,20 @@ def check(
     began = time.perf_counter()
     prefix, text = _prefix(root), format_ == "text"
     mode = Mode.COMMAND if fix and not dry_run else Mode.READ
-    look_at_all = partial(survey, root, partial(_open, root, mode), translations=translations)
+    opening = _Opening(root, mode)
+    look_at_all = partial(survey, root, opening, translations=translations)
     found = look_at_all()
     if fix and dry_run:
         _show_changes(root, found, prefix)
     elif fix:
         keys: tuple[KeyFix, ...] = ()
         while found.key_fixes and len(keys) < MOST_KEYS:  # What is below a key is known once the key is.
-            _fix_keys(root, found, prefix, text=text)
+            _fix_keys(root, opening.opened if found.site else None, found, prefix, text=text)
             keys += found.key_fixes
             found = look_at_all()
         found = replace(found, fixed=keys)
-        found = _fix(found, prefix, text=text, translations=translations)
+        if found.site is not None and opening.opened is not None:
+            found = _fix(opening.opened, found, prefix, text=text, translations=translations)
     if media and found.site is not None:
         found = replace(found, problems=in_order((*found.problems, *missing_objects(found.site))))
     if text:
@@ -86,9 +88,17 @@ def check(
     sys.exit(1 if found.errors or (strict and found.warnings) else 0)
 
 
-def _open(root: Path, mode: Mode) -> Site:
-    with progress_bar("Reading files") as progress:
-        return open_site(root, mode, progress=progress).site
+class _Opening:
+    """Opens a site whenever it is checked; `opened` is what it has opened last."""
+
+    def __init__(self, root: Path, mode: Mode) -> None:
+        self._root, self._mode = root, mode
+        self.opened: OpenSite | None = None
+
+    def __call__(self) -> Site:
+        with progress_bar("Reading files") as progress:
+            self.opened = open_site(self._root, self._mode, progress=progress)
+        return self.opened.site
 
 
 def _prefix(root: Path) -> str:
@@ -99,37 +109,31 @@ def _prefix(root: Path) -> str:
     return f"{root.resolve()}/" if there.startswith("..") else f"{there}/"
 
 
-def _fix_keys(root: Path, found: Survey, prefix: str, *, text: bool) -> None:
+def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *, text: bool) -> None:
     """Fix what is mistyped in site.yaml and schema files, and report it."""
     fixes = found.key_fixes
     with refused_in_one_line("--fix"):
-        if found.site is None:
+        if opened is None:
             repair_configuration(root, fixes)
         else:
-            by = command_authorship(found.site, lambda _: _message(len(fixes)))
-            tell_commit(found.site.write(by, apply_key_fixes, fixes)[2])
+            tell_commit(fix_keys(writes_of_command(opened), caller_of_command(opened), fixes).commit)
     if text:
         show(fixed(FixResult(fixes, {}), prefix))
 
 
-def _message(count: int) -> str:
-    return f"Fix {count:,} problem{'s' * (count != 1)}"
-
-
-def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
+def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
     """Fix what can be fixed, report it, and check the site again."""
-    if found.site is None or found.audit is None:
+    if found.audit is None:
         return found
     repair = Repair(found.audit, tuple(find_fixes(found.audit)))
     if not repair.fixes:
         return found
-    by = command_authorship(found.site, lambda done: _message(len(done.fixes)))
     with refused_in_one_line("--fix"):
-        _, done, commit = found.site.write(by, apply_fixes, repair)
-    tell_commit(commit)
+        outcome = fix_documents(writes_of_command(opened), caller_of_command(opened), repair)
+    tell_commit(outcome.commit)
     if text:
-        show(fixed(done, prefix))
-    return replace(look(found.site, translations=translations), fixed=(*found.fixed, *done.fixes))
+        show(fixed(outcome.made, prefix))
+    return replace(look(opened.site, translations=translations), fixed=(*found.fixed, *outcome.made.fixes))
 
 
 def _show_changes(root: Path, found: Survey, prefix: str) -> None:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from server.errors import SetupError
-from server.service.opening import Mode, open_site
+from server.service.authorship import caller_of_command, writes_of_command
+from server.service.media_moves import Moved, pull, push
+from server.service.opening import Mode, OpenSite, open_site
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
-from server.tools.media import GRACE, Moved, find_garbage, pull, push, remove
+from server.tools.media_garbage import GRACE, find_garbage, remove
 from server.tools.terminal import (
     check_site,
     one_line_errors,
@@ -45,10 +47,11 @@ def push_command(root: Path, keep: bool) -> None:
     Each file is taken out of content/uploads/ once all of it was read back from the bucket. What was moved
     stays moved: run it again after an interruption. A server may run meanwhile.
     """
-    site, bucket = _opened(root, Mode.COMMAND)
+    opened, bucket = _open(root, Mode.COMMAND)
+    writes, caller = writes_of_command(opened), caller_of_command(opened)
     with _one_line(), progress_bar("Moving files") as progress:
-        moved = push(site, bucket, progress, keep=keep)
-    _tell(moved, "copied to" if keep else "moved to", site)
+        moved = push(writes, caller, bucket, progress, keep=keep)
+    _tell(moved, "copied to" if keep else "moved to", opened.site)
 
 
 @media.command("pull")
@@ -59,10 +62,11 @@ def pull_command(root: Path) -> None:
 
     The objects stay in the bucket, since earlier commits name them. A server may run meanwhile.
     """
-    site, bucket = _opened(root, Mode.COMMAND)
+    opened, bucket = _open(root, Mode.COMMAND)
+    writes, caller = writes_of_command(opened), caller_of_command(opened)
     with _one_line(), progress_bar("Moving files") as progress:
-        moved = pull(site, bucket, progress)
-    _tell(moved, "moved from", site)
+        moved = pull(writes, caller, bucket, progress)
+    _tell(moved, "moved from", opened.site)
 
 
 @media.command("gc")
@@ -83,9 +87,9 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
     All branches of all remotes are fetched first. Commits that another machine has made and not pushed yet
     are not known here: use --grace where that may be for longer than a day.
     """
-    site, bucket = _opened(root, Mode.READ)
+    opened, bucket = _open(root, Mode.READ)
     with _one_line():
-        found = find_garbage(site.root, bucket, timedelta(hours=grace))
+        found = find_garbage(opened.site.root, bucket, timedelta(hours=grace))
         if dry_run:
             for one in found.unnamed:
                 click.echo(f"{one.key}  {one.size:,} bytes")
@@ -99,15 +103,16 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
     )
 
 
-def _opened(root: Path, mode: Mode) -> tuple[Site, "Bucket"]:
+def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
     """The loaded site and its bucket. Raises SetupError where it has none."""
     check_site(root)
-    site = open_site(root, mode).site
-    if not site.state.settings.media.store:
+    opened = open_site(root, mode)
+    settings = opened.site.state.settings
+    if not settings.media.store:
         raise SetupError("site.yaml", None, "there is no bucket of media", "set media.store")
-    bucket = open_bucket(site.state.settings, patient=True)
+    bucket = open_bucket(settings, patient=True)
     bucket.check()
-    return site, bucket
+    return opened, bucket
 
 
 def _tell(moved: Moved, verb: str, site: Site) -> None:

@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import click
 
 from server.documents.path_rules import ENDINGS
-from server.paths import CONTENT, UPLOADS
-from server.service.authorship import command_authorship
+from server.paths import UPLOADS
+from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, open_site
+from server.service.renaming import preview_rename, rename_content
 from server.tools.terminal import (
     check_site,
     one_line_errors,
@@ -19,7 +19,7 @@ from server.tools.terminal import (
     site_option,
     tell_commit,
 )
-from server.write.renaming.rename import Rename, Renamed, rename
+from server.write.renaming.rename import Rename, Renamed
 
 
 @click.command("mv")
@@ -35,34 +35,21 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     locales and drafts are renamed together, in one step, also while a server runs.
     """
     check_site(root)
-    site = open_site(root, Mode.READ if dry_run else Mode.COMMAND).site
+    opened = open_site(root, Mode.READ if dry_run else Mode.COMMAND)
+    site, writes = opened.site, writes_of_command(opened)
     wanted = Rename(_inside(old, site.root), _inside(new, site.root))
     commit = ""
     with refused_in_one_line(old):
         if dry_run:
-            _, renamed = site.preview(rename, wanted)
+            renamed = preview_rename(writes, wanted)
         else:
-            _, renamed, commit = site.write(
-                command_authorship(site, partial(_message, wanted)), rename, wanted
-            )
+            outcome = rename_content(writes, caller_of_command(opened), wanted)
+            renamed, commit = outcome.made, outcome.commit
     for path in () if dry_run else renamed.files:
         _remove_empty(site.root, path)
     tell_commit(commit)
     for line in _told(renamed):
         click.echo(printable(line))
-
-
-def _message(wanted: Rename, renamed: Renamed) -> str:
-    """What the commit says: `Rename articles/fog to articles/mist`."""
-    pairs = renamed.files.items() or [(wanted.old, wanted.new)]
-    old, new = min(pairs, key=lambda pair: len(pair[0]))  # Those of drafts and of other locales are longer.
-    return f"Rename {_name(old)} to {_name(new)}"
-
-
-def _name(path: str) -> str:
-    name = path.removeprefix(f"{CONTENT}/")
-    ending = next((ending for ending in ENDINGS if name.endswith(ending)), "")
-    return name if path.startswith(f"{UPLOADS}/") else name.removesuffix(ending)
 
 
 def _told(renamed: Renamed) -> Iterator[str]:

@@ -1,20 +1,24 @@
-"""Authorship of writes from the command line: git's configured user."""
+"""Who writes from the command line: git's configured user, with full access."""
 
-from collections.abc import Callable
-from typing import Any
-
-from server.site.commits.message import Authorship
-from server.site.site import Site
+from server.auth.permissions import Actor
+from server.service.opening import OpenSite
+from server.service.read import Caller
+from server.service.write import Writes
 from server.storage.git.commit import local_author
 
-ACTOR = "command"  # in the trailers of commits
+COMMAND = Actor("command", everything=True)  # as it is named in the trailers of commits
 
 
-def command_authorship(site: Site, describe: Callable[[Any], str]) -> Authorship:
-    """Return the authorship of a command's write: git's configured user, else `git.committer`.
+def writes_of_command(opened: OpenSite) -> Writes:
+    """Return the writes of a command: by git's configured user, else `git.committer`, as edits of files."""
 
-    `describe` builds the commit message from the result of the write. The event log records source `file`.
-    """
-    author = local_author(site.root) if site.state.settings.git.commit is not None else None
-    name, email = (author.name, author.email) if author else ("", "")
-    return Authorship(ACTOR, name, email, source="file", describe=describe)
+    def sign(_: Actor) -> tuple[str, str]:
+        author = local_author(opened.site.root)
+        return (author.name, author.email) if author else ("", "")
+
+    return Writes(opened.site, opened.past, sign, source="file")
+
+
+def caller_of_command(opened: OpenSite) -> Caller:
+    """Return the caller that a command is, in the state that the site is in now."""
+    return Caller(opened.site.state, COMMAND)

@@ -39,6 +39,7 @@ Wanted = TypeVar("Wanted")
 Made = TypeVar("Made")
 Prepare = Callable[[Wanted, Context], Made]
 Addressed = Callable[[Made], Collection[Key]]  # which documents were asked to be written, of what was made
+Describe = str | Callable[[Made], str]  # the message of a commit, or what makes it of what was made
 Sign = Callable[[Actor], tuple[str, str]]  # the name and e-mail address that an actor's commits are by
 
 
@@ -120,11 +121,12 @@ class Outcome(Generic[Made]):
 class Writes:
     """Makes the writes of a site, to the branch that is served and to others.
 
-    Safe to use from many threads. `sign` says in whose name an actor's commits are.
+    Safe to use from many threads. `sign` says in whose name an actor's commits are, and `source` where the
+    event log says that the changes come from.
     """
 
-    def __init__(self, site: Site, past: PastStates, sign: Sign) -> None:
-        self.site, self.past, self._sign = site, past, sign
+    def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
+        self.site, self.past, self._sign, self._source = site, past, sign, source
         self._branches = Branches(past)
         self._writer = BranchWriter(past, self._branches)
 
@@ -179,7 +181,7 @@ class Writes:
         wanted: Wanted,
         addressed: Addressed[Made] | None = None,
         *,
-        message: str = "",
+        message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
         """Let `prepare` change files, in the name of a caller, on the branch that it writes to.
@@ -217,14 +219,15 @@ class Writes:
         self,
         caller: Caller,
         addressed: Addressed[Made] | None = None,
-        message: str = "",
+        message: Describe[Made] = "",
         *,
         signed: bool = True,
     ) -> Authorship:
         """Return by whom a write is. `signed`: with a name and address, which are looked up."""
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
-        return Authorship(actor.name, name, email, message, addressed)
+        said, describe = (message, None) if isinstance(message, str) else ("", message)
+        return Authorship(actor.name, name, email, said, addressed, source=self._source, describe=describe)
 
 
 def _read(command: Command) -> list[DocumentWrite]:

@@ -29,9 +29,10 @@ from server.query.parse import pagination, read_page
 from server.query.qs import read_boolean
 from server.schema.model import Schema, key_of
 from server.service.render import dumps
+from server.service.repair import fix_documents, fix_message
 from server.service.write import Writes
 from server.site.check.audit import Audit
-from server.site.check.fixes import Fix, Repair, apply_fixes, possible_fixes
+from server.site.check.fixes import Fix, Repair, possible_fixes
 from server.site.check.served import Change, Checks, Found
 from server.site.site import Site
 
@@ -84,9 +85,8 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
         commit = ""
         if chosen:
             repair = Repair(repair.audit, tuple(chosen.values()))
-            message = f"Fix {len(chosen):,} problem{'s' * (len(chosen) != 1)}"
-            caller, message = caller_of(request), message_of(request, message)
-            outcome = writes.make(caller, apply_fixes, repair, message=message)
+            caller, message = caller_of(request), message_of(request, fix_message(len(chosen)))
+            outcome = fix_documents(writes, caller, repair, message)
             done, commit = outcome.made, outcome.commit
             made = [Change.of(one) for one in done.fixes if isinstance(one, Fix)]
             refused += [

@@ -13,7 +13,7 @@ from server.commands.cli import main
 from server.errors import QuireError
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
-from server.tools.media import find_garbage, remove
+from server.tools.media_garbage import find_garbage, remove
 from tests.buckets import S3
 from tests.git import commit_all, git
 from tests.sites import schema, write

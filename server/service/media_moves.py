@@ -1,42 +1,33 @@
-"""Move media files into the bucket and back."""
+"""Moves of media files into the bucket and back, each batch in one write."""
 
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from posixpath import splitext
 from typing import TYPE_CHECKING
 
 from server.documents.document import Document
-from server.errors import ConflictError, GitError, GitSlowError, MissingObjectError, SetupError
+from server.errors import ConflictError, MissingObjectError
 from server.formats.edits import REMOVE
 from server.formats.tree import Tree
-from server.paths import UPLOADS, incoming_folder
-from server.service.authorship import command_authorship
+from server.paths import incoming_folder
+from server.service.read import Caller
+from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
 from server.storage.document_text import changed_text, new_text
-from server.storage.files import Signature, signature, walk
-from server.storage.git.command import git_bytes, git_or_fail
-from server.storage.git.remote import fetch_all
-from server.storage.git.repository import git_folder, is_shallow
-from server.storage.git.tree import read_blobs
+from server.storage.files import Signature, signature
 from server.storage.images.formats import needs_formats
 from server.storage.images.kinds import ImageSize
 from server.storage.media import DESCRIPTION
 from server.storage.read import parse
 from server.write.context import Context, unreadable
 from server.write.write_timestamps import known_timestamps
-
-# --- moving ---------------------------------------------------------------------------------------
-
-# --- moved ----------------------------------------------------------------------------------------
 
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
@@ -84,9 +75,6 @@ def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Pat
 
 # --- pulling --------------------------------------------------------------------------------------
 
-if TYPE_CHECKING:
-    from server.storage.bucket.bucket import Bucket
-
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
@@ -96,8 +84,9 @@ class _Fetched:
     source: Path
 
 
-def pull(site: Site, bucket: "Bucket", progress: Progress) -> Moved:
+def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
     """Put the content of all media into content/uploads/. Raises BucketError, and what a write raises."""
+    site = writes.site
     waiting = [
         (one, object_)
         for one in media_of(site)
@@ -118,7 +107,7 @@ def pull(site: Site, bucket: "Bucket", progress: Progress) -> Moved:
                 batch.append(_Fetched(document, source))
                 size += object_.size
             if batch:
-                commit = site.write(command_authorship(site, message), _put, batch)[2]
+                commit = writes.make(caller, _put, batch, message=message).commit
             count += len(batch)
     progress(len(waiting), len(waiting))
     return Moved(count, size, tuple(left), commit)
@@ -141,9 +130,6 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
 
 # --- pushing --------------------------------------------------------------------------------------
 
-if TYPE_CHECKING:
-    from server.storage.bucket.bucket import Bucket
-
 TRIES = 3  # how often a file is sent that somebody changes meanwhile
 
 
@@ -164,11 +150,14 @@ class _Batch:
     keep: bool
 
 
-def push(site: Site, bucket: "Bucket", progress: Progress, *, keep: bool = False) -> Moved:
+def push(
+    writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
+) -> Moved:
     """Put the content of all media into the bucket, and take it out of content/uploads/, unless to `keep` it.
 
     Pictures in the bucket get the formats that they lack. Raises BucketError, and what a write raises.
     """
+    site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
     waiting = [one for one in media_of(site) if is_on_disk(site, one) or _lacks_formats(one)]
     count, size, left, commit = 0, 0, list[tuple[str, str]](), ""
@@ -185,7 +174,7 @@ def push(site: Site, bucket: "Bucket", progress: Progress, *, keep: bool = False
             if one.found or one.stored.formats:
                 sent.append(one)
         if sent:
-            commit = site.write(command_authorship(site, message), _describe, _Batch(sent, keep))[2]
+            commit = writes.make(caller, _describe, _Batch(sent, keep), message=message).commit
         count, size = count + len(sent), size + sum(one.stored.object.size for one in sent)
     progress(len(waiting), len(waiting))
     return Moved(count, size, tuple(left), commit)
@@ -264,156 +253,3 @@ def _say(context: Context, one: _Sent) -> None:
         said = parse(path, text, None)
         changes = {key: tree for key, tree in trees.items() if key == KEY or key not in said}
         context.changeset.put(path, changed_text(path, text, None, changes))
-
-
-# --- garbage --------------------------------------------------------------------------------------
-
-if TYPE_CHECKING:
-    from server.storage.bucket.bucket import Bucket, Listed
-
-GRACE = timedelta(hours=24)
-AT_ONCE = 500  # blobs that are read at a time
-DELETED = 100  # objects that are looked at once more, and deleted by one request
-HISTORY_S = 600.0  # that git may take to list what there is in all commits
-_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
-_KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
-NOTHING_NAMED = "the site names none of the objects that are there"
-
-
-@dataclass(frozen=True, slots=True)
-class Garbage:
-    """How many objects there are, how many of them are named or young, and those that are neither."""
-
-    objects: int
-    named: int
-    young: int
-    unnamed: Sequence["Listed"]
-
-    @property
-    def bytes(self) -> int:
-        """How many bytes could be freed."""
-        return sum(one.size for one in self.unnamed)
-
-
-def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE) -> Garbage:
-    """The objects that can be removed. What is not named like one of ours is left alone.
-
-    Raises SetupError where git does not have all of the history, or the site names no object at all, and
-    RemoteError where a remote can't be asked for the commits that it has.
-    """
-    listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]  # before the names are looked at
-    names = named(root)
-    used = [one for one in listed if _hash(one) in names]
-    if listed and not used:
-        fix = "is media.store that of this site? delete the prefix with other tools if it is to go"
-        raise SetupError("media gc", None, NOTHING_NAMED, fix)
-    unused = [one for one in listed if _hash(one) not in names]
-    old = [one for one in unused if _is_old(one.modified, grace)]
-    return Garbage(len(listed), len(used), len(unused) - len(old), old)
-
-
-def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE) -> int:
-    """Delete objects, but those that somebody has sent again since; returns how many were deleted."""
-    deleted, keys = 0, [one.key for one in garbage.unnamed]
-    for start in range(0, len(keys), DELETED):
-        progress(start, len(keys))
-        part = [key for key in keys[start : start + DELETED] if _is_still_old(bucket, key, grace)]
-        bucket.delete(part)
-        deleted += len(part)
-    progress(len(keys), len(keys))
-    return deleted
-
-
-def named(root: Path) -> set[str]:
-    """Every hash that a description has, on disk or in a commit. Raises SetupError, RemoteError, GitError."""
-    found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
-    if git_folder(root) is None:
-        return found
-    if is_shallow(root):
-        fix = "run git fetch --unshallow"
-        raise SetupError("media gc", None, "this clone lacks the older part of the history", fix)
-    for remote in git_or_fail(root, "remote").split():
-        fetch_all(root, remote)
-    ids = _descriptions(root)
-    for start in range(0, len(ids), AT_ONCE):
-        for data in read_blobs(root, ids[start : start + AT_ONCE]):
-            if data is None:
-                raise _lacking()
-            found.update(one.decode() for one in _HASH.findall(data))
-    return found
-
-
-def _named_on_disk(root: Path, path: str) -> Iterator[str]:
-    if path.endswith(DESCRIPTION):
-        yield from (one.decode() for one in _HASH.findall((root / path).read_bytes()))
-
-
-def _descriptions(root: Path) -> list[str]:
-    """The ids of all descriptions that git has ever kept, those in the index and in the reflog among them."""
-    blobs = (*_objects(root), *_changed(root), *_staged(root))
-    inside, ending = f"{UPLOADS}/".encode(), DESCRIPTION.encode()
-    return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
-
-
-def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """All objects, each with one of its paths, which may be that of a copy elsewhere."""
-    listed = _printed(root, "rev-list", "--objects", "--all", "--reflog", "--indexed-objects")
-    for line in listed.split(b"\n"):
-        id_, _, path = line.partition(b" ")
-        yield id_, path
-
-
-def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """What commits have put at each path; of merges, what is in none of their parents."""
-    changes = (
-        "--raw",
-        "-c",
-        "--root",
-        "--no-renames",
-        "--no-abbrev",
-        "--no-show-signature",
-        "--format=",
-        "-z",
-    )
-    words = iter(_printed(root, "log", "--all", "--reflog", *changes).split(b"\0"))
-    for word in words:
-        if word.lstrip(b"\n").startswith(b":"):  # modes and ids, of which the last are what is there now
-            yield word.split()[-2], next(words)
-
-
-def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    for word in _printed(root, "ls-files", "--stage", "--full-name", "-z").split(b"\0"):
-        about, _, path = word.partition(b"\t")
-        if path:
-            yield about.split()[1], path
-
-
-def _printed(root: Path, *arguments: str) -> bytes:
-    """What git prints of all that there is. Raises SetupError where some of it is not there."""
-    try:
-        printed = git_bytes(root, *arguments, seconds=HISTORY_S)
-    except GitSlowError:
-        raise
-    except GitError as error:
-        raise _lacking() from error
-    if printed is None:
-        raise _lacking()
-    return printed
-
-
-def _lacking() -> SetupError:
-    fix = "clone it as a whole, without --filter, and see what git fsck says"
-    return SetupError("media gc", None, "this clone lacks a part of its files", fix)
-
-
-def _hash(listed: "Listed") -> str:
-    return listed.key.partition("/")[2][:64]
-
-
-def _is_old(modified: datetime, grace: timedelta) -> bool:
-    return datetime.now(UTC) - modified >= grace
-
-
-def _is_still_old(bucket: "Bucket", key: str, grace: timedelta) -> bool:
-    modified = bucket.modified(key)
-    return modified is not None and _is_old(modified, grace)

@@ -1,0 +1,168 @@
+"""Remove the objects of a bucket that no commit names."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from server.errors import GitError, GitSlowError, SetupError
+from server.paths import UPLOADS
+from server.storage.files import walk
+from server.storage.git.command import git_bytes, git_or_fail
+from server.storage.git.remote import fetch_all
+from server.storage.git.repository import git_folder, is_shallow
+from server.storage.git.tree import read_blobs
+from server.storage.media import DESCRIPTION
+
+if TYPE_CHECKING:
+    from server.storage.bucket.bucket import Bucket, Listed
+
+Progress = Callable[[int, int], None]  # (done, in all)
+GRACE = timedelta(hours=24)
+AT_ONCE = 500  # blobs that are read at a time
+DELETED = 100  # objects that are looked at once more, and deleted by one request
+HISTORY_S = 600.0  # that git may take to list what there is in all commits
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
+NOTHING_NAMED = "the site names none of the objects that are there"
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """How many objects there are, how many of them are named or young, and those that are neither."""
+
+    objects: int
+    named: int
+    young: int
+    unnamed: Sequence["Listed"]
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes could be freed."""
+        return sum(one.size for one in self.unnamed)
+
+
+def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE) -> Garbage:
+    """The objects that can be removed. What is not named like one of ours is left alone.
+
+    Raises SetupError where git does not have all of the history, or the site names no object at all, and
+    RemoteError where a remote can't be asked for the commits that it has.
+    """
+    listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]  # before the names are looked at
+    names = named(root)
+    used = [one for one in listed if _hash(one) in names]
+    if listed and not used:
+        fix = "is media.store that of this site? delete the prefix with other tools if it is to go"
+        raise SetupError("media gc", None, NOTHING_NAMED, fix)
+    unused = [one for one in listed if _hash(one) not in names]
+    old = [one for one in unused if _is_old(one.modified, grace)]
+    return Garbage(len(listed), len(used), len(unused) - len(old), old)
+
+
+def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE) -> int:
+    """Delete objects, but those that somebody has sent again since; returns how many were deleted."""
+    deleted, keys = 0, [one.key for one in garbage.unnamed]
+    for start in range(0, len(keys), DELETED):
+        progress(start, len(keys))
+        part = [key for key in keys[start : start + DELETED] if _is_still_old(bucket, key, grace)]
+        bucket.delete(part)
+        deleted += len(part)
+    progress(len(keys), len(keys))
+    return deleted
+
+
+def named(root: Path) -> set[str]:
+    """Every hash that a description has, on disk or in a commit. Raises SetupError, RemoteError, GitError."""
+    found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
+    if git_folder(root) is None:
+        return found
+    if is_shallow(root):
+        fix = "run git fetch --unshallow"
+        raise SetupError("media gc", None, "this clone lacks the older part of the history", fix)
+    for remote in git_or_fail(root, "remote").split():
+        fetch_all(root, remote)
+    ids = _descriptions(root)
+    for start in range(0, len(ids), AT_ONCE):
+        for data in read_blobs(root, ids[start : start + AT_ONCE]):
+            if data is None:
+                raise _lacking()
+            found.update(one.decode() for one in _HASH.findall(data))
+    return found
+
+
+def _named_on_disk(root: Path, path: str) -> Iterator[str]:
+    if path.endswith(DESCRIPTION):
+        yield from (one.decode() for one in _HASH.findall((root / path).read_bytes()))
+
+
+def _descriptions(root: Path) -> list[str]:
+    """The ids of all descriptions that git has ever kept, those in the index and in the reflog among them."""
+    blobs = (*_objects(root), *_changed(root), *_staged(root))
+    inside, ending = f"{UPLOADS}/".encode(), DESCRIPTION.encode()
+    return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
+
+
+def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
+    """All objects, each with one of its paths, which may be that of a copy elsewhere."""
+    listed = _printed(root, "rev-list", "--objects", "--all", "--reflog", "--indexed-objects")
+    for line in listed.split(b"\n"):
+        id_, _, path = line.partition(b" ")
+        yield id_, path
+
+
+def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
+    """What commits have put at each path; of merges, what is in none of their parents."""
+    changes = (
+        "--raw",
+        "-c",
+        "--root",
+        "--no-renames",
+        "--no-abbrev",
+        "--no-show-signature",
+        "--format=",
+        "-z",
+    )
+    words = iter(_printed(root, "log", "--all", "--reflog", *changes).split(b"\0"))
+    for word in words:
+        if word.lstrip(b"\n").startswith(b":"):  # modes and ids, of which the last are what is there now
+            yield word.split()[-2], next(words)
+
+
+def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
+    for word in _printed(root, "ls-files", "--stage", "--full-name", "-z").split(b"\0"):
+        about, _, path = word.partition(b"\t")
+        if path:
+            yield about.split()[1], path
+
+
+def _printed(root: Path, *arguments: str) -> bytes:
+    """What git prints of all that there is. Raises SetupError where some of it is not there."""
+    try:
+        printed = git_bytes(root, *arguments, seconds=HISTORY_S)
+    except GitSlowError:
+        raise
+    except GitError as error:
+        raise _lacking() from error
+    if printed is None:
+        raise _lacking()
+    return printed
+
+
+def _lacking() -> SetupError:
+    fix = "clone it as a whole, without --filter, and see what git fsck says"
+    return SetupError("media gc", None, "this clone lacks a part of its files", fix)
+
+
+def _hash(listed: "Listed") -> str:
+    return listed.key.partition("/")[2][:64]
+
+
+def _is_old(modified: datetime, grace: timedelta) -> bool:
+    return datetime.now(UTC) - modified >= grace
+
+
+def _is_still_old(bucket: "Bucket", key: str, grace: timedelta) -> bool:
+    modified = bucket.modified(key)
+    return modified is not None and _is_old(modified, grace)
