@@ -17,13 +17,12 @@ from server.auth.permissions import Actor
 from server.errors import (
     ApiError,
     ForbiddenError,
-    LimitError,
     MethodNotAllowedError,
     NotFoundError,
     PayloadTooLargeError,
     ValidationError,
 )
-from server.formats.json import has_more_values, read_json
+from server.formats.json import count_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
 from server.query import qs
@@ -113,9 +112,8 @@ def read_body(request: Request) -> object:
 
 
 def _read_json(text: str, request: Request) -> object:
-    most = state_of(request).settings.api.limits.values
-    if has_more_values(text, most):
-        raise LimitError(f"The body has more than {most:,} values; write less at once", "values")
+    budget = budget_of(request)
+    budget.take_values(count_values(text, budget.values))
     return read_json(text)
 
 

@@ -65,32 +65,42 @@ def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node
 
 # JSON strings, and the numbers that Python's reader refuses without saying where they are.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
-_MARKS = (",", "[", "{", "\\u")  # Every value but the first follows one of them.
-_NESTED = re.compile(r'"\s*[\[{\\]')  # text that may be JSON, or is once its escapes are read
-# JSON strings and empty lists and objects, and what a further value follows.
-_VALUES = re.compile(r'"(?:[^"\\]|\\.)*+"?|\[\s*\]|\{\s*\}|[\[{,]', re.DOTALL)
+# JSON strings, empty lists and objects, and what a further value follows. No text is looked at twice.
+_VALUES = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|\[\s*+\]|\{\s*+\}|[\[{,]', re.DOTALL)
 
 _ENDS = {"}": "object", "]": "array"}
 
 
-def has_more_values(text: str, most: int) -> bool:
-    """Whether a JSON text has more values than `most`, lists and objects included; told before it is read.
+def count_values(text: str, most: float) -> int:
+    """Return how many values a JSON text has, lists and objects included; nothing of it is read before.
 
-    What text in quotes holds that may be JSON itself counts as well.
+    A string is one value, whatever it says. Counting ends with the first value beyond `most`.
     """
-    if sum(map(text.count, _MARKS)) < most:  # Most texts are short.
-        return False
-    left = most
-    for number, found in enumerate(_VALUES.finditer(text)):
-        token = found[0]
-        if len(token) == 1:
-            left -= 1
-        elif _NESTED.match(token):
-            left -= sum(map(token.count, _MARKS))
+    return _count(text, most)[0]
+
+
+def count_values_of_string(text: str, most: float) -> int:
+    """Return how many values a string has that may be JSON itself: one if it is not."""
+    count, end = _count(text, most)
+    try:
+        json.loads(text[:end])
+    except json.JSONDecodeError as error:
+        return count if error.pos >= end else 1
+    except (ValueError, RecursionError):
+        pass  # It has a long number, or is nested deeply.
+    return count
+
+
+def _count(text: str, most: float) -> tuple[int, int]:
+    """Return how many values a JSON text has, and where the first beyond `most` begins, if any."""
+    count = 1
+    for number, found in enumerate(_VALUES.finditer(text), start=1):
+        if found.end() - found.start() == 1 and found[0] != '"':
+            count += 1
         # A value has at most a key, itself and a comma: what has more parts is no JSON.
-        if left <= 0 or number > 4 * most:
-            return True
-    return False
+        if count > most or number > 4 * most:
+            return max(count, int(most) + 1), found.start()
+    return count, len(text)
 
 
 def read_json(text: str) -> Tree:

@@ -27,7 +27,8 @@ def turns(waiting: int = WAITING, longest: float = LONGEST_WAIT_S) -> Turns:
 class Budget:
     """What a request may still spend: steps, processor time, bytes of its answer. Used by one thread.
 
-    Without settings, it has no end. It is closed when the request has been answered.
+    Without settings, it has no end. It is closed when the request has been answered. `values` is how many
+    values the body may still have.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Budget:
         self._began: float | None = None
         self._steps: float = settings.api.limits.steps if settings else math.inf
         self._bytes: float = settings.api.limits.size if settings else math.inf
+        self.values: float = settings.api.limits.values if settings else math.inf
         self._granted = self._left = min(self._steps, GRANTED) if settings else math.inf
 
     def spend(self, steps: int) -> None:
@@ -70,6 +72,13 @@ class Budget:
         if size > self._bytes and self._settings is not None:
             most = f"{self._settings.api.limits.size:,} bytes"
             raise LimitError(f"The answer has more than {most}; ask for less", "size")
+
+    def take_values(self, count: int) -> None:
+        """Count some values of the body. Raises LimitError if it has more than `values` left."""
+        self.values -= count
+        if self.values < 0 and self._settings is not None:
+            most = self._settings.api.limits.values
+            raise LimitError(f"The body has more than {most:,} values; write less at once", "values")
 
     def take_turn(self) -> None:
         """Wait until no other costly request of the process computes. Raises BusyError, and Postponed."""

@@ -1,6 +1,6 @@
 """The branches of a site as callers see, make, delete and merge them (docs/history.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from server.auth.permissions import require_branch
@@ -9,6 +9,8 @@ from server.history.branching import Branches, DocumentChange, changed_documents
 from server.history.merging.conflicts import Resolution
 from server.history.merging.merge import Merge, Merger, MergeRequest
 from server.history.past import PastStates
+from server.schema.model import Schema
+from server.service.document_write import Body, take_json_texts
 from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch
@@ -87,7 +89,17 @@ class SiteBranches:
         """
         self.permit(caller, "merge")
         by = self._writes.authorship(caller, message=message)
+        take_json_texts(_given(resolution, caller.state.schema), caller.state.schema, caller.budget)
         self._past.require_commits()
         caller.budget.take_turn()
         request = MergeRequest(name, into, caller.actor, by, resolution)
         return self._merger.merge(request, caller.state.settings)
+
+
+def _given(resolution: Resolution, schema: Schema) -> Iterator[Body]:
+    """Yield the values that a resolution gives for attributes, with the types of the documents."""
+    types = {type_.singular: type_ for type_ in schema.content_types}
+    for name, choice in resolution.documents.items():
+        type_ = types.get(name.partition("/")[0])
+        if type_ is not None and isinstance(choice, Mapping):
+            yield type_, {key: one["value"] for key, one in choice.items() if isinstance(one, Mapping)}

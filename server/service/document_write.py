@@ -1,7 +1,7 @@
 """A write of one document: what somebody asks for, and that as a request which they are permitted to make."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -11,7 +11,9 @@ from server.auth.permissions import may_draft, may_read_drafts, require
 from server.config.model import ResponseFormat
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ValidationError
+from server.formats.json import count_values_of_string
 from server.formats.tree import Tree
+from server.index.budget import Budget
 from server.index.dangling import Key
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot
@@ -22,12 +24,14 @@ from server.service.read import Params, Reader, Rendering
 from server.service.render import Renderer
 from server.site.site import State
 from server.write import prepare
+from server.write.body_values import json_texts
 from server.write.context import Context
 from server.write.passwords import hash_passwords
 from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 Prepare = Callable[[WriteRequest, Context], str]
+Body = tuple[Type, Mapping[str, Tree]]  # new values by attribute, for a type
 
 
 class Verb(StrEnum):
@@ -133,11 +137,25 @@ def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
 
 def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[DocumentWrite]:
     """Return the writes with the hashes of passwords in place of them; see `hash_passwords`."""
-    bodies = [(write.request.address.type, write.request.data) for write in writes]
     return [
         replace(write, request=replace(write.request, data=data))
-        for write, data in zip(writes, hash_passwords(schema, bodies), strict=True)
+        for write, data in zip(writes, hash_passwords(schema, bodies_of(writes)), strict=True)
     ]
+
+
+def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
+    """Return the data of each write with the type that it is for."""
+    return [(write.request.address.type, write.request.data) for write in writes]
+
+
+def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
+    """Count the values of texts that will be read as JSON. Raises LimitError if the body may not have them.
+
+    The texts of other attributes are one value each, and were counted with the body.
+    """
+    for type_, data in bodies:
+        for text in json_texts(schema, type_, data):
+            budget.take_values(count_values_of_string(text, budget.values))
 
 
 def _change(reader: Reader, operation: Operation) -> WriteRequest:

@@ -22,8 +22,10 @@ from server.service.document_write import (
     DocumentWrite,
     Operation,
     Verb,
+    bodies_of,
     permit,
     read_document_write,
+    take_json_texts,
     with_hashes,
 )
 from server.service.dry_run import FileChange, file_changes
@@ -156,7 +158,9 @@ class Writes:
         caller = command.caller
         if command.dry_run:  # before passwords are hashed, which takes long
             require_source(caller.actor, "read", caller.state.schema)
-        writes = with_hashes(_read(command), caller.state.schema)
+        writes = _read(command)
+        take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
+        writes = with_hashes(writes, caller.state.schema)
         act = prepare.batch if command.is_batch else prepare.alone
         wanted = BatchRequest(tuple((write.prepare, write.request) for write in writes))
         if command.dry_run:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from server.auth.passwords import hash_password
@@ -10,8 +11,8 @@ from server.documents.timestamps import read_partial_timestamp
 from server.documents.values import empty_value
 from server.formats.json import read_json
 from server.formats.tree import Plain, SyntaxProblem, Tree
-from server.schema.model import Attribute
-from server.write.passwords import Hashed
+from server.schema.model import Attribute, Schema, Type
+from server.write.passwords import Hashed, values_in
 
 _TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(\.\d{1,3})?")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -83,9 +84,21 @@ def _whole(tree: Tree) -> Tree:
     return int(whole) if whole.lstrip("-").isdecimal() and not fraction.strip("0") else tree
 
 
+def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
+    """Yield the texts of a body that are read as JSON (`read_scalar`), in its components too."""
+    for attribute, tree in values_in(schema, type_, data):
+        if attribute.type == "json" and _is_json_text(tree):
+            yield tree
+
+
+def _is_json_text(tree: Tree) -> bool:
+    """Whether a value is text that begins as a JSON object or list does: forms send these so."""
+    return isinstance(tree, str) and type(tree) is not Plain and tree.lstrip()[:1] in ("{", "[")
+
+
 def _parsed(tree: Tree) -> Tree:
-    """What text holds that is a JSON object or list, as forms send it; anything else as it is."""
-    if isinstance(tree, str) and type(tree) is not Plain and tree.lstrip()[:1] in ("{", "["):
+    """What text holds that is a JSON object or list; anything else as it is."""
+    if _is_json_text(tree):
         try:
             return read_json(tree)
         except SyntaxProblem:

@@ -23,32 +23,31 @@ def hash_passwords(
 
     Raises ValidationError for more than MOST of them, BusyError where many others are being hashed.
     """
-    passwords = sum(1 for type_, data in bodies for _ in _passwords(schema, type_, data))
+    passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MOST:
         raise ValidationError(f"The body has {passwords} passwords; at most {MOST} are taken at once")
     return [_hashed_object(schema, type_, data) for type_, data in bodies]
 
 
 def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
+    for attribute, tree in values_in(schema, type_, data):
+        if attribute.type == "password" and isinstance(tree, str):
+            yield tree
+
+
+def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
+    """Yield the values of a body with their attributes, in its components too; unknown keys are left out."""
     for name, tree in data.items():
         attribute = type_.attributes.get(name)
         if attribute is None:
             continue
-        if attribute.type == "password" and isinstance(tree, str):
-            yield tree
-        for held in _components(schema, attribute, tree):
-            yield from _passwords(schema, *held)
-
-
-def _components(
-    schema: Schema, attribute: Attribute, tree: Tree
-) -> Iterator[tuple[Type, Mapping[str, Tree]]]:
-    """The components that the value of an attribute has, each with its type."""
-    if attribute.holds_components:
+        if not attribute.holds_components:
+            yield attribute, tree
+            continue
         for held in tree if isinstance(tree, list) else [tree]:
-            type_ = _type_of(schema, attribute, held)
-            if type_ is not None and isinstance(held, dict):
-                yield type_, held
+            component = _type_of(schema, attribute, held)
+            if component is not None and isinstance(held, dict):
+                yield from values_in(schema, component, held)
 
 
 def _type_of(schema: Schema, attribute: Attribute, tree: Tree) -> Type | None:

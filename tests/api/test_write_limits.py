@@ -13,6 +13,7 @@ NOTE = collection(
     "note",
     {
         "title": STRING,
+        "text": {"type": "text"},
         "data": {"type": "json"},
         "parts": {"type": "component", "component": "x.part", "repeatable": True},
         "needs": {"type": "component", "component": "x.need", "repeatable": True},
@@ -22,7 +23,7 @@ NOTE = collection(
 )
 SCHEMA = {
     **NOTE,
-    **component("x.part", {"n": INTEGER}),
+    **component("x.part", {"n": INTEGER, "data": {"type": "json"}}),
     **component("x.need", {"n": {"type": "integer", "required": True}, "m": INTEGER}),
 }
 
@@ -37,6 +38,10 @@ LARGE = {
     "lists in lists": {"data": [[[]]] * 60_000},
     "an object": {"data": {f"k{i}": i for i in range(60_000)}},
     "text that is JSON": {"data": json.dumps([1] * 60_000)},
+    "texts that together are too much JSON": {
+        "data": json.dumps([1] * 30_000),
+        "zone": [{"__component": "x.part", "data": json.dumps([1] * 30_000)}],
+    },
     "components": {"parts": [{"n": 1}] * 60_000},
     "parts of a zone": {"zone": [{"__component": "x.part"}] * 60_000},
     "an unknown key": {"other": [1] * 60_000},
@@ -52,6 +57,28 @@ def test_a_body_with_too_many_values_is_refused_at_once(api: Api, data: dict[str
     assert answer.error["message"] == "The body has more than 50,000 values; write less at once"
     assert answer.error["details"] == {"limit": "values"}
     assert api.files == set()
+
+
+PROSE = {
+    "escapes": "\u2028Fog, [and] {sea}" * 60_000,
+    "a list": "[" + "fog, " * 60_000,
+    "JSON": json.dumps([1] * 60_000),
+    "a template": "{{ fog }}, " * 60_000,
+    "what looks like escapes": "\\u005b," * 60_000,
+}
+
+
+@pytest.mark.parametrize("text", PROSE.values(), ids=PROSE.keys())
+def test_a_text_is_one_value_whatever_it_says(api: Api, text: str) -> None:
+    answer = api.post("/api/notes", {"text": text})
+    assert (answer.status, answer.data["text"]) == (201, text)
+    one = {"method": "POST", "path": "/api/notes", "body": {"data": {"text": text}}}
+    answer = api.ask("POST", "/batch", json={"operations": [one]})
+    assert (answer.status, answer.data[0]["body"]["data"]["text"]) == (200, text)
+    if not text.startswith("[1"):
+        assert api.post("/api/notes", {"data": text}).data["data"] == text
+    for note in api.get("/api/notes?fields=title").ids:
+        api.ask("DELETE", f"/api/notes/{note}")
 
 
 def test_how_many_values_a_body_may_have_is_a_setting(make_api: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.json import has_more_values, read_json
+from server.formats.json import count_values, count_values_of_string, read_json
 from server.formats.tree import MAX_DIGITS, Plain, SyntaxProblem, typed
 from tests.waiting import computing_less_than
 
@@ -85,28 +85,66 @@ def test_the_values_of_json_are_counted_before_it_is_read(
     value: Any, ascii_: bool, indent: int | None
 ) -> None:
     text = json.dumps(value, ensure_ascii=ascii_, indent=indent)
-    if not any(begun in text.replace(" ", "") for begun in ('"[', '"{', '"\\')):
-        assert not has_more_values(text, values_in(value))
-    assert values_in(value) == 1 or has_more_values(text, values_in(value) - 1)
+    assert count_values(text, values_in(value)) == values_in(value)
+    assert values_in(value) == 1 or count_values(text, values_in(value) - 1) == values_in(value)
+
+
+STRINGS = [
+    "a, b, c, d and [e]",
+    "[1, 1, 1, 1]",
+    '{"a": [1, 2, 3]}',
+    "{{ fog }}, {{ sea }}, {{ tide }}",
+    "\u2028\u2028\u2028\u2028",
+    '\\", [1, 1, 1, 1] \\\\',
+]
+
+
+@pytest.mark.parametrize("string", STRINGS)
+@pytest.mark.parametrize("ascii_", [True, False])
+def test_a_string_is_one_value_whatever_it_says(string: str, ascii_: bool) -> None:
+    assert count_values(json.dumps(string, ensure_ascii=ascii_), 3) == 1
+    assert count_values(json.dumps({string: [string]}, ensure_ascii=ascii_), 3) == 3
+
+
+@pytest.mark.parametrize("text", ["[[], {}]", "[ [ ], { } ]"])
+def test_empty_lists_and_objects_are_values(text: str) -> None:
+    assert count_values(text, 10) == 3
+
+
+def test_counting_ends_at_the_first_value_too_many() -> None:
+    assert count_values("[" * 1_000_000, 3) == 4
+    assert count_values('"""""""",,,,', 3) == 4
+
+
+@given(_JSON, st.booleans(), st.sampled_from([None, 1]), st.integers(1, 20))
+def test_the_values_of_a_string_are_counted_if_it_is_json(
+    value: Any, ascii_: bool, indent: int | None, most: int
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_, indent=indent)
+    assert min(count_values_of_string(text, most), most + 1) == min(values_in(value), most + 1)
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['"[1,1,1,1]"', '" {\\"a\\":[1,2,3]}"', '"\\u005b1\\u002c1\\u002c1]"', '"\\n[1,1,1,1]"', '"""""""",,,,'],
+    "text", ["[a, b, c, d, e]", "{{ a, b, c, d }}", "[1] a, b, c, d", '{"a": b, c, d, e']
 )
-def test_values_of_json_in_text_are_counted(text: str) -> None:
-    assert has_more_values(text, 3)
+def test_a_string_that_only_begins_like_json_is_one_value(text: str) -> None:
+    assert count_values_of_string(text, 3) == 1
 
 
-@pytest.mark.parametrize("text", ['"a, b, c, d and [e]"', "[[], {}]", '{"a, [b]": "c, {d}"}'])
-def test_commas_of_prose_are_no_values(text: str) -> None:
-    assert not has_more_values(text, 3)
+LONG = ["It is a fog, ", "{{", '"', "\n", "\u2028", "\\", '"[1, 1]", ']
+
+
+@pytest.mark.parametrize("part", LONG)
+def test_a_long_string_is_counted_quickly(part: str) -> None:
+    text = json.dumps({"data": "{{" + part * (14_000_000 // len(json.dumps(part)))})
+    with computing_less_than(1):
+        assert count_values(text, 50_000) == 2
 
 
 @pytest.mark.parametrize("end", ["", ",", '"', "]"])
 def test_text_that_is_never_closed_is_counted_at_once(end: str) -> None:
     with computing_less_than(2):
-        assert not has_more_values('["x' + '\\"' * 1_000_000 + "," * 100 + end, 50)
+        assert count_values('["x' + '\\"' * 1_000_000 + "," * 100 + end, 50) <= 3
 
 
 def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:

@@ -37,6 +37,7 @@ FILES = {
             "slug": {"type": "uid"},
             "summary": STRING,
             "number": {"type": "integer"},
+            "data": {"type": "json"},
             "body": {"type": "richtext"},
             "tags": relation("manyToMany", "tag"),
             "blocks": {"type": "component", "component": "page.block", "repeatable": True},
@@ -215,6 +216,11 @@ def test_a_conflict_is_told_and_resolved(api: Api) -> None:
     note = api.get("/api/notes/one").data
     assert (note["title"], note["number"], note["summary"], note["body"]) == ("Ours", 3, "s", "b")
     clean(api)
+
+
+def test_the_values_of_json_in_a_resolution_are_counted(api: Api) -> None:
+    given = {"note/one/en": {"data": {"value": json.dumps([1] * 60_000)}}}
+    assert merge(api, resolve={"documents": given}).error["details"] == {"limit": "values"}
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
