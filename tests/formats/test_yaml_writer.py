@@ -14,6 +14,7 @@ from server.formats.edits import same
 from server.formats.tree import Plain
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import ESCAPED, _Emitter, _scalar, _write, yaml_entry, yaml_mapping
+from tests.waiting import computing_less_than
 
 WORDS = [
     "no",
@@ -124,6 +125,14 @@ def test_texts_are_written_as_the_library_writes_them(
         _write(emitter(out, width=width, allow_unicode=True), scalars, 2)
         made.append(out.getvalue())
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("part", ["{", "x, ", "% ", "'"])
+def test_a_long_text_with_indicators_is_written_quickly(part: str) -> None:
+    long = "{{" + part * (14_000_000 // len(part))
+    with computing_less_than(3):
+        entry = yaml_entry("text", long)
+    assert len(entry) > 14_000_000
 
 
 class Library(Emitter):

@@ -28,8 +28,13 @@ _YAML_1_1 = frozenset({"y", "Y", "n", "N"})
 _STRING = Tag(suffix="tag:yaml.org,2002:str")
 
 
-# Part of a line in which no character means anything to YAML: it begins and ends with a letter.
-_ORDINARY = re.compile(r"[a-zA-Z][^\x00-\x1f\x7f-\xa0,:#?\[\]{}\u2000-\U0010ffff]*[a-zA-Z]")
+_BLANK = r"[\x00 \t\r\n\x85\u2028\u2029]"
+_LEADING_INDICATOR = re.compile(rf"""[#,\[\]{{}}&*!|>'"%@`]|---|\.\.\.|-(?:{_BLANK}|\Z)""")
+_INDICATOR = re.compile(rf":(?:{_BLANK}|\Z)|(?<={_BLANK})#")
+_FLOW_INDICATOR = re.compile(r"[,\[\]{}]")
+_BREAK_SPACE = re.compile(r"[\n\x85\u2028\u2029] ")
+_SPACE_BREAK = re.compile(r" [\n\x85\u2028\u2029]")
+_SPECIAL = re.compile(r"[^\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _BREAK = re.compile(r"[\n\x85\u2028\u2029]")
 _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]')
 
@@ -44,10 +49,27 @@ class _Emitter(Emitter):
     use_version = (1, 2)
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
-        """Which styles a text may have: long parts of no meaning do not count."""
-        analysis: ScalarAnalysis = super().analyze_scalar(_ORDINARY.sub("a", scalar))
-        analysis.scalar = scalar
-        return analysis
+        """Return which styles a text may have, as the library's method does, without its loop in Python."""
+        if not scalar:
+            analysis: ScalarAnalysis = super().analyze_scalar(scalar)
+            return analysis
+        at_end = " " in (scalar[0], scalar[-1]) or _BREAK.match(scalar[0]) or _BREAK.match(scalar[-1])
+        breaks, special = bool(_BREAK.search(scalar)), bool(_SPECIAL.search(scalar))
+        break_space, space_break = _BREAK_SPACE.search(scalar), _SPACE_BREAK.search(scalar)
+        indicator = _LEADING_INDICATOR.match(scalar) or _INDICATOR.search(scalar, 1)
+        begins_key = scalar[0] in "?:" and (len(scalar) == 1 or re.match(_BLANK, scalar[1]))
+        flow = indicator or _FLOW_INDICATOR.search(scalar, 1) or scalar in ("?", ":")
+        plain = not (at_end or breaks or special or break_space or space_break)
+        return ScalarAnalysis(
+            scalar=scalar,
+            empty=False,
+            multiline=breaks,
+            allow_flow_plain=plain and not flow,
+            allow_block_plain=plain and not indicator and not begins_key,
+            allow_single_quoted=not (special or break_space or space_break),
+            allow_double_quoted=True,
+            allow_block=not (special or scalar[-1] == " " or (space_break and not self.allow_space_break)),
+        )
 
     def write_plain(self, text: str, split: bool = True) -> None:
         """Write a text without quotes."""
