@@ -13,7 +13,7 @@ import click
 from server.problems import in_order
 from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, OpenSite, open_site
-from server.service.repair import fix_documents, fix_keys
+from server.service.problems import fix_documents, fix_keys
 from server.site.check.bucket import missing_objects
 from server.site.check.fixes import (
     FixResult,

@@ -1,0 +1,268 @@
+"""Problems of a served site: who may see which of them, and who may fix what.
+
+A sentence about one document may name others of its type, also drafts, and quote values. So problems are
+shown of types of which somebody may see everything, and none about an attribute that nobody is shown. What
+belongs to no type, such as `site.yaml`, is for full access.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from server.auth.permissions import (
+    PROBLEMS,
+    may_draft,
+    may_find,
+    may_of_site,
+    may_see_all,
+    require_of_site,
+)
+from server.documents.document import DRAFT
+from server.errors import ValidationError
+from server.formats.text_positions import KeyPath
+from server.history.viewer import Viewer
+from server.problems import Problem
+from server.query.qs import read_boolean
+from server.schema.model import PEOPLE, UPLOAD, Attribute, Schema, Type
+from server.service.read import Caller
+from server.service.write import Outcome, Writes
+from server.site.check.audit import Audit
+from server.site.check.fixes import (
+    Fix,
+    FixResult,
+    KeyFix,
+    Repair,
+    apply_fixes,
+    apply_key_fixes,
+    possible_fixes,
+)
+from server.site.check.served import Change, Check, Checks, Found
+
+STALE = "what is there is not what was to be fixed"
+
+
+# --- what is asked for, and what it comes to ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemFilter:
+    """Which problems are asked for: of a type or document, of a severity, with or without a fix."""
+
+    type: str = ""
+    document_id: str = ""
+    severity: str = ""
+    fixable: bool | None = None
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> "ProblemFilter":
+        """Those that parameters ask for. Raises ValidationError."""
+        texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
+        wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
+        if wrong:
+            raise ValidationError(f"{wrong} must be one text")
+        if texts["severity"] not in ("", "error", "warning"):
+            raise ValidationError("severity must be error or warning")
+        fixable = read_boolean(params["fixable"]) if params.get("fixable") else None
+        if params.get("fixable") and fixable is None:
+            raise ValidationError("fixable must be true or false")
+        return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
+
+    def is_about(self, found: Found, schema: Schema) -> bool:
+        """Whether a problem is of the type and document that are asked for."""
+        type_ = schema.types.get(found.uid)
+        named = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
+        return named and self.document_id in ("", found.document_id)
+
+    def is_like(self, found: Found) -> bool:
+        """Whether a problem is one of the kind that is asked for."""
+        return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundProblems:
+    """The problems that a caller sees: `found` pass a filter, `seen` are also those of other kinds."""
+
+    check: Check
+    is_current: bool
+    seen: Sequence[Found]
+    found: Sequence[Found]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedProblems:
+    """The changes that were made, those that were refused with the reason, and the commit."""
+
+    made: Sequence[Change]
+    refused: Sequence[tuple[Change, str]]
+    commit: str = ""
+
+
+class Problems:
+    """Finds and fixes the problems of a served site. Safe to use from many threads."""
+
+    def __init__(self, checks: Checks, writes: Writes) -> None:
+        self._checks, self._writes = checks, writes
+
+    def find(self, viewer: "ProblemViewer", wanted: ProblemFilter, wait_s: float) -> FoundProblems:
+        """Return the problems that a viewer sees; a check that is due is waited for.
+
+        Raises BusyError if there is no check by then.
+        """
+        check, is_current = self._checks.current(wait_s)
+        viewer.caller.budget.spend(len(check.found) // 10)
+        seen = [found for found in viewer.shown(check) if wanted.is_about(found, viewer.caller.state.schema)]
+        return FoundProblems(check, is_current, seen, [one for one in seen if wanted.is_like(one)])
+
+    def fix(
+        self, viewer: "ProblemViewer", wanted: Sequence[Change], message: Callable[[int], str]
+    ) -> FixedProblems:
+        """Make some fixes, of those that are safe now; `message` makes that of the commit from their number.
+
+        Raises what `Writes.make` raises.
+        """
+        caller = viewer.caller
+        caller.budget.take_turn()
+        audit = Audit(self._writes.site.root, caller.state.settings, caller.state.snapshot)
+        chosen, refused = _choose(audit, wanted, viewer)
+        if not chosen:
+            return FixedProblems((), refused)
+        repair = Repair(audit, tuple(chosen.values()))
+        outcome = fix_documents(self._writes, caller, repair, message(len(chosen)))
+        done = outcome.made
+        refused += [(change, done.refused[change.path]) for change in chosen if change.path in done.refused]
+        made = [Change.of(one) for one in done.fixes if isinstance(one, Fix)]
+        return FixedProblems(made, refused, outcome.commit)
+
+
+def _choose(
+    audit: Audit, wanted: Sequence[Change], who: "ProblemViewer"
+) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
+    """The fixes that were asked for, of those that are safe now, and what is refused of the others."""
+    paths = {one.path for one in wanted}
+    possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
+    chosen: dict[Change, Fix] = {}
+    refused = []
+    for change in wanted:
+        fix = possible.get(change)
+        if fix is not None and who.may_make(fix):
+            chosen[change] = fix
+        else:
+            refused.append((change, STALE))
+    return chosen, refused
+
+
+# --- who may see and fix what ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemViewer:
+    """A caller who looks at the problems of a site."""
+
+    caller: Caller
+    _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
+        """Return a caller as one who may do some actions. Raises ForbiddenError."""
+        for action in actions:
+            require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
+        return cls(caller)
+
+    def shown(self, check: Check) -> Iterator[Found]:
+        """The problems that may be seen, with what fixes them where that may be done."""
+        fixes = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
+        for found in check.found:
+            if self._sees(found):
+                yield (
+                    found
+                    if found.fix is None or (fixes and self._may_write(found))
+                    else replace(found, fix=None)
+                )
+
+    def may_make(self, fix: Fix) -> bool:
+        """Whether a fix may be made: by who sees the problem, and may write the document."""
+        document = fix.document
+        problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
+        found = Found(problem, document.type.uid, status=document.status)
+        return self._sees(found) and self._may_write(found)
+
+    def _may_write(self, found: Found) -> bool:
+        type_ = self.caller.state.schema.types.get(found.uid)
+        if type_ is None:
+            return False
+        if found.status == DRAFT and may_draft(self.caller.actor, type_, "update"):
+            return True
+        return self.caller.actor.may(type_.singular, "update")
+
+    def _sees(self, found: Found) -> bool:
+        if self.caller.actor.everything:
+            return True
+        if found.uid == UPLOAD:
+            return may_find(self.caller.actor, UPLOAD)
+        type_ = self.caller.state.schema.types.get(found.uid)
+        if type_ is None:
+            return False
+        key = (found.uid, _names_of(found.problem.at), found.problem.rule)
+        if key not in self._known:
+            dangling = found.problem.rule == "dangling"
+            self._known[key] = may_see_all(self.caller.actor, type_) and self._sees_path(
+                type_, key[1], dangling
+            )
+        return self._known[key]
+
+    def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
+        """Whether a problem at a path of attributes may be seen. One of `dangling` names other documents."""
+        if not names:
+            return True
+        attribute = type_.attributes.get(str(names[0]))
+        if attribute is None:
+            return True
+        if not Viewer(self.caller.actor, self.caller.state).sees(attribute):
+            return False
+        if len(names) == 1:
+            return not dangling or self._sees_targets(attribute)
+        types = self.caller.state.schema.types
+        inner = (types.get(uid) for uid in (attribute.component or "", *attribute.components))
+        return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
+
+    def _sees_targets(self, attribute: Attribute) -> bool:
+        """Whether everything may be seen that an attribute can lead to."""
+        if attribute.type == "media":
+            return may_find(self.caller.actor, UPLOAD)
+        types = self.caller.state.schema.types
+        target = types.get(attribute.target or "")
+        targets = [target] if target else self.caller.state.schema.content_types
+        return all(
+            may_find(self.caller.actor, t.uid) if t.uid in PEOPLE else may_see_all(self.caller.actor, t)
+            for t in targets
+        )
+
+
+def _names_of(at: KeyPath) -> KeyPath:
+    """A path without the positions in lists."""
+    return tuple(key for key in at if isinstance(key, str))
+
+
+# --- fixes ----------------------------------------------------------------------------------------
+
+
+def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
+    """Fix values of documents; those in files that were changed meanwhile are refused, the others made.
+
+    Without a message, the commit says how many were fixed. Raises what `Writes.make` raises.
+    """
+    return writes.make(caller, apply_fixes, repair, message=message or _message_of)
+
+
+def fix_keys(writes: Writes, caller: Caller, fixes: Sequence[KeyFix]) -> Outcome[None]:
+    """Fix keys of site.yaml and schemas. Raises what `Writes.make` raises."""
+    return writes.make(caller, apply_key_fixes, fixes, message=fix_message(len(fixes)))
+
+
+def fix_message(count: int) -> str:
+    """Return what the commit of some fixes says: `Fix 3 problems`."""
+    return f"Fix {count:,} problem{'s' * (count != 1)}"
+
+
+def _message_of(made: FixResult) -> str:
+    return fix_message(len(made.fixes))
