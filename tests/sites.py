@@ -17,7 +17,7 @@ from werkzeug.datastructures import Headers
 
 from server.api.app import create_app
 from server.auth.accounts import Accounts
-from server.auth.database.file import database_file
+from server.database.file import database_file
 from server.service.opening import Mode, open_site
 from server.site.commits.message import Authorship
 from server.site.site import Site, State

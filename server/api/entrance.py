@@ -55,9 +55,9 @@ from server.api.serving.bodies import SMALL
 from server.api.source_maps import HEADER as SOURCE_MAPS
 from server.api.source_maps import mark
 from server.api.studio.cookie import HEADER, use_cookie
-from server.auth.database.file import is_server
 from server.auth.permissions import Actor, may_branch
 from server.config.model import ResponseFormat, Settings
+from server.database.address import is_server
 from server.documents.ids import composed
 from server.errors import (
     ApiError,

@@ -12,12 +12,13 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, cast
 
-from server.auth.database.file import OpenedFile, is_server
-from server.auth.database.outage import Outage, reason_of
 from server.auth.owner import OWNER, is_session
 from server.auth.owner import PREFIX as OWNER_PREFIX
 from server.auth.permissions import Actor
 from server.config.model import Settings
+from server.database.address import is_server
+from server.database.file import OpenedFile
+from server.database.outage import Outage, reason_of
 from server.errors import Postponed, SetupError, UnauthorizedError, UnavailableError
 from server.index.user_index import UserIndex
 

@@ -29,11 +29,12 @@ from server.api.serving.http_server import WAITING, HttpServer
 from server.api.serving.leader import Leader, jobs_of
 from server.api.serving.sockets import Connections
 from server.api.serving.supervisor import Supervisor
-from server.auth.database.file import database_file, is_server, is_sound
-from server.auth.database.notices import ACCOUNTS, COMMITS
 from server.auth.permissions import Actor
 from server.auth.session_key import session_key
 from server.config.model import Settings
+from server.database.address import is_server
+from server.database.file import database_file, is_sound
+from server.database.notices import ACCOUNTS, COMMITS
 from server.errors import SetupError
 from server.events.hub import Hub
 from server.events.presence import PresenceSource, PresenceTable

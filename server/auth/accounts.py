@@ -20,12 +20,13 @@ from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from server.auth.database.connections import Connections
-from server.auth.database.file import OpenedFile, database_file, is_postgres
-from server.auth.database.notices import ACCOUNTS, NOTIFY, message
 from server.auth.database.opening import Watch, open_database
 from server.auth.database.tables import site_table, tokens_table
 from server.auth.identity_cache import Known
 from server.auth.permissions import Actor
+from server.database.address import is_postgres
+from server.database.file import OpenedFile, database_file
+from server.database.notices import ACCOUNTS, NOTIFY, message
 from server.documents.timestamps import from_datetime, now
 from server.errors import SetupError
 

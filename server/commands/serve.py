@@ -19,11 +19,11 @@ from server.api.monitoring.request_log import JsonLog
 from server.api.serving.generations import Generation, Generations
 from server.api.serving.takeover import Offer, Taken, take_over
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
-from server.auth.database.file import require_driver
 from server.auth.owner import make_key
 from server.commands.announce import Terminal
 from server.config.model import Settings
 from server.config.webhooks import check_environment
+from server.database.address import require_driver
 from server.errors import SetupError
 from server.jobs.job import Timing
 from server.service.opening import Mode, OpenSite, open_site

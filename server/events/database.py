@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from server.auth.database.file import is_postgres
-from server.auth.database.notices import EVENTS, NOTIFY, message
+from server.database.address import is_postgres
+from server.database.notices import EVENTS, NOTIFY, message
 from server.errors import LogUnavailableError
 from server.events.engines.engine import Connection, Engine
 from server.events.engines.sqlite import FILE, Sqlite

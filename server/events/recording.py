@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from server.auth.database.notices import EVENTS, Notices
+from server.database.notices import EVENTS, Notices
 from server.errors import StorageError
 from server.events.recorder import Recorder
 from server.jobs.job import Backoff, Job, JobContext, Timing

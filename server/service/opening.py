@@ -11,9 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from server.auth.database.file import is_postgres
-from server.auth.database.notices import COMMITS, Notices
-from server.auth.database.queue import Queue
+from server.database.address import is_postgres
+from server.database.notices import COMMITS, Notices
+from server.database.queue import Queue
 from server.events.recorder import Recorder
 from server.history.past import PastStates
 from server.jobs.job import Timing

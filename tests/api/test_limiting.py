@@ -53,7 +53,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Callable[[], Store]]:
 
 
 def _postgres(database: Postgres) -> Store:
-    return PostgresStore(import_module("server.auth.database.postgres"), database.url)
+    return PostgresStore(import_module("server.database.postgres"), database.url)
 
 
 def test_all_workers_count_together(tmp_path: Path) -> None:

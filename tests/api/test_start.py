@@ -78,8 +78,8 @@ def test_a_broken_accounts_database_is_told_at_the_start(tmp_path: Path, data: b
 
 def test_a_server_does_not_begin_without_the_driver_of_its_accounts(tmp_path: Path) -> None:
     load(tmp_path, {**FILES, "site.yaml": "accounts: postgresql://localhost/accounts\n"})
-    code = "from server.commands.cli import main\nfrom server.auth.database import file\n"
-    code += "file.find_spec = lambda name: None  # as where it is not installed\nmain()"
+    code = "from server.commands.cli import main\nfrom server.database import address\n"
+    code += "address.find_spec = lambda name: None  # as where it is not installed\nmain()"
     command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     said = "the accounts database has no driver: psycopg is not installed (pip install 'quire[postgres]')"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from server.auth.accounts import Accounts
-from server.auth.database.postgres import connect_to
 from server.auth.directory import differs_from_last
 from server.auth.users import Users
+from server.database.postgres import connect_to
 from server.errors import SetupError, TakenError, UnavailableError
 from tests.postgres import Postgres, postgres
 from tests.waiting import until

@@ -16,9 +16,9 @@ from limits import parse
 
 from server.api.limiting.stores import PostgresStore, RedisStore, Store
 from server.api.limiting.table import CountTable
-from server.auth.database.file import is_postgres
-from server.auth.database.outage import reason_of
 from server.config.model import FILE, Settings
+from server.database.address import is_postgres
+from server.database.outage import reason_of
 from server.errors import SetupError
 from server.jobs.job import Job, JobContext, JobFailedError, Timing
 
@@ -111,5 +111,5 @@ def _in_accounts(settings: Settings) -> bool:
 def _store(settings: Settings) -> Store:
     if _is_elsewhere(settings):
         return RedisStore(_url(settings.api.rate_store), f"quire/{settings.name}")
-    postgres: Any = import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
+    postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
     return PostgresStore(postgres, settings.accounts)

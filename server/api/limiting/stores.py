@@ -44,7 +44,7 @@ class PostgresStore:
     """A table in the database of the accounts, which is written once for many clients."""
 
     def __init__(self, postgres: Any, url: str) -> None:
-        """`postgres` is the module server.auth.database.postgres."""
+        """`postgres` is the module server.database.postgres."""
         self._postgres, self._url = postgres, url
         self._connection: Any = None
         self._forget_at = 0.0

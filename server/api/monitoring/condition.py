@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.api.identities import Identities
-from server.auth.database.file import database_file, is_sound
+from server.database.file import database_file, is_sound
 from server.documents.timestamps import from_seconds
 from server.errors import ApiError, GitError, StorageError
 from server.events.recorder import Recorder

@@ -15,7 +15,7 @@ from pathlib import Path
 from server.api.monitoring import request_log
 from server.api.operations.table import ROUTES, route_of
 from server.api.response import Environ, Header
-from server.auth.database.notices import Notices
+from server.database.notices import Notices
 from server.events.presence import PresenceTable
 from server.events.recorder import Recorder
 from server.events.stream import StreamCounts, is_alive

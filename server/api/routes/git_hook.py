@@ -16,7 +16,7 @@ from flask import Response, request
 from server.api.request import FORM, state_of
 from server.api.routes.handlers import Handlers
 from server.api.serving.bodies import MEDIUM
-from server.auth.database.notices import COMMITS, Notices
+from server.database.notices import COMMITS, Notices
 from server.errors import NotFoundError, PayloadTooLargeError, UnauthorizedError, ValidationError
 from server.history.remote.waking import wake
 from server.site.site import Site

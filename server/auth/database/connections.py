@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
-from server.auth.database.outage import Outage, ReadOnlyError, reason_of
+from server.database.outage import Outage, ReadOnlyError, reason_of
 from server.errors import UnavailableError
 
 

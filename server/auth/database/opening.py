@@ -16,10 +16,11 @@ from sqlalchemy.pool import NullPool, Pool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from server.auth.database.connections import Connections
-from server.auth.database.file import database_file, is_postgres, is_server
-from server.auth.database.outage import reason_of
 from server.auth.database.tables import LATER, indexes, metadata, site_table, users_table, versions_table
 from server.auth.user import name_key
+from server.database.address import is_postgres, is_server
+from server.database.file import database_file
+from server.database.outage import reason_of
 from server.errors import ApiError, SetupError, StorageError, UnavailableError
 
 log = logging.getLogger("quire")
@@ -97,7 +98,7 @@ def _elsewhere(url: str) -> Engine:
     bounded = {"pool_pre_ping": True, "pool_timeout": WAIT_S, "poolclass": Connections}
     if not is_postgres(url):
         return create_engine(url, **bounded)
-    module: Any = import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
+    module: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
     engine = create_engine(url, **bounded, connect_args=module.OPTIONS)
     event.listen(engine, "do_connect", module.connect)
     if isinstance(engine.pool, Connections):

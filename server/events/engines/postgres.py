@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 from psycopg.errors import LockNotAvailable
 
-from server.auth.database.postgres import SILENT_S, BoundedConnection, SilentError, connect_to
+from server.database.postgres import SILENT_S, BoundedConnection, SilentError, connect_to
 from server.errors import LogUnavailableError
 from server.events.engines.engine import Connection, Cursor
 from server.events.engines.tables import LAST_TABLE, begin_log, statements

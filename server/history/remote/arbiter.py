@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from server.auth.database.queue import Queue
+from server.database.queue import Queue
 from server.errors import (
     BusyError,
     CommitError,

@@ -11,7 +11,7 @@ from typing import Any
 
 from psycopg import Connection, OperationalError
 
-from server.auth.database.outage import ReadOnlyError
+from server.database.outage import ReadOnlyError
 
 SILENT_S = 3.0  # how long a server may send nothing while it is waited for
 # How many seconds a server may take to accept a connection, and milliseconds to acknowledge what was sent;

@@ -1,32 +1,13 @@
-"""The file of an accounts database in SQLite, looked at without SQLAlchemy, which takes long to load."""
+"""The file of a database in SQLite: where that of the accounts is, and whether it can be used."""
 
 import os
 import sqlite3
 import weakref
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 
-from server.config.model import FILE
 from server.errors import SetupError
 from server.paths import keep_private, state_folder
-
-
-def is_server(url: str) -> bool:
-    """Whether accounts are in a database elsewhere, which may take long to answer, and not in a file."""
-    return bool(url) and not url.startswith("sqlite")
-
-
-def is_postgres(url: str) -> bool:
-    """Whether accounts are in PostgreSQL, as is the log of events then."""
-    return url.startswith("postgresql")
-
-
-def require_driver(url: str) -> None:
-    """Raise SetupError where accounts are in PostgreSQL, and psycopg is not installed."""
-    if is_postgres(url) and find_spec("psycopg") is None:
-        message = "the accounts database has no driver: psycopg is not installed"
-        raise SetupError(FILE, None, message, "pip install 'quire[postgres]'")
 
 
 def database_file(root: Path) -> Path:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from server.auth.database.file import is_postgres
+from server.database.address import is_postgres
 
 log = logging.getLogger("quire")
 
@@ -118,7 +118,7 @@ class Notices:
     def _keep(self) -> None:
         """Make connections, one after the other; that there is none is told, and that there is one again."""
         try:
-            postgres: Any = import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
+            postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
         except ImportError:  # There is no driver, as who opens the accounts says.
             return
         error_type, failures = postgres.BoundedConnection.Error, 0

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
-from server.auth.database.file import is_postgres
+from server.database.address import is_postgres
 
 LONGEST_S = 5.0  # that one waits for others
 IDLE_S = 20.0  # after which PostgreSQL drops who has the lock and is not heard of, as after a power cut
@@ -83,7 +83,7 @@ class Queue:
 
     @property
     def _postgres(self) -> Any:
-        return import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
+        return import_module("server.database.postgres")  # docs/packages.py, LAZY
 
     @property
     def _errors(self) -> type[Exception]:

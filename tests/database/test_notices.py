@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from server.auth.database.notices import BEAT_S, COMMITS, EVENTS, MOST_WAITING, NOTIFY, Notices, message
+from server.database.notices import BEAT_S, COMMITS, EVENTS, MOST_WAITING, NOTIFY, Notices, message
 from tests.postgres import Postgres
 from tests.waiting import until
 
@@ -85,7 +85,7 @@ def test_a_callback_that_fails_keeps_no_other_from_being_called(
 def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
     database: Postgres, caplog: pytest.LogCaptureFixture, away: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.auth.database.notices.BEAT_S", 0.2)
+    monkeypatch.setattr("server.database.notices.BEAT_S", 0.2)
     caplog.set_level(logging.INFO, "quire")
     with listening(database.url, COMMITS) as (one, first), listening(database.url, COMMITS) as (two, second):
         if away == "frozen":

@@ -5,7 +5,7 @@ import time
 
 import psycopg
 
-from server.auth.database.queue import Queue
+from server.database.queue import Queue
 from tests.postgres import Postgres
 from tests.waiting import until
 

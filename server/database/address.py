@@ -1,0 +1,23 @@
+"""Where the setting `accounts` says that the databases of a site are: in files, or in PostgreSQL."""
+
+from importlib.util import find_spec
+
+from server.config.model import FILE
+from server.errors import SetupError
+
+
+def is_server(url: str) -> bool:
+    """Whether accounts are in a database elsewhere, which may take long to answer, and not in a file."""
+    return bool(url) and not url.startswith("sqlite")
+
+
+def is_postgres(url: str) -> bool:
+    """Whether accounts are in PostgreSQL, as is the log of events then."""
+    return url.startswith("postgresql")
+
+
+def require_driver(url: str) -> None:
+    """Raise SetupError where accounts are in PostgreSQL, and psycopg is not installed."""
+    if is_postgres(url) and find_spec("psycopg") is None:
+        message = "the accounts database has no driver: psycopg is not installed"
+        raise SetupError(FILE, None, message, "pip install 'quire[postgres]'")
