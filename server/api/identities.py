@@ -1,7 +1,7 @@
 """Who a request is from: a token, a user who has logged in, or else the public.
 
 The accounts are opened for the first request that needs them. A request of the public that has nothing to
-do with users needs none, so a worker that only answers such requests never loads SQLAlchemy.
+do with users needs none, so a worker that only answers such requests never loads what reads tokens.
 """
 
 import logging
@@ -17,7 +17,6 @@ from server.auth.owner import PREFIX as OWNER_PREFIX
 from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.database.address import is_server
-from server.database.file import OpenedFile
 from server.database.outage import Outage, reason_of
 from server.errors import Postponed, SetupError, UnauthorizedError, UnavailableError
 from server.index.user_index import UserIndex
@@ -42,9 +41,9 @@ class _Opened:
     user_index: UserIndex
 
     @property
-    def file(self) -> OpenedFile:
-        """The file of the database."""
-        return self.directory.accounts.file
+    def is_current(self) -> bool:
+        """Whether nobody has removed the database, or put another in its place."""
+        return self.directory.accounts.is_current
 
 
 class Identities:
@@ -62,7 +61,7 @@ class Identities:
         self._root, self._settings, self._accounts, self._key = root, settings, accounts, key
         self._lock = RLock()
         self._opened: _Opened | None = None
-        self._outage = Outage(self._open)
+        self._outage = Outage(self._open, "the accounts database")
 
     def directory(self) -> "Directory":
         """Whom the site knows. Raises UnavailableError where the accounts can't be read."""
@@ -88,7 +87,7 @@ class Identities:
     def _current(self) -> "_Opened":
         """What is open; opened now for the first time, or since somebody has removed the database."""
         opened = self._opened
-        if opened is not None and opened.file.is_there():
+        if opened is not None and opened.is_current:
             return opened
         self._outage.check()
         with self._lock:
@@ -106,12 +105,12 @@ class Identities:
         """Open the accounts, unless that is done. Raises SetupError."""
         with self._lock:
             before = self._opened
-            if before is not None and before.file.is_there():
+            if before is not None and before.is_current:
                 return before
             accounts = self._accounts if before is None else None
             self._opened = _open(self._root, self._settings, accounts, self._key)
             if before is not None:
-                before.file.close()
+                before.directory.accounts.close()
             return self._opened
 
     @property

@@ -7,31 +7,39 @@ PostgreSQL, within FRESH_S by the processes that do not hear of it at once (`ser
 
 import hashlib
 import hmac
+import logging
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, select
-from sqlalchemy.exc import IntegrityError
-
-from server.auth.database.connections import Connections
-from server.auth.database.opening import Watch, open_database
-from server.auth.database.tables import site_table, tokens_table
 from server.auth.identity_cache import Known
 from server.auth.permissions import Actor
-from server.database.address import is_postgres
-from server.database.file import OpenedFile, database_file
-from server.database.notices import ACCOUNTS, NOTIFY, message
+from server.auth.tables import SCHEMA, complete
+from server.config.model import FILE
+from server.database.address import file_of, is_postgres, is_server
+from server.database.engine import Connection, DuplicateError, Engine, Tables, Trouble
+from server.database.file import database_file
+from server.database.notices import ACCOUNTS, notify
+from server.database.opening import make_engine
+from server.database.outage import reason_of
+from server.database.sqlite import Sqlite, Watch
 from server.documents.timestamps import from_datetime, now
-from server.errors import SetupError
+from server.errors import SetupError, StorageError, UnavailableError
+
+log = logging.getLogger("quire")
 
 KINDS = ("full-access", "read-only", "custom")
 PREFIX = "quire_"
+NAME = "the accounts database"
+_COLUMNS = "name, kind, permissions, created_at, expires_at"
+# A request has a connection for the time of a statement or two. In a file, one that reads waits for none that
+# writes; PostgreSQL has a limit of connections, which all workers of all machines share.
+MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,54 +72,51 @@ class Accounts:
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
-        self.engine = open_database(root, url)
-        self.file = OpenedFile(None if url else database_file(root))
-        self._watch = Watch(self.engine)
+        self.engine = _open(root, url)
+        self._watch = Watch(self.engine) if isinstance(self.engine, Sqlite) else None
         self.known = Known(self._watch)
 
     @property
     def is_read_only(self) -> bool:
         """Whether a database elsewhere is known to refuse to write."""
-        return isinstance(pool := self.engine.pool, Connections) and pool.outage.read_only
+        return self.engine.is_read_only
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody has removed the database, or put another in its place."""
+        return self.engine.is_current()
 
     @cached_property
     def site_id(self) -> str:
         """What tells these accounts from those of any other site, for as long as there are any."""
-        with self.engine.connect() as connection:
-            return str(connection.execute(select(site_table.c.id)).scalar_one())
+        with self.engine.reading() as connection:
+            return str(connection.execute("SELECT id FROM site").fetchone()[0])
 
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
         """Make a token and return it; it can't be shown again. SetupError where the name is taken."""
         token = PREFIX + secrets.token_hex(32)
-        row = {
-            "hash": _hash(token),
-            "name": name,
-            "kind": kind,
-            "permissions": " ".join(sorted(set(permissions))),
-            "created_at": now(),
-            "expires_at": from_datetime(datetime.now(UTC) + expires) if expires else None,
-        }
+        ends = from_datetime(datetime.now(UTC) + expires) if expires else None
+        row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)
         try:
-            with self.engine.begin() as connection:
-                connection.execute(tokens_table.insert(), row)
-        except IntegrityError as error:
+            with self.engine.writing() as connection:
+                connection.execute(f"INSERT INTO tokens (hash, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)
+        except DuplicateError as error:
             fix = f"quire token revoke {name}, or choose another name"
             raise SetupError("token", None, f'there is a token named "{name}"', fix) from error
         return token
 
     def tokens(self) -> list[Token]:
         """All tokens, by name."""
-        with self.engine.connect() as connection:
-            rows = connection.execute(tokens_table.select().order_by(tokens_table.c.name)).all()
-        return [_token(row) for row in rows]
+        with self.engine.reading() as connection:
+            return [_token(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY name")]
 
     def revoke_token(self, name: str) -> bool:
         """Delete a token; False where there is none of that name."""
-        deleted = tokens_table.delete().where(tokens_table.c.name == name).returning(tokens_table.c.hash)
         with self.changing() as (connection, changed):
-            changed.extend(map(_key, connection.execute(deleted).scalars()))
+            deleted = connection.execute("DELETE FROM tokens WHERE name = ? RETURNING hash", (name,))
+            changed.extend(_key(hashed) for (hashed,) in deleted)
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
@@ -127,25 +132,55 @@ class Accounts:
         """A transaction, and a list for the keys of what it changes that somebody may know (`known`)."""
         changed: list[str] = []
         try:
-            with self.engine.begin() as connection:
+            with self.engine.writing() as connection:
                 yield connection, changed
                 if is_postgres(self.url):
                     for key in changed:
-                        connection.exec_driver_sql(NOTIFY, (message(ACCOUNTS, key),))
+                        notify(connection, ACCOUNTS, key)
         finally:
             self.known.forget(*changed)
 
     def close(self) -> None:
         """Let go of the database."""
-        self._watch.close()
-        self.file.close()
-        self.engine.dispose()
+        if self._watch is not None:
+            self._watch.close()
+        self.engine.close()
 
     def _read(self, key: str) -> Token | None:
         key = key.partition(" ")[2]
-        with self.engine.connect() as connection:
-            row = connection.execute(tokens_table.select().where(tokens_table.c.hash == key)).first()
-        return _token(row) if row is not None and hmac.compare_digest(row.hash, key) else None
+        with self.engine.reading() as connection:
+            row = connection.execute(f"SELECT hash, {_COLUMNS} FROM tokens WHERE hash = ?", (key,)).fetchone()
+        return _token(row[1:]) if row is not None and hmac.compare_digest(row[0], key) else None
+
+
+def _open(root: Path, url: str) -> Engine:
+    """The database at an address, or in the file of a site. Raises SetupError."""
+    tables = Tables(SCHEMA, complete, partial(_refuse, url))
+    size = MAX_CONNECTIONS_TO_SERVER if is_server(url) else MAX_CONNECTIONS
+    try:
+        path = file_of(url) if url and not is_postgres(url) else None
+        engine = make_engine(url, lambda: path or database_file(root), tables, size, NAME)
+        engine.open()
+    except ModuleNotFoundError as error:
+        fix = "pip install 'quire[postgres]'"
+        raise SetupError(FILE, None, f"{NAME} has no driver: {error}", fix) from error
+    except SetupError:
+        raise
+    except Exception as error:
+        raise SetupError(FILE, None, f"{NAME} can't be used: {reason_of(error)}") from error
+    return engine
+
+
+def _refuse(url: str, trouble: Trouble) -> Exception:
+    """What a request is answered that meets a database which can't be used."""
+    if trouble.is_duplicate:
+        return DuplicateError(trouble.reason)
+    if is_server(url):
+        return UnavailableError()
+    log.error("%s can't be used: %s", NAME, trouble.reason)
+    if any(word in trouble.reason for word in ("full", "readonly", "No space")):
+        return StorageError("The account could not be written")
+    return UnavailableError()
 
 
 def _key(hashed: str) -> str:
@@ -157,4 +192,5 @@ def _hash(token: str) -> str:
 
 
 def _token(row: Any) -> Token:
-    return Token(row.name, row.kind, tuple(row.permissions.split()), row.created_at, row.expires_at)
+    name, kind, permissions, created_at, expires_at = row
+    return Token(name, kind, tuple(permissions.split()), created_at, expires_at)

@@ -16,17 +16,13 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, select
-from sqlalchemy.exc import IntegrityError
-
-from server.auth.database.tables import attempts_table
 from server.auth.login import Attempt, network_of
+from server.database.engine import Connection, DuplicateError, Engine
 
 KNOWN_S = 90 * 24 * 3600.0  # how long an address counts as known after a login to the account from it
 TRIES = 3
-_a = attempts_table.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,46 +52,46 @@ class Attempts:
         False where it is one too many; it is not counted then.
         """
         for _ in range(TRIES):
-            with suppress(IntegrityError):  # Another process has just made the same row.
+            with suppress(DuplicateError):  # Another process has just made the same row.
                 return self._take(_Keys.of(self._kind, attempt))
         return False
 
     def _take(self, keys: "_Keys") -> bool:
-        with self._engine.begin() as connection:
+        with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
             debts = self._debts(keys, rows, now)
             if any(debt > now + self.limits.window_s for debt in debts.values()):
                 return False
             for key, debt in debts.items():
-                _put(connection, key, key in rows, {"until": debt})
+                _put(connection, key, key in rows, until=debt)
         return True
 
     def wait_s(self, attempt: Attempt) -> float:
         """How many seconds it takes until an attempt is counted that was one too many."""
         keys = _Keys.of(self._kind, attempt)
-        with self._engine.begin() as connection:
+        with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
             return max(self._debts(keys, rows, now).values()) - now - self.limits.window_s
 
     def succeeded(self, attempt: Attempt) -> None:
         """Take back an attempt by who now proved to own the account, and know the address from now on."""
         keys = _Keys.of(self._kind, attempt)
-        with self._engine.begin() as connection:
+        with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
             for key, most in self._counted(keys, rows, now).items():
                 if key in rows:
-                    _put(connection, key, True, {"until": rows[key].until - self.limits.window_s / most})
-            _put(connection, keys.pair, keys.pair in rows, {"until": 0.0})
-            _put(connection, keys.known, keys.known in rows, {"known_until": now + KNOWN_S})
+                    _put(connection, key, True, until=rows[key].until - self.limits.window_s / most)
+            _put(connection, keys.pair, keys.pair in rows, until=0.0)
+            _put(connection, keys.known, keys.known in rows, known_until=now + KNOWN_S)
 
-    def _debts(self, keys: "_Keys", rows: Mapping[str, Any], now: float) -> dict[str, float]:
+    def _debts(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
         """Until when each key that an attempt counts for would be in debt after it."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
             for key, most in self._counted(keys, rows, now).items()
         }
 
-    def _counted(self, keys: "_Keys", rows: Mapping[str, Any], now: float) -> dict[str, int]:
+    def _counted(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> dict[str, int]:
         """The keys that an attempt counts for, and how many each has."""
         counted = {keys.pair: self.limits.pair, keys.address: self.limits.address}
         known = keys.known in rows and rows[keys.known].known_until > now
@@ -124,22 +120,38 @@ class _Keys(NamedTuple):
         )
 
 
-def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, Any], float]:
-    """The rows of some keys, in a transaction that begins with a write, and so is alone in SQLite.
+class _Row(NamedTuple):
+    until: float
+    known_until: float
+
+
+def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
+    """The rows of some keys, in a transaction that writes them first, and so is alone with them.
 
     The time is taken once it is alone, so that of several at once none is before what another has counted.
     """
     began = time.time()
-    connection.execute(attempts_table.delete().where(_a.until <= began, _a.known_until <= began))
-    found = select(attempts_table).where(_a.key.in_(keys)).with_for_update()
-    return {row.key: row for row in connection.execute(found)}, time.time()
+    connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
+    marks = ", ".join("?" * len(keys))
+    own = f"UPDATE attempts SET until = until WHERE key IN ({marks}) RETURNING key, until, known_until"
+    return {key: _Row(*row) for key, *row in connection.execute(own, keys)}, time.time()
 
 
-def _put(connection: Connection, key: str, there: bool, values: dict[str, float]) -> None:
+def _put(
+    connection: Connection,
+    key: str,
+    there: bool,
+    *,
+    until: float | None = None,
+    known_until: float | None = None,
+) -> None:
+    """Write what is given of the row of a key, which may be there already."""
     if there:
-        connection.execute(attempts_table.update().where(_a.key == key).values(**values))
+        statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
+        connection.execute(f"{statement} WHERE key = ?", (until, known_until, key))
     else:
-        connection.execute(attempts_table.insert(), {"key": key, "until": 0.0, "known_until": 0.0, **values})
+        statement = "INSERT INTO attempts (key, until, known_until) VALUES (?, ?, ?)"
+        connection.execute(statement, (key, until or 0.0, known_until or 0.0))
 
 
 def _hash(*parts: str) -> str:

@@ -5,17 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError
-
 from server.auth.accounts import Accounts
 from server.auth.attempts import LOGINS, MAILS, Attempts
-from server.auth.database.tables import keys_table
 from server.auth.logins import Logins
 from server.auth.session_key import session_key
 from server.auth.sessions import Sessions
 from server.auth.users import Users
 from server.config.model import Settings
+from server.database.engine import DuplicateError
 from server.errors import UnavailableError
 
 
@@ -58,11 +55,11 @@ def differs_from_last(accounts: Accounts, key: str) -> bool:
     The key itself is not kept: who reads a copy of the database could log in as anybody.
     """
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
-    with suppress(IntegrityError, UnavailableError), accounts.engine.begin() as connection:
-        before = connection.execute(select(keys_table.c.mark)).scalar()
+    with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:
+        before = connection.execute("SELECT mark FROM session_keys").fetchone()
         if before is None:
-            connection.execute(keys_table.insert(), {"row": 1, "mark": mark})
-        elif before != mark:
-            connection.execute(keys_table.update().values(mark=mark))
+            connection.execute("INSERT INTO session_keys (row, mark) VALUES (1, ?)", (mark,))
+        elif before[0] != mark:
+            connection.execute("UPDATE session_keys SET mark = ?", (mark,))
             return True
     return False

@@ -12,8 +12,8 @@ from dataclasses import astuple, dataclass
 from time import monotonic
 from typing import Any, TypeVar
 
-from server.auth.database.opening import Watch
 from server.bounded import Cache, size_of
+from server.database.sqlite import Watch
 from server.errors import Postponed, UnavailableError
 
 FRESH_S = 0.5
@@ -33,7 +33,8 @@ class _Kept:
 class Known:
     """Keeps what was read, by key. Safe to use from many threads."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch | None) -> None:
+        """`watch` tells whether a file was written; there is none of a database elsewhere."""
         self._watch = watch
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
         self._lock = threading.Lock()
@@ -47,8 +48,8 @@ class Known:
         Raises UnavailableError, and Postponed where it would have to wait for a database elsewhere and the
         thread must not (`waits`).
         """
-        if self._watch.tells:
-            return self._unchanged(key, read, anew=anew)
+        if self._watch is not None:
+            return self._unchanged(self._watch, key, read, anew=anew)
         kept, began = self._kept.get(key), monotonic()
         if kept is not None and not anew and began - kept.read_at < FRESH_S:
             fresh: T = kept.value
@@ -85,10 +86,10 @@ class Known:
             for key, kept in self._kept.items():
                 self._kept.put(key, _Kept(kept.value, min(kept.read_at, long_ago)))
 
-    def _unchanged(self, key: str, read: Callable[[str], T | None], *, anew: bool) -> T | None:
+    def _unchanged(self, watch: Watch, key: str, read: Callable[[str], T | None], *, anew: bool) -> T | None:
         """What was read for a key since the database was written last."""
         with self._lock:
-            if self._watch.changed():
+            if watch.changed():
                 self._kept.clear()
             kept = None if anew else self._kept.get(key)
             if kept is None:

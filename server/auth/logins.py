@@ -5,20 +5,17 @@ for one renewal, which counts `turn` up: of two that come with the same token, o
 """
 
 import secrets
-from dataclasses import fields
+from dataclasses import astuple, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
-
-from sqlalchemy import select
 
 from server.auth.accounts import Accounts
-from server.auth.database.tables import logins_table, users_table
 from server.auth.login import Login
 from server.auth.user import User
 from server.documents.timestamps import from_datetime, now
 
 LONGEST_DEVICE = 200
-_l = logins_table.c
+_NAMES = tuple(field.name for field in fields(Login))
+_COLUMNS = ", ".join(_NAMES)
 
 
 class Logins:
@@ -45,9 +42,10 @@ class Logins:
             min(from_datetime(begins + idle), ends),
             ends,
         )
-        with self._engine.begin() as connection:
-            connection.execute(logins_table.delete().where(_l.expires_at <= at))
-            connection.execute(logins_table.insert(), _row(login))
+        marks = ", ".join("?" * len(_NAMES))
+        with self._engine.writing() as connection:
+            connection.execute("DELETE FROM logins WHERE expires_at <= ?", (at,))
+            connection.execute(f"INSERT INTO logins ({_COLUMNS}) VALUES ({marks})", astuple(login))
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
@@ -56,19 +54,18 @@ class Logins:
         if login is None or login.turn != turn:
             return None
         expires_at = min(from_datetime(datetime.now(UTC) + idle), login.ends_at)
-        update = logins_table.update().where(_l.id == login_id, _l.turn == turn)
-        values = {"turn": turn + 1, "renewed_at": now(), "expires_at": expires_at}
-        with self._engine.begin() as connection:
-            done = connection.execute(update.values(**values)).rowcount
+        update = "UPDATE logins SET turn = ?, renewed_at = ?, expires_at = ? WHERE id = ? AND turn = ?"
+        with self._engine.writing() as connection:
+            done = connection.execute(update, (turn + 1, now(), expires_at, login_id, turn)).rowcount
         return self.get(login_id) if done else None
 
     def get(self, login_id: str) -> Login | None:
         """A login that has not ended, whose user is still there and has the password that it began with."""
-        found = self._find(_l.id == login_id)
+        found = self._find("id", login_id)
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """A login that has not ended, as last read (`server.auth.known`), to tell who asks.
+        """A login that has not ended, as last read (`server.auth.identity_cache`), to tell who asks.
 
         Raises UnavailableError, and Postponed where the thread must not wait.
         """
@@ -80,35 +77,35 @@ class Logins:
 
     def of_user(self, user_id: int) -> list[Login]:
         """The logins of a user that have not ended, the last renewed first."""
-        return self._find(_l.user_id == user_id)
+        return self._find("user_id", user_id)
 
-    def _find(self, condition: Any) -> list[Login]:
-        same = (users_table.c.id == _l.user_id) & (users_table.c.sessions == _l.sessions)
-        found = select(logins_table).join(users_table, same)
-        found = found.where(condition, _l.expires_at > now())
-        with self._engine.connect() as connection:
-            rows = connection.execute(found.order_by(_l.renewed_at.desc())).all()
-        return [Login(**{f.name: getattr(row, f.name) for f in fields(Login)}) for row in rows]
+    def _find(self, column: str, value: str | int) -> list[Login]:
+        columns = ", ".join(f"logins.{name}" for name in _NAMES)
+        statement = (
+            f"SELECT {columns} FROM logins"
+            " JOIN users ON users.id = logins.user_id AND users.sessions = logins.sessions"
+            f" WHERE logins.{column} = ? AND expires_at > ? ORDER BY renewed_at DESC"
+        )
+        with self._engine.reading() as connection:
+            return [Login(*row) for row in connection.execute(statement, (value, now()))]
 
     def end(self, user_id: int, login_id: str) -> bool:
         """End a login of a user; False where the user has no such login."""
-        return self._delete(_l.user_id == user_id, _l.id == login_id)
+        return self._delete(user_id, "id", login_id)
 
     def end_all(self, user_id: int, device_id: str | None = None) -> None:
         """End the logins of a user, or those on one device."""
-        on_device = [_l.device_id == device_id] if device_id else []
-        self._delete(_l.user_id == user_id, *on_device)
+        self._delete(user_id, "device_id", device_id or "")
 
-    def _delete(self, *conditions: Any) -> bool:
-        deleted = logins_table.delete().where(*conditions).returning(_l.id)
+    def _delete(self, user_id: int, column: str, value: str) -> bool:
+        """End the logins of a user, or those with a value in a column; whether there were any."""
+        statement, values = "DELETE FROM logins WHERE user_id = ?", [user_id, *([value] if value else [])]
+        statement += f" AND {column} = ?" if value else ""
         with self._accounts.changing() as (connection, changed):
-            changed.extend(map(_key, connection.execute(deleted).scalars()))
+            deleted = connection.execute(f"{statement} RETURNING id", values)
+            changed.extend(_key(login_id) for (login_id,) in deleted)
         return bool(changed)
 
 
 def _key(login_id: str) -> str:
     return f"login {login_id}"
-
-
-def _row(login: Login) -> dict[str, Any]:
-    return {field.name: getattr(login, field.name) for field in fields(Login)}

@@ -13,21 +13,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select, true
-
 from server.auth.accounts import Accounts
-from server.auth.database.tables import users_table, versions_table
 from server.auth.passwords import check_password, hash_password, is_outdated
 from server.auth.user import Changes, User, name_key, plain_address, plain_name
+from server.database.engine import Connection
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
 from server.errors import BusyError, TakenError
 
 RESET_HOURS, CONFIRM_HOURS = 1, 72  # how long a mailed code is valid
 _LARGEST_ID = 2**31 - 1
-_u = users_table.c
-_number = select(versions_table.c.number).where(versions_table.c.name == users_table.name).scalar_subquery()
-
+_COLUMNS = ", ".join(field.name for field in fields(User))
+_SELECT = f"SELECT {_COLUMNS} FROM users"
+_NUMBER = "(SELECT number FROM versions WHERE name = 'users')"
+_CHANGEABLE = {field.name for field in fields(User)} | {"name_key", "password", "reset_hash", "confirm_hash"}
+# How a user is made; the values are in the order of these columns.
+_NEW = "document_id, username, name_key, email, password, provider, confirmed, blocked, role"
 
 VERSION = "users"  # the key of the version
 
@@ -38,7 +39,17 @@ class _Version:
 
 
 def _user(row: Any) -> User:
-    return User(**{column.name: getattr(row, column.name) for column in fields(User)})
+    user_id, document_id, username, email, provider, confirmed, blocked, *rest = row
+    # SQLite has numbers for booleans.
+    return User(user_id, document_id, username, email, provider, bool(confirmed), bool(blocked), *rest)
+
+
+def _count(connection: Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM users").fetchone()[0])
+
+
+def _number(connection: Connection) -> int:
+    return int(connection.execute(f"SELECT {_NUMBER}").fetchone()[0])
 
 
 class Users:
@@ -54,8 +65,8 @@ class Users:
         return read.number if read else 0
 
     def _read_version(self, _: str) -> "_Version":
-        with self.engine.connect() as connection:
-            return _Version(connection.execute(select(_number)).scalar_one())
+        with self.engine.reading() as connection:
+            return _Version(_number(connection))
 
     @contextmanager
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
@@ -65,36 +76,34 @@ class Users:
         """
         with self._accounts.changing() as (connection, changed):
             changed += [VERSION] if user_id is None else [VERSION, _key(user_id)]
-            counted = versions_table.update().where(versions_table.c.name == users_table.name)
-            connection.execute(counted.values(number=versions_table.c.number + 1))
+            connection.execute("UPDATE versions SET number = number + 1 WHERE name = 'users'")
             yield connection
 
     def all(self) -> list[User]:
         """Every user, in the order of their creation."""
-        with self.engine.connect() as connection:
-            return [_user(row) for row in connection.execute(users_table.select().order_by(_u.id))]
+        with self.engine.reading() as connection:
+            return [_user(row) for row in connection.execute(f"{_SELECT} ORDER BY id")]
 
     def count(self) -> int:
         """How many there are."""
-        with self.engine.connect() as connection:
-            return int(connection.execute(select(func.count()).select_from(users_table)).scalar_one())
+        with self.engine.reading() as connection:
+            return _count(connection)
 
     def changes(self, version: int) -> Changes:
         """The users that were made or changed after a version; all of them after version 0."""
-        found = users_table.select().where(_u.version > version if version else true()).order_by(_u.id)
-        with self.engine.connect() as connection:
-            # The version is read first: a user who changes meanwhile is found again the next time.
-            now_ = int(connection.execute(select(_number)).scalar_one())
-            users = [_user(row) for row in connection.execute(found)]
-            count = int(connection.execute(select(func.count()).select_from(users_table)).scalar_one())
-        return Changes(users, count, now_)
+        changed = "WHERE version > ?" if version else ""
+        values = [version] if version else []
+        with self.engine.reading() as connection:
+            now_ = _number(connection)
+            found = connection.execute(f"{_SELECT} {changed} ORDER BY id", values)
+            return Changes([_user(row) for row in found], _count(connection), now_)
 
     def get(self, user_id: int) -> User | None:
         """The user with a number."""
         if user_id > _LARGEST_ID:
             return None
-        with self.engine.connect() as connection:
-            row = connection.execute(users_table.select().where(_u.id == user_id)).first()
+        with self.engine.reading() as connection:
+            row = connection.execute(f"{_SELECT} WHERE id = ?", (user_id,)).fetchone()
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
@@ -110,7 +119,7 @@ class Users:
     def named(self, identifier: str) -> User | None:
         """The user with a name or e-mail address: those that a login takes."""
         row = self._named(identifier)
-        return _user(row) if row else None
+        return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
         """The user with a name or e-mail address, or with a name that people would take for it.
@@ -119,18 +128,26 @@ class Users:
         """
         name, email = plain_name(identifier), plain_address(identifier)
         # Of a database that an older release made, two names may have one key, which is the older one's.
-        same = or_(_u.email == email, _u.username == name, _u.name_key == name_key(identifier))
-        best = ((_u.email == email).desc(), (_u.username == name).desc())
-        with self.engine.connect() as connection:
-            row = connection.execute(users_table.select().where(same).order_by(*best)).first()
+        statement = (
+            f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
+            " ORDER BY email = ? DESC, username = ? DESC"
+        )
+        with self.engine.reading() as connection:
+            found = connection.execute(statement, (email, name, name_key(identifier), email, name))
+            row = found.fetchone()
         return _user(row) if row else None
 
     def _named(self, identifier: str) -> Any:
-        """The row of a name or address: names tell upper from lower case, as recorded."""
+        """The password, and then the user, of a name or address.
+
+        Names tell upper from lower case, as recorded.
+        """
         name, email = plain_name(identifier), plain_address(identifier)
-        found = users_table.select().where(or_(_u.username == name, _u.email == email))
-        with self.engine.connect() as connection:
-            return connection.execute(found.order_by((_u.email == email).desc())).first()
+        statement = (
+            f"SELECT password, {_COLUMNS} FROM users WHERE username = ? OR email = ? ORDER BY email = ? DESC"
+        )
+        with self.engine.reading() as connection:
+            return connection.execute(statement, (name, email, email)).fetchone()
 
     def create(
         self,
@@ -143,27 +160,27 @@ class Users:
         blocked: bool = False,
     ) -> User:
         """Make a user. Raises TakenError where another has the name or address."""
-        timestamp = now()
-        row = {
-            "document_id": new_document_id(),
-            "username": plain_name(username),
-            "name_key": name_key(username),
-            "email": plain_address(email),
-            "password": hash_password(password) if password else None,  # Slow: done before the transaction.
-            "provider": "local",
-            "confirmed": confirmed,
-            "blocked": blocked,
-            "role": role,
-            "sessions": 0,
-            "created_at": timestamp,
-            "updated_at": timestamp,
-        }
+        name, address, timestamp = plain_name(username), plain_address(email), now()
+        row = (
+            new_document_id(),
+            name,
+            name_key(username),
+            address,
+            hash_password(password) if password else None,  # Slow: done before the transaction.
+            "local",
+            confirmed,
+            blocked,
+            role,
+            timestamp,
+            timestamp,
+        )
+        marks = ", ".join("?" * len(row))
+        statement = f"INSERT INTO users ({_NEW}, created_at, updated_at, sessions, version)"
+        statement += f" VALUES ({marks}, 0, {_NUMBER}) RETURNING {_COLUMNS}"
         with self._changing() as connection:
-            _refuse_taken(connection, 0, row)
-            made = users_table.insert().values(**row, version=_number)
-            key = connection.execute(made).inserted_primary_key
-            assert key is not None
-            return _user(connection.execute(users_table.select().where(_u.id == key[0])).one())
+            _refuse_taken(connection, 0, {"email": address, "username": name})
+            (made,) = connection.execute(statement, row).fetchall()
+            return _user(made)
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
         """Make a user who asks to be one. Raises TakenError, which does not tell what is taken."""
@@ -178,7 +195,7 @@ class Users:
         A new password ends its sessions, and so does a block; what was mailed before a new password or
         address is void.
         """
-        changes: dict[str, Any] = {**values, "updated_at": now(), "version": _number}
+        changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
             name = str(changes["username"])
             changes["username"], changes["name_key"] = plain_name(name), name_key(name)
@@ -188,14 +205,12 @@ class Users:
         if changes.get("password"):
             # Hashing is slow, so it is done before the transaction.
             changes["password"] = hash_password(str(changes["password"]))
-            changes["sessions"] = _u.sessions + 1
             changes["reset_hash"] = None
-        # This ends the user's sessions for good, even when the user is unblocked later.
-        if changes.get("blocked"):
-            changes["sessions"] = _u.sessions + 1
+        # A block ends the user's sessions for good, even when the user is unblocked later.
+        ends = bool(changes.get("password") or changes.get("blocked"))
         with self._changing(user_id) as connection:
             _refuse_taken(connection, user_id, changes)
-            connection.execute(users_table.update().where(_u.id == user_id).values(**changes))
+            _update(connection, changes, "sessions = sessions + 1" if ends else "", user_id)
         return self.get(user_id)
 
     def delete(self, user_id: int) -> User | None:
@@ -203,68 +218,79 @@ class Users:
         found = self.get(user_id)
         if found:
             with self._changing(user_id) as connection:
-                connection.execute(users_table.delete().where(_u.id == user_id))
+                connection.execute("DELETE FROM users WHERE id = ?", (user_id,))
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
         """The user with a name or address and this password; as slow for one who does not exist."""
         row = self._named(identifier)
-        kept = row.password if row else None
-        if not check_password(kept, password):
+        kept: str = row[0] or "" if row else ""
+        if not check_password(kept or None, password):
             return None
-        if is_outdated(row.password):
+        user = _user(row[1:])
+        if is_outdated(kept):
             with suppress(BusyError):  # The next login tries again.
-                self._renew_hash(row, hash_password(password))
-        return _user(row)
+                self._renew_hash(user.id, kept, hash_password(password))
+        return user
 
-    def _renew_hash(self, row: Any, renewed: str) -> None:
+    def _renew_hash(self, user_id: int, kept: str, renewed: str) -> None:
         """Keep another hash of the same password; nothing else changes for the user."""
-        unchanged = users_table.update().where(_u.id == row.id, _u.password == row.password)
-        with self.engine.begin() as connection:
-            connection.execute(unchanged.values(password=renewed))
+        statement = "UPDATE users SET password = ? WHERE id = ? AND password = ?"
+        with self.engine.writing() as connection:
+            connection.execute(statement, (renewed, user_id, kept))
 
     # --- codes in mails ------------------------------------------------------------------------
 
     def reset_code(self, user: User) -> str:
         """A new code with which the user's password can be set, once, within RESET_HOURS."""
-        return self._code(user, _u.reset_hash, RESET_HOURS)
+        return self._code(user, "reset_hash", RESET_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
         """The user whose reset code this is; the code is of no use afterwards."""
-        return self._spend(code, _u.reset_hash, {})
+        return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
         """A new code with which the user confirms the e-mail address, once, within CONFIRM_HOURS."""
-        return self._code(user, _u.confirm_hash, CONFIRM_HOURS)
+        return self._code(user, "confirm_hash", CONFIRM_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
         """The user whose address a code confirms, now confirmed."""
-        return self._spend(code, _u.confirm_hash, {"confirmed": True})
+        return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
-    def _code(self, user: User, column: Any, hours: float) -> str:
+    def _code(self, user: User, column: str, hours: float) -> str:
         """A code that says until when it is good, which its hash keeps it from changing."""
         code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
-        with self.engine.begin() as connection:
-            update = users_table.update().where(_u.id == user.id)
-            connection.execute(update.values({column.name: _hash(code)}))
+        with self.engine.writing() as connection:
+            connection.execute(f"UPDATE users SET {column} = ? WHERE id = ?", (_hash(code), user.id))
         return code
 
-    def _spend(self, code: str, column: Any, values: dict[str, Any]) -> User | None:
+    def _spend(self, code: str, column: str, changes: str = "", *values: Any) -> User | None:
         hashed = _hash(code)
-        with self.engine.connect() as connection:
-            row = connection.execute(users_table.select().where(column == hashed)).first()
-        if row is None or not hmac.compare_digest(getattr(row, column.name), hashed):
+        statement = f"SELECT {column}, {_COLUMNS} FROM users WHERE {column} = ?"
+        with self.engine.reading() as connection:
+            row = connection.execute(statement, (hashed,)).fetchone()
+        if row is None or not hmac.compare_digest(row[0], hashed):
             return None
         if int(code.rpartition(".")[2]) <= time.time():
             return None
-        update = users_table.update().where(_u.id == row.id, column == hashed)
-        with self._changing(row.id) as connection:
-            done = connection.execute(update.values({**values, column.name: None, "version": _number}))
-        return _user(row) if done.rowcount else None
+        user = _user(row[1:])
+        update = (
+            f"UPDATE users SET {changes}{column} = NULL, version = {_NUMBER} WHERE id = ? AND {column} = ?"
+        )
+        with self._changing(user.id) as connection:
+            done = connection.execute(update, (*values, user.id, hashed)).rowcount
+        return user if done else None
 
 
 def _key(user_id: int) -> str:
     return f"user {user_id}"
+
+
+def _update(connection: Connection, changes: dict[str, Any], also: str, user_id: int) -> None:
+    """Change some columns of a user, and what else a part of a statement says."""
+    assert changes.keys() <= _CHANGEABLE, changes.keys()  # Their names become part of the statement.
+    parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
+    connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
@@ -272,11 +298,12 @@ def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> 
 
     Both are identifiers to log in with: each must lead to one account only.
     """
+    anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
+    statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"
     for field in ("email", "username"):
         if field in row:
             same = (row[field], name_key(row[field]), plain_address(row[field]))
-            anywhere = or_(_u.email.in_(same), _u.username.in_(same), _u.name_key.in_(same))
-            if connection.execute(select(_u.id).where(_u.id != user_id, anywhere)).first():
+            if connection.execute(statement, (user_id, *same * 3)).fetchone():
                 raise TakenError(f"{field.capitalize()} already taken")
 
 

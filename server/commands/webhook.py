@@ -16,12 +16,12 @@ import click
 from server.config.model import FILE, Settings
 from server.config.reader import read_settings
 from server.config.webhooks import Webhook, resolved
+from server.database.engine import Connection
 from server.documents.timestamps import from_seconds, now
 from server.errors import SetupError
 from server.events.database import EventDatabase
-from server.events.engines.engine import Connection
-from server.events.engines.tables import DELIVERED, FAILED
 from server.events.model import Event
+from server.events.tables import DELIVERED, FAILED
 from server.events.webhooks.delivery_table import MOST_KEPT, Delivery, newest, standing
 from server.events.webhooks.http_client import brief, new_id, post
 from server.events.webhooks.queue import adopt, enable, replay_one, replay_since

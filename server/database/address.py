@@ -1,6 +1,8 @@
 """Where the setting `accounts` says that the databases of a site are: in files, or in PostgreSQL."""
 
+import re
 from importlib.util import find_spec
+from pathlib import Path
 
 from server.config.model import FILE
 from server.errors import SetupError
@@ -14,6 +16,14 @@ def is_server(url: str) -> bool:
 def is_postgres(url: str) -> bool:
     """Whether accounts are in PostgreSQL, as is the log of events then."""
     return url.startswith("postgresql")
+
+
+def file_of(url: str) -> Path:
+    """The file of SQLite at `sqlite:///path`. Raises ValueError for an address of no database known here."""
+    found = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
+    if found is None:
+        raise ValueError("it must be at postgresql://…, or at sqlite:/// and a path")
+    return Path(found[1])
 
 
 def require_driver(url: str) -> None:

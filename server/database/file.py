@@ -10,12 +10,18 @@ from server.errors import SetupError
 from server.paths import keep_private, state_folder
 
 
+def private_file(root: Path, name: str) -> Path:
+    """A file in `.quire/` that only its owner may read, empty where there was none. Raises OSError."""
+    path = state_folder(root) / name
+    path.touch(mode=0o600)
+    keep_private(path)
+    return path
+
+
 def database_file(root: Path) -> Path:
     """The file with the accounts of the site at `root`, empty where there was none. Raises SetupError."""
     try:
-        path = state_folder(root) / "accounts.db"
-        path.touch(mode=0o600)
-        keep_private(path)
+        path = private_file(root, "accounts.db")
     except OSError as error:
         raise SetupError(
             ".quire", None, f"can't be written: {error.strerror}", "look at its permissions"
@@ -39,25 +45,23 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """The file of an open database, None for one without: whether it is still the one at its path."""
+    """The file of an open database: whether it is still the one at its path."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        # To close what is opened only by path ends no lock that SQLite holds on the file.
-        self._descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC) if path else -1
-        self._closing = weakref.finalize(self, os.close, self._descriptor) if path else None
+        # To close what is opened only by path ends no lock that SQLite holds on the file. While it is open,
+        # no other file gets its number.
+        descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
+        self._found = os.fstat(descriptor)
+        self._closing = weakref.finalize(self, os.close, descriptor)
 
     def is_there(self) -> bool:
         """Whether nobody has removed the file, or put another in its place."""
-        if self._path is None:
-            return True
         try:
-            return os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))
+            return os.path.samestat(self._found, os.stat(self._path))
         except OSError:
             return False
 
     def close(self) -> None:
         """Let go of the file."""
-        self._descriptor = -1
-        if self._closing:
-            self._closing()
+        self._closing()

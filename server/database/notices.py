@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from server.database.address import is_postgres
+from server.database.engine import Connection
 
 log = logging.getLogger("quire")
 
@@ -24,7 +25,7 @@ ACCOUNTS = "accounts"  # that users, tokens or logins have changed
 EVENTS = "events"  # that events were recorded; the payload is the number of the last
 # The channel of a site: several may be in one database, each in a schema of its own.
 CHANNEL = "'quire_' || md5(current_schema())"
-NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # with a `message`, also in a transaction: told when it is done
+NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # with a `message`
 MOST_BYTES = 7999  # of a message, in PostgreSQL
 BEAT_S = 5.0  # after which a connection on which nothing comes is asked whether it is there
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # until it is tried again to connect
@@ -37,6 +38,11 @@ def message(topic: str, payload: str = "") -> str:
     if len(text.encode()) > MOST_BYTES:
         raise ValueError(f"a notice has at most {MOST_BYTES} bytes")
     return text
+
+
+def notify(connection: Connection, topic: str, payload: str) -> None:
+    """Tell all processes that listen, once a transaction is done. Raises ValueError for what is too long."""
+    connection.execute(NOTIFY.replace("%s", "?"), (message(topic, payload),))
 
 
 class Notices:

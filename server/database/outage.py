@@ -24,13 +24,19 @@ class ReadOnlyError(Exception):
 class Outage:
     """Whether a database can be used; `trial` finds that out, and raises where it can't be.
 
-    Safe to use from many threads.
+    `name` is what the log calls the database; "" where somebody else tells of it. Safe to use from many
+    threads.
     """
 
-    def __init__(self, trial: Callable[[], object]) -> None:
-        self._trial = trial
+    def __init__(self, trial: Callable[[], object], name: str) -> None:
+        self._trial, self._name = trial, name
         self._lock = threading.Lock()
         self._trying = self._away = False
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the database does not answer."""
+        return self._away
 
     @property
     def read_only(self) -> bool:
@@ -48,8 +54,14 @@ class Outage:
             was_trying, self._trying = self._trying, True
             self._away = self._away or not read_only
         if not was_trying:
-            log.error("the accounts database can't be %s: %s", "written" if read_only else "used", reason)
-            threading.Thread(target=self._try, name="accounts", daemon=True).start()
+            if self._name:
+                log.error("%s can't be %s: %s", self._name, "written" if read_only else "used", reason)
+            threading.Thread(target=self._try, name="outage", daemon=True).start()
+
+    def end(self) -> None:
+        """Try no longer, since nobody uses the database."""
+        with self._lock:
+            self._trying = self._away = False
 
     def _try(self) -> None:
         while self._trying:
@@ -64,8 +76,9 @@ class Outage:
             self._away = False
             return
         with self._lock:
-            self._trying = self._away = False
-        log.info("the accounts database can be used again")
+            was_trying, self._trying, self._away = self._trying, False, False
+        if self._name and was_trying:
+            log.info("%s can be used again", self._name)
 
 
 def reason_of(error: BaseException) -> str:

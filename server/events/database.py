@@ -1,31 +1,45 @@
 """The log of events: the events of a site in their order, and which versions they lead up to.
 
 Both are written in one transaction, so that whoever compares the versions with the site's files knows which
-changes have no events yet. It is in `.quire/events.db`, or in PostgreSQL where the accounts are there.
+changes have no events yet. It is in `.quire/events.db`, or in PostgreSQL where the accounts are there, in
+tables whose names begin with `event_`. A file that is damaged or removed is made anew, as a log with another
+id.
 """
 
 import json
+import logging
+import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
-from importlib import import_module
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from time import monotonic, time_ns
+from typing import Any, NamedTuple, TypeVar
 
 from server.database.address import is_postgres
-from server.database.notices import EVENTS, NOTIFY, message
-from server.errors import LogUnavailableError
-from server.events.engines.engine import Connection, Engine
-from server.events.engines.sqlite import FILE, Sqlite
+from server.database.engine import WAIT_S, Connection, Engine, Tables, Trouble
+from server.database.file import private_file
+from server.database.notices import EVENTS, notify
+from server.database.opening import make_engine
+from server.database.sqlite import DAMAGED
+from server.errors import LogUnavailableError, StorageError
 from server.events.model import Event, Key
+from server.events.tables import SCHEMA
+from server.paths import state_folder
+from server.storage.durable import make_once
+
+log = logging.getLogger("quire")
 
 T = TypeVar("T")
 
 ALL = "*"  # stands for all clones together
 MOST_COMMITS = 10_000  # that are known to be recorded
 BEGUN = "begun"  # the note of when versions were first recorded
-WAIT_S = 10.0  # how long a transaction waits for those of other processes
+FILE, CLONE_FILE = "events.db", "clone-id"  # in `.quire/`
+LEAD_S = 2.0  # between two attempts to be the one that delivers webhooks
+_LEAD_LOCK = 0x71756972650002  # a number that nobody else locks by
+_COUNT = "UPDATE log SET changes = changes + 1"
 _COLUMNS = (
     "kind, uid, document_id, locale, status, changed, actor, source, commit_id, write_name, counts, hidden"
     ", at"
@@ -75,6 +89,9 @@ class EventDatabase:
 
     def __init__(self, root: Path, accounts: str = "") -> None:
         self.root, self.accounts = root, accounts
+        self._is_shared = is_postgres(accounts)
+        self._own = 0  # how often this has written
+        self._lead_at = 0.0
 
     @property
     def path(self) -> Path:
@@ -83,22 +100,22 @@ class EventDatabase:
 
     @cached_property
     def _engine(self) -> Engine:
-        if not is_postgres(self.accounts):
-            return Sqlite(self.root)
+        tables = Tables(SCHEMA, self._begin_log, self._refuse, "event_")
+        prepare = partial(private_file, self.root, FILE)
         try:
-            module = import_module("server.events.engines.postgres")  # docs/packages.py, LAZY
+            return make_engine(self.accounts, prepare, tables, size=1, replaced=_tell_replaced)
         except ModuleNotFoundError as error:
             raise LogUnavailableError(f"The log of events has no driver: {error}") from error
-        return cast(Engine, module.Postgres(self.root, self.accounts))
 
     @contextmanager
     def writing(self, seconds: float = WAIT_S) -> Iterator["Transaction"]:
         """A transaction that is done, or not done, with the block; it waits so long for those of others.
 
-        Raises StorageError.
+        One writes at a time, so that the order of events is that in which they are seen. Raises StorageError.
         """
-        with self._engine.writing(seconds) as connection:
-            yield Transaction(connection, self._engine.clone)
+        with self._engine.writing(seconds, claim=_COUNT if self._is_shared else "") as connection:
+            yield Transaction(connection, self.clone)
+            self._own += 1
 
     def query(self, work: Callable[[Connection], T]) -> T:
         """What `work` reads with a connection, from one state. Raises StorageError."""
@@ -120,25 +137,69 @@ class EventDatabase:
 
         Raises StorageError.
         """
-        return self.query(lambda c: _last_before(c, self._engine.clone, time))
+        return self.query(lambda c: _last_before(c, self.clone, time))
 
     def mark(self) -> int:
         """A number that differs whenever anybody else has written. Raises StorageError."""
-        return self._engine.mark()
+        statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
+        number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
+        return number - self._own if self._is_shared else number
 
-    @property
+    @cached_property
     def clone(self) -> str:
-        """The id of this clone of the site, "" where no other has the log in common. Raises StorageError."""
-        return self._engine.clone
+        """What `.quire/clone-id` says, which is made once; "" where no other clone of the site has the log.
+
+        Raises StorageError.
+        """
+        if not self._is_shared:
+            return ""
+        try:
+            path = state_folder(self.root) / CLONE_FILE
+            if not path.exists():
+                make_once(path, secrets.token_hex(8).encode())
+            return path.read_text("ascii").strip()
+        except (OSError, ValueError) as error:
+            raise LogUnavailableError(f".quire/{CLONE_FILE} can't be used: {error}") from error
 
     def leads(self) -> bool:
-        """Whether this machine delivers webhooks, of those that share the log. Raises StorageError."""
-        return self._engine.leads()
+        """Whether this machine delivers webhooks, of those that share the log. Raises StorageError.
+
+        It has a lock of PostgreSQL for that, which goes with the connection.
+        """
+        if not self._is_shared:
+            return True
+        if monotonic() < self._lead_at:
+            return False
+        statement = "SELECT pg_try_advisory_lock(?)"
+        leads: bool = self.query(lambda c: c.execute(statement, (_LEAD_LOCK,)).fetchone()[0])
+        self._lead_at = 0.0 if leads else monotonic() + LEAD_S
+        return leads
 
     def close(self) -> None:
         """Let go of the database."""
         if "_engine" in self.__dict__:
             self._engine.close()
+
+    def _begin_log(self, connection: Connection) -> None:
+        """Note the id of a log, and which number its events follow, unless that is noted.
+
+        After a log that was damaged, numbers begin where it can't have come to.
+        """
+        again = self.path.with_name(FILE + DAMAGED).exists() and not self._is_shared
+        connection.execute(
+            "INSERT INTO log (one, id, last, changes) VALUES (1, ?, ?, 0) ON CONFLICT (one) DO NOTHING",
+            (secrets.token_hex(4), time_ns() // 10**6 if again else 0),
+        )
+
+    def _refuse(self, trouble: Trouble) -> StorageError:
+        if not trouble.reason:
+            return LogUnavailableError()
+        error = LogUnavailableError if self._is_shared else StorageError
+        return error(f"The log of events can't be used: {trouble.reason}")
+
+
+def _tell_replaced() -> None:
+    log.warning("%s was damaged; the log of events begins anew, and says so to its readers", FILE)
 
 
 class Transaction:
@@ -265,8 +326,7 @@ class Transaction:
         self.connection.executemany(f"INSERT INTO events ({columns}) VALUES ({marks})", rows)
         self.connection.execute("UPDATE log SET last = ?", (before + len(rows),))
         if rows and self.is_shared:
-            told = message(EVENTS, f"{before + len(rows)} {self.clone}")
-            self.connection.execute(NOTIFY.replace("%s", "?"), (told,))
+            notify(self.connection, EVENTS, f"{before + len(rows)} {self.clone}")
 
     def committed(self, write: str, commit: str) -> None:
         """Name the commit of the events of a write."""

@@ -129,6 +129,16 @@ def test_a_name_is_given_once(tmp_path: Path) -> None:
     accounts.close()
 
 
+def test_a_file_elsewhere_and_what_is_no_database(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path, f"sqlite:///{tmp_path}/others.db")
+    assert accounts.find_token(accounts.create_token("a", "read-only"))
+    accounts.close()
+    assert (tmp_path / "others.db").exists()
+    assert not (tmp_path / ".quire").exists()
+    with pytest.raises(SetupError, match="can't be used: it must be at postgresql://"):
+        Accounts(tmp_path, "mysql://localhost/accounts")
+
+
 # --- at rest -------------------------------------------------------------------------------------
 
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
-from sqlalchemy import select
 
 from server.auth.accounts import Accounts
-from server.auth.database.tables import users_table
 from server.auth.user import LONGEST, User, broken_rule, name_key, plain_name
 from server.auth.users import Users
 from server.errors import TakenError
@@ -73,13 +71,12 @@ def test_the_hash_of_an_older_release_is_renewed_at_the_next_login(users: Users)
     """With the sessions and timestamps of the user as they were."""
     ann = create(users, "ann")
     older = PasswordHasher(time_cost=2, memory_cost=16, parallelism=2).hash("secret12")
-    change = users_table.update().where(users_table.c.id == ann.id)
-    with users.engine.begin() as connection:
-        connection.execute(change.values(password=older))
+    with users.engine.writing() as connection:
+        connection.execute("UPDATE users SET password = ? WHERE id = ?", (older, ann.id))
 
     def kept() -> str:
-        with users.engine.connect() as connection:
-            return str(connection.execute(select(users_table.c.password)).scalar_one())
+        with users.engine.reading() as connection:
+            return str(connection.execute("SELECT password FROM users").fetchone()[0])
 
     assert users.with_password("ann", "wrong") is None
     assert kept() == older

@@ -12,7 +12,6 @@ import pytest
 from server.config.webhooks import Webhook
 from server.errors import LogUnavailableError
 from server.events.database import EventDatabase
-from server.events.engines.postgres import translated
 from server.events.model import Event
 from server.events.recorder import WAIT_S, Recorder
 from server.site.site import Site
@@ -45,15 +44,6 @@ def recorded(site: Site, url: str) -> Recorder:
 
 def save(root: Path, name: str, document: str = "red") -> None:
     (root / f"content/tags/{document}.json").write_text(json.dumps({"name": name}))
-
-
-def test_names_and_types_are_those_of_postgresql() -> None:
-    assert translated("INSERT INTO log (one) VALUES (?) ON CONFLICT (one) DO UPDATE SET last = ?") == (
-        "INSERT INTO event_log (one) VALUES (%s) ON CONFLICT (one) DO UPDATE SET last = %s"
-    )
-    assert translated("CREATE INDEX IF NOT EXISTS a ON log (id)") == (
-        "CREATE INDEX IF NOT EXISTS event_a ON event_log (id)"
-    )
 
 
 def test_machines_share_the_log_and_have_versions_of_their_own(url: str, tmp_path: Path) -> None:

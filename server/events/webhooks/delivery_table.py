@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from server.events.engines.engine import Connection
-from server.events.engines.tables import (
+from server.database.engine import Connection
+from server.events.model import Event
+from server.events.tables import (
     BEHIND,
     DONE,
     FAILED,
@@ -17,7 +18,6 @@ from server.events.engines.tables import (
     TIMED,
     WAITING,
 )
-from server.events.model import Event
 from server.events.webhooks.http_client import new_id
 
 MOST_KEPT, KEPT_S = 1000, 7 * 86_400.0  # what is kept of a webhook's deliveries that are done

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.config.webhooks import Webhook, resolved
+from server.database.engine import Connection
 from server.documents.document import DRAFT
 from server.errors import ApiError, BusyError, SetupError, StorageError
 from server.events.database import EventDatabase
-from server.events.engines.engine import Connection
-from server.events.engines.tables import DELIVERED, FAILED
 from server.events.model import Event
+from server.events.tables import DELIVERED, FAILED
 from server.events.webhooks.delivery_table import (
     Delivery,
     begin,

@@ -9,9 +9,9 @@ from hashlib import blake2b
 
 from server.auth.permissions import subject_of
 from server.config.webhooks import Webhook
-from server.events.engines.engine import Connection
-from server.events.engines.tables import BEHIND, FAILED, GATHERING, OPEN, WAITING
+from server.database.engine import Connection
 from server.events.model import Event
+from server.events.tables import BEHIND, FAILED, GATHERING, OPEN, WAITING
 from server.events.webhooks.delivery_table import (
     Delivery,
     by_id,

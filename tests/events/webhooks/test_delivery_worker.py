@@ -16,10 +16,10 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from server.config.model import DEFAULTS
 from server.config.webhooks import Webhook
+from server.database.engine import Connection
+from server.database.sqlite import Sqlite
 from server.errors import SetupError
 from server.events.database import EventDatabase
-from server.events.engines.engine import Connection
-from server.events.engines.sqlite import Sqlite
 from server.events.model import Event
 from server.events.webhooks import delivery_table, queue
 from server.events.webhooks.delivery_table import Delivery, Standing
@@ -442,7 +442,8 @@ def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
         # A database that may not grow is one on a full disk, as far as SQLite can tell.
         engine = deliverer._database._engine
         assert isinstance(engine, Sqlite)
-        connection = engine._connection()
+        with engine._pool.lend(1) as connection:
+            pass
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         site.change(lambda c: c.execute("CREATE TABLE IF NOT EXISTS filler (b)"))
         connection.execute(f"PRAGMA max_page_count={pages}")

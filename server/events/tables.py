@@ -1,4 +1,4 @@
-"""The tables of the log of events, in the words of SQLite; `engines.postgres` translates them.
+"""The tables of the log of events.
 
 `log` is one row: its id, the last number of an event, and how often it was written. Versions, types and notes
 are of one clone of the site each, since it has files of its own, or of all together. `commits` are those
@@ -6,17 +6,12 @@ whose events are recorded, and `told` says of files by what their last event cam
 by what is in no commit yet (`server.events.sharing`).
 """
 
-from collections.abc import Iterator
-
-from server.events.engines.engine import Connection
-
-LAST_TABLE = "told"  # made after all others
 # A delivery gathers events, stands behind another one of its document, waits to be tried, or is done.
 GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
 OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
 TIMED = f"state IN ('{GATHERING}', '{WAITING}')"
 DONE = f"state IN ('{DELIVERED}', '{FAILED}')"
-_SCHEMA = f"""
+SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS log (
     one INTEGER PRIMARY KEY, id TEXT NOT NULL, last INTEGER NOT NULL, changes INTEGER NOT NULL
 );
@@ -60,14 +55,3 @@ CREATE TABLE IF NOT EXISTS told (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS told_open ON told (clone) WHERE commit_id = ''
 """
-
-
-def statements() -> Iterator[str]:
-    """What makes the tables that are missing, statement by statement."""
-    return (statement.strip() for statement in _SCHEMA.split(";\n"))
-
-
-def begin_log(connection: Connection, log_id: str, last: int) -> None:
-    """Note the id of a log, and which number its events follow, unless that is noted."""
-    statement = "INSERT INTO log (one, id, last, changes) VALUES (1, ?, ?, 0) ON CONFLICT (one) DO NOTHING"
-    connection.execute(statement, (log_id, last))

@@ -1,1 +1,0 @@
-"""The accounts database: its tables, and how it is opened, in a file of SQLite or in PostgreSQL."""

@@ -1,0 +1,65 @@
+"""The tables of the accounts database."""
+
+import secrets
+
+from server.auth.user import name_key
+from server.database.engine import Connection
+
+# `logins` are those that can be renewed, where `auth.refresh` is set: one row each, deleted when it ends.
+# `attempts` has what was tried too often, or from where an account was logged in to, with times in seconds
+# since 1970. `site` has one row, with what tells this database from all others: tokens of users are good for
+# its users alone. `session_keys` has one row as well, with what tells the key of sessions of the server that
+# opened the accounts last from others: nobody can sign with it. `versions` says how often the rows of a table
+# were changed; whoever changes one counts first, and so is alone.
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS tokens (
+    hash VARCHAR(64) NOT NULL PRIMARY KEY, name VARCHAR(200) NOT NULL UNIQUE, kind VARCHAR(20) NOT NULL,
+    permissions TEXT NOT NULL, created_at VARCHAR(24) NOT NULL, expires_at VARCHAR(24)
+);
+CREATE TABLE IF NOT EXISTS users (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, document_id VARCHAR(24) NOT NULL UNIQUE,
+    username VARCHAR(200) NOT NULL UNIQUE, email VARCHAR(320) NOT NULL UNIQUE, password VARCHAR(200),
+    provider VARCHAR(40) NOT NULL, confirmed BOOLEAN NOT NULL, blocked BOOLEAN NOT NULL,
+    role VARCHAR(100) NOT NULL, sessions INTEGER NOT NULL, reset_hash VARCHAR(64), confirm_hash VARCHAR(64),
+    created_at VARCHAR(24) NOT NULL, updated_at VARCHAR(24) NOT NULL
+);
+CREATE TABLE IF NOT EXISTS logins (
+    id VARCHAR(32) NOT NULL PRIMARY KEY, user_id INTEGER NOT NULL, sessions INTEGER NOT NULL,
+    turn INTEGER NOT NULL, device_id VARCHAR(200), device_name VARCHAR(200), began_at VARCHAR(24) NOT NULL,
+    renewed_at VARCHAR(24) NOT NULL, expires_at VARCHAR(24) NOT NULL, ends_at VARCHAR(24) NOT NULL
+);
+CREATE TABLE IF NOT EXISTS attempts (
+    key VARCHAR(64) NOT NULL PRIMARY KEY, until FLOAT NOT NULL, known_until FLOAT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS site (row INTEGER NOT NULL PRIMARY KEY, id VARCHAR(32) NOT NULL);
+CREATE TABLE IF NOT EXISTS session_keys (row INTEGER NOT NULL PRIMARY KEY, mark VARCHAR(64) NOT NULL);
+CREATE TABLE IF NOT EXISTS versions (name VARCHAR(40) NOT NULL PRIMARY KEY, number INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS ix_logins_user_id ON logins (user_id);
+CREATE INDEX IF NOT EXISTS ix_attempts_until ON attempts (until);
+CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
+CREATE INDEX IF NOT EXISTS users_version ON users (version)
+"""
+# Columns of users that came later; each new table is made like an old one, and gets them then.
+LATER = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
+
+
+def complete(connection: Connection) -> None:
+    """Write the first rows of new tables, and bring those of an older release up to date."""
+    there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
+    for name, kind in LATER.items():
+        if name not in there:
+            connection.execute(f"ALTER TABLE users ADD COLUMN {name} {kind}")
+    if connection.execute("SELECT name FROM versions").fetchone() is None:
+        connection.execute("INSERT INTO versions (name, number) VALUES ('users', 1)")
+    if connection.execute("SELECT id FROM site").fetchone() is None:
+        connection.execute("INSERT INTO site (row, id) VALUES (1, ?)", (secrets.token_hex(16),))
+    _fill_keys(connection)
+
+
+def _fill_keys(connection: Connection) -> None:
+    """Give a key to the names that have none; where two are the same, to the older one alone."""
+    rows = connection.execute("SELECT id, username FROM users WHERE name_key IS NULL ORDER BY id").fetchall()
+    for user_id, username in rows:
+        key = name_key(username)[:200]
+        if connection.execute("SELECT id FROM users WHERE name_key = ?", (key,)).fetchone() is None:
+            connection.execute("UPDATE users SET name_key = ? WHERE id = ?", (key, user_id))

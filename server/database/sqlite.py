@@ -1,0 +1,197 @@
+"""A database in a file of SQLite."""
+
+import os
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from server.database.engine import WAIT_S, Connection, Tables, Trouble
+from server.database.file import OpenedFile
+from server.database.pool import NoConnectionLeftError, Pool
+
+PAUSE_S = 0.01
+DAMAGED = ".damaged"  # ends the name under which a file is put aside that can't be read
+_OTHER_TABLES = re.compile("no such (table|column)|has no column")  # as those of another release
+
+
+class Sqlite:
+    """A file with some tables (`server.database.engine`).
+
+    `prepare` returns its path, after making sure that the file may be used. With `replaced`, which is called
+    then, a file that is damaged is put aside, and it is made anew when somebody has removed it. Without, who
+    has opened a file goes on with that.
+    """
+
+    is_read_only = False  # A file that can't be written is told with each write.
+
+    def __init__(
+        self,
+        prepare: Callable[[], Path],
+        tables: Tables,
+        size: int,
+        replaced: Callable[[], None] | None = None,
+    ) -> None:
+        self._prepare, self._tables, self._replaced = prepare, tables, replaced
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._file: OpenedFile | None = None
+        self._pool = Pool(size, lambda _: self.connect(), lambda *_: True, lambda c: not c.in_transaction)
+
+    def open(self) -> None:
+        """Connect, and make what is missing of the tables."""
+        self._renew()
+        with self._pool.lend(WAIT_S):
+            pass
+
+    def is_current(self) -> bool:
+        """Whether the file that was opened is still at its path."""
+        file = self._file
+        return file is None or file.is_there()
+
+    @contextmanager
+    def writing(self, seconds: float = WAIT_S, claim: str = "") -> Iterator[Connection]:
+        """A transaction that writes, which is alone."""
+        with self._using() as connection:
+            connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
+            with _between(connection, "BEGIN IMMEDIATE", "COMMIT"):
+                yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads."""
+        with self._using() as connection, _between(connection, "BEGIN", "ROLLBACK"):
+            yield connection
+
+    def connect(self) -> sqlite3.Connection:
+        """A connection that belongs to the caller, with the tables made. Raises OSError and sqlite3.Error."""
+        path = self._prepare()
+        connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+        try:
+            _write_ahead(connection)
+            self._make(connection)
+            with self._lock:
+                self._file = self._file or OpenedFile(path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._let_go()
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._renew()
+            with self._pool.lend(WAIT_S) as connection:
+                yield connection
+        except sqlite3.DatabaseError as error:
+            if self._replaced and _is_damaged(error):
+                self._put_aside()
+            duplicate = isinstance(error, sqlite3.IntegrityError)
+            raise self._tables.refuse(Trouble(str(error), is_duplicate=duplicate)) from error
+        except NoConnectionLeftError as error:
+            raise self._tables.refuse(Trouble(str(error))) from error
+        except OSError as error:
+            raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
+
+    def _renew(self) -> None:
+        """Let go of connections of the process before a fork, and of those to a file that is gone."""
+        if self._process != os.getpid() or (self._replaced and not self.is_current()):
+            with self._lock:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        if self._process == os.getpid():
+            self._pool.clear()
+        else:
+            self._pool.forget()
+            self._process = os.getpid()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _put_aside(self) -> None:
+        """Put a damaged file aside, under another name; the next use makes another."""
+        self.close()
+        with suppress(OSError):
+            path = self._prepare()
+            os.replace(path, path.with_name(path.name + DAMAGED))
+            for beside in ("-wal", "-shm"):
+                path.with_name(path.name + beside).unlink(missing_ok=True)
+            if self._replaced:
+                self._replaced()
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        names = self._tables.names
+        there = f"SELECT count(*) FROM sqlite_master WHERE name IN ({','.join('?' * len(names))})"
+        if connection.execute(there, names).fetchone()[0] < len(names):
+            with _between(connection, "BEGIN IMMEDIATE", "COMMIT"):
+                self._tables.make(connection)
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Have writes in a log of their own, and on disk when they are done."""
+    connection.execute("PRAGMA synchronous=FULL")
+    deadline = time.monotonic() + WAIT_S
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:  # SQLite waits for no other process here.
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE_S)
+
+
+@contextmanager
+def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
+    """A block in a transaction, which is rolled back where anything fails."""
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute(end)
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _is_damaged(error: sqlite3.DatabaseError) -> bool:
+    name = getattr(error, "sqlite_errorname", "")
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or bool(_OTHER_TABLES.search(str(error)))
+
+
+class Watch:
+    """Tells whether anybody wrote to a file since that was last asked, in microseconds."""
+
+    def __init__(self, engine: Sqlite) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._seen = -1
+
+    def changed(self) -> bool:
+        """Whether the file may have changed since the last call, or since ever."""
+        with self._lock:
+            try:
+                self._connection = self._connection or self._engine.connect()
+                version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            except (sqlite3.Error, OSError):
+                # The query that follows a change meets the same error, and raises it.
+                self._connection = None
+                return True
+            changed, self._seen = version != self._seen, version
+        return bool(changed)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None

@@ -1,0 +1,117 @@
+"""A file of SQLite: made, removed and damaged, and what is written when two want to."""
+
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from server.database.engine import Tables, Trouble
+from server.database.file import private_file
+from server.database.sqlite import Sqlite, Watch
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS words (word TEXT PRIMARY KEY);
+CREATE INDEX IF NOT EXISTS words_by_length ON words (length(word))
+"""
+
+
+class RefusedError(Exception):
+    """What the tables of these tests raise."""
+
+
+def make_engine(root: Path, *, disposable: bool = False) -> Sqlite:
+    def refuse(trouble: Trouble) -> Exception:
+        return RefusedError("duplicate" if trouble.is_duplicate else trouble.reason)
+
+    tables = Tables(SCHEMA, lambda c: c.execute("INSERT INTO words VALUES ('first')") and None, refuse)
+    return Sqlite(partial(private_file, root, "words.db"), tables, 2, (lambda: None) if disposable else None)
+
+
+def put(engine: Sqlite, word: str) -> None:
+    with engine.writing() as connection:
+        connection.execute("INSERT INTO words VALUES (?)", (word,))
+
+
+def put_both(engine: Sqlite, one: str, other: str) -> None:
+    with engine.writing() as connection:
+        connection.executemany("INSERT INTO words VALUES (?)", [(one,), (other,)])
+
+
+def words(engine: Sqlite) -> set[str]:
+    with engine.reading() as connection:
+        return {word for (word,) in connection.execute("SELECT word FROM words")}
+
+
+def test_a_transaction_is_done_or_not_done(tmp_path: Path) -> None:
+    engine, other = make_engine(tmp_path), make_engine(tmp_path)
+    put(engine, "kept")
+    with pytest.raises(RefusedError, match="duplicate"):
+        put_both(engine, "lost", "kept")
+    assert words(engine) == words(other) == {"first", "kept"}
+
+
+def test_it_waits_for_others_as_long_as_it_is_told(tmp_path: Path) -> None:
+    engine, other = make_engine(tmp_path), make_engine(tmp_path)
+    with other.writing():
+        assert words(engine) == {"first"}  # Who reads waits for nobody.
+        with pytest.raises(RefusedError, match="locked"), engine.writing(0.01):
+            pass
+    put(engine, "now")
+
+
+def test_a_backup_in_its_place_has_a_log_of_writes_again(tmp_path: Path) -> None:
+    engine = make_engine(tmp_path)
+    put(engine, "one")
+    with engine.reading() as connection:
+        connection.execute("ROLLBACK")
+        connection.execute(f"VACUUM INTO '{tmp_path}/backup'")
+        connection.execute("BEGIN")
+    engine.close()
+    (tmp_path / "backup").replace(tmp_path / ".quire/words.db")
+    put(engine, "two")
+    with closing(sqlite3.connect(tmp_path / ".quire/words.db")) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert words(engine) == {"first", "one", "two"}
+
+
+@pytest.mark.parametrize("damage", ["removed", "damaged", "other"])
+def test_a_file_that_may_be_is_made_anew(tmp_path: Path, damage: str) -> None:
+    engine, path = make_engine(tmp_path, disposable=True), tmp_path / ".quire/words.db"
+    put(engine, "one")
+    if damage == "removed":
+        for beside in path.parent.glob("words.db*"):
+            beside.unlink()
+    else:
+        engine.close()
+        if damage == "damaged":
+            path.write_bytes(b"no database" * 1000)
+        else:
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("ALTER TABLE words RENAME COLUMN word TO other")
+        with pytest.raises(RefusedError):
+            words(engine)
+        assert path.with_name("words.db.damaged").exists()
+    assert words(engine) == {"first"}
+
+
+def test_another_file_in_its_place_is_told(tmp_path: Path) -> None:
+    engine = make_engine(tmp_path)
+    put(engine, "one")
+    assert engine.is_current()
+    for beside in (tmp_path / ".quire").glob("words.db*"):
+        beside.unlink()
+    assert not engine.is_current()
+    assert words(make_engine(tmp_path)) == {"first"}
+    assert not engine.is_current()
+
+
+def test_a_watch_tells_of_what_anybody_writes(tmp_path: Path) -> None:
+    engine, other = make_engine(tmp_path), make_engine(tmp_path)
+    watch = Watch(engine)
+    assert [watch.changed(), watch.changed()] == [True, False]
+    for writer in (engine, other):
+        put(writer, str(id(writer)))
+        assert [watch.changed(), watch.changed()] == [True, False]
+    watch.close()
