@@ -51,6 +51,7 @@ QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
 # A name and its quality in Accept-Encoding. werkzeug reads it too, but takes 25 ms of every start.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
 LONGEST_ACCEPT = 200  # characters of Accept-Encoding that are read; known clients send some thirty
+_STATUS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 OF_BODY = ("Content-Type", "Content-Length", "Content-Encoding")  # headers that a 304 does not have
 
 
@@ -111,7 +112,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
             headers.append(("Content-Length", str(len(body))))
         vary = ("Accept-Encoding", *vary)
     headers.extend(_vary(answer.vary + vary))
-    return Representation(_status(answer.status), tuple(headers), body, etag if read else "")
+    return Representation(_STATUS[answer.status], tuple(headers), body, etag if read else "")
 
 
 def send(
@@ -157,12 +158,6 @@ def matches(known: str, etag: str) -> bool:
     )
 
 
-@lru_cache(maxsize=64)
-def _status(status: int) -> str:
-    return f"{status} {HTTPStatus(status).phrase}"
-
-
-@lru_cache(maxsize=64)
 def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
     """The header that names what an answer depends on, each once."""
     return (("Vary", ", ".join(dict.fromkeys(names))),) if names else ()

@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,6 @@ class KnownWords:
         return max(map(len, self._known), default=0)
 
 
-@lru_cache(maxsize=20_000)
 def _folded(word: str) -> str:
     """A word without what people write now in one form and then in another."""
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))

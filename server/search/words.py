@@ -97,10 +97,6 @@ def _terms(word: str, language: str) -> tuple[str, ...]:
 def _stem(word: str, language: str) -> str:
     if language == PLAIN or len(word) < 3 or word.isdigit():
         return word
-    return _stemmer()(word, STEMMERS[language])
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> Callable[[str, str], str]:
-    """Loaded when the stem of a word is first needed (docs/packages.py, LAZY)."""
-    return cast(Callable[[str, str], str], import_module("server.search.stems").stem)
+    # Loaded when the stem of a word is first needed (docs/packages.py, LAZY).
+    stem = cast(Callable[[str, str], str], import_module("server.search.stems").stem)
+    return stem(word, STEMMERS[language])

@@ -9,7 +9,6 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Literal
 
 from server.formats.text_positions import KeyPath, Position, Positions
@@ -109,7 +108,6 @@ def _keys(text: str, at: int) -> tuple[KeyPath, int]:
     return tuple(parts), at
 
 
-@lru_cache(maxsize=1000)
 def _key(written: str) -> str:
     """What a key says, which may be in quotes and have escapes."""
     return written if written[0] not in "\"'" else next(iter(tomllib.loads(f"{written} = 0")))
