@@ -1,5 +1,6 @@
-"""What is wrong with the value of a `blocks` attribute: each node by its type, in the table NODES."""
+"""The value of a `blocks` attribute: what is wrong with it, each node by its type in the table NODES."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,11 @@ from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 
 PROTOCOLS = ("http", "https", "ftp", "mailto", "tel")
+# These members hold text, even if it looks like a number or a flag.
+TEXT_MEMBERS = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
+_NUMBERS = ("width", "height", "size")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _TEXTS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "updatedAt")
 
 
@@ -17,15 +23,13 @@ class BlockNode:
     """A type of nodes: what its children may be, how many it must have, what its members must be.
 
     `members` maps a member to the sentence that says what is wrong with a value of it ("" for nothing).
+    `flags` are members that may be missing, and are true or false.
     """
 
     children: tuple[str, ...] = ()
     least: int = 0
     members: Mapping[str, Callable[[Tree], str]] = field(default_factory=dict)
-
-
-def _flag(value: Tree) -> str:
-    return "" if value is None or isinstance(value, bool) else "must be true or false"
+    flags: tuple[str, ...] = ()
 
 
 def _text(value: Tree) -> str:
@@ -66,8 +70,8 @@ NODES: Mapping[str, BlockNode] = {
     "text": BlockNode(
         members={
             "text": _text,
-            **dict.fromkeys(("bold", "italic", "underline", "strikethrough", "code"), _flag),
-        }
+        },
+        flags=("bold", "italic", "underline", "strikethrough", "code"),
     ),
 }
 BLOCKS = ("paragraph", "heading", "list", "quote", "code", "image")
@@ -88,6 +92,9 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
     for name, wrong in node.members.items():
         if sentence := wrong(tree.get(name)):
             yield (*path, name), sentence
+    for name in node.flags:
+        if name in tree and str(tree[name]).lower() not in _BOOLEANS:
+            yield (*path, name), "must be true or false"
     if kind == "image":
         yield from _wrong_image(tree.get("image"), (*path, "image"))
     if not node.children:
@@ -106,6 +113,69 @@ def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     for name in _TEXTS:
         if not isinstance(members.get(name), str) or not members[name]:
             yield (*path, name), "is a required field"
-    for name in ("width", "height", "size"):
-        if not isinstance(members.get(name), int | Plain) or isinstance(members[name], bool):
+    for name in _NUMBERS:
+        if _number(members.get(name)) is None:
             yield (*path, name), "is a required field"
+
+
+# --- values in another form -----------------------------------------------------------------------
+
+
+def cast_blocks(tree: Tree) -> Tree:
+    """Return blocks with nothing wrong, with numbers and flags that were sent as text as what they are."""
+    return [_cast(block) for block in tree] if isinstance(tree, list) else tree
+
+
+def _cast(node: Tree) -> Tree:
+    if not isinstance(node, dict):
+        return node
+    kind = node.get("type")
+    return {name: _cast_member(str(kind), name, value) for name, value in node.items()}
+
+
+def _cast_member(kind: str, name: str, value: Tree) -> Tree:
+    if name == "children":
+        return cast_blocks(value)
+    if name == "level" and kind == "heading":
+        return int(str(value))
+    if name in NODES[kind].flags:
+        return _BOOLEANS[str(value).lower()]
+    if kind == name == "image" and isinstance(value, dict):
+        return {key: _number(inner) if key in _NUMBERS else inner for key, inner in value.items()}
+    return value
+
+
+def _number(value: Tree) -> int | Plain | None:
+    """A number, which may be sent as text; None for anything else."""
+    if isinstance(value, int | Plain) and not isinstance(value, bool):
+        return value
+    return Plain(value.strip()) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
+
+
+# --- text in the place of null --------------------------------------------------------------------
+
+
+def damaged_members(tree: Tree) -> Iterator[KeyPath]:
+    """The path of each member that is the text "null", which Quire once wrote for null."""
+    for i, block in enumerate(tree if isinstance(tree, list) else ()):
+        yield from _damaged(block, (i,), _required(block, is_node=True))
+
+
+def _required(tree: Tree, *, is_node: bool) -> tuple[str, ...]:
+    """The members of a mapping that were never null, as that is refused."""
+    kind = tree.get("type") if is_node and isinstance(tree, dict) else None
+    members = NODES[kind].members if isinstance(kind, str) and kind in NODES else {}
+    return ("type", "text", *members)
+
+
+def _damaged(tree: Tree, path: KeyPath, required: tuple[str, ...]) -> Iterator[KeyPath]:
+    if isinstance(tree, list):
+        for i, item in enumerate(tree):
+            yield from _damaged(item, (*path, i), _required(item, is_node=path[-1] == "children"))
+    for name, value in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(value, dict):
+            yield from _damaged(value, (*path, name), _TEXTS if name == "image" else ())
+        elif isinstance(value, list):
+            yield from _damaged(value, (*path, name), ())
+        elif name in TEXT_MEMBERS and name not in required and value == "null" and type(value) is not Plain:
+            yield (*path, name)

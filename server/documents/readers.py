@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from server.documents.blocks import TEXT_MEMBERS
 from server.documents.ids import composed, id_of_reference
 from server.documents.timestamps import read_date, read_time, read_timestamp
 from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, typed
@@ -119,10 +120,6 @@ def _array(tree: Tree, attribute: Attribute) -> Any:
     return _json(tree, attribute)
 
 
-# These keys of a block hold text, even where it looks like a number.
-_BLOCK_TEXT = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
-
-
 def _blocks(tree: Tree, attribute: Attribute) -> Any:
     if not isinstance(tree, list) or not all(isinstance(item, dict) for item in tree):
         raise Unreadable("a list of blocks")
@@ -132,12 +129,19 @@ def _blocks(tree: Tree, attribute: Attribute) -> Any:
 def _block(tree: Tree, attribute: Attribute) -> Any:
     if isinstance(tree, dict):
         return {
-            key: str(value) if key in _BLOCK_TEXT and isinstance(value, str) else _block(value, attribute)
+            key: _block_text(key, value) if key in TEXT_MEMBERS else _block(value, attribute)
             for key, value in tree.items()
         }
     if isinstance(tree, list):
         return [_block(item, attribute) for item in tree]
     return _json(tree, attribute)
+
+
+def _block_text(key: str, tree: Tree) -> Any:
+    """Text, even if it looks like a number. The text of a node is never null; all else can be."""
+    if isinstance(tree, str) and (key == "text" or not is_null(tree)):
+        return str(tree)
+    return None if is_null(tree) else typed(tree)
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:

@@ -3,7 +3,7 @@
 `schema.load` reads them from files; everything else only uses them."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -309,6 +309,24 @@ class Schema:
             uid: tuple((i, a) for i, a in enumerate(t.attributes.values()) if _refers(a, found))
             for uid, t in self.types.items()
         }
+
+    @cached_property
+    def with_blocks(self) -> Set[str]:
+        """The uids of the types that hold blocks, themselves or in components."""
+        found: set[str] = set()
+        size = -1
+        while size < len(found):  # until no more types are found by their components
+            size = len(found)
+            found |= {
+                u for u, t in self.types.items() if any(_has_blocks(a, found) for a in t.attributes.values())
+            }
+        return found
+
+
+def _has_blocks(attribute: Attribute, known: Collection[str]) -> bool:
+    """Whether a value holds blocks, if the components that are known do."""
+    inner = (attribute.component, *attribute.components)
+    return attribute.type == "blocks" or any(uid in known for uid in inner)
 
 
 def _refers(attribute: Attribute, referring: Collection[str]) -> bool:

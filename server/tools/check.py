@@ -193,4 +193,6 @@ def _shown(fix: Fix | KeyFix) -> str:
     name = ".".join(map(str, fix.at))
     if fix.at[-1] == fix.old:  # It is the key itself.
         return f"{name} → {fix.new}"
-    return f"{name}: {fix.old} → {fix.new}" if fix.old else f"{name}: {fix.new}"
+    return (
+        f"{name}: {fix.old} → {'null' if fix.new is None else fix.new}" if fix.old else f"{name}: {fix.new}"
+    )

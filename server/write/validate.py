@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.advice import advice
-from server.documents.blocks import wrong_blocks
+from server.documents.blocks import cast_blocks, wrong_blocks
 from server.documents.constraints import Limits, broken_within
 from server.documents.document import DRAFT, ID, PUBLISHED, column_of
 from server.documents.ids import composed
@@ -193,6 +193,7 @@ class Validator:
             self.faults.extend(wrong)
             if wrong:
                 return None
+            tree = cast_blocks(tree)
         try:
             return read_scalar(attribute, tree)
         except Unreadable as error:

@@ -84,7 +84,7 @@ SOURCES = Area(
 )
 
 _NUMBER_OR_NULL: JsonSchema = {"type": ["integer", "null"]}
-_NAMED = {"path": TEXT, "key": TEXT, "before": TEXT_OR_NULL, "after": TEXT}
+_NAMED = {"path": TEXT, "key": TEXT, "before": TEXT_OR_NULL, "after": TEXT_OR_NULL}
 _FIX = object_of(_NAMED)
 _PROBLEM = object_of(
     {

@@ -90,9 +90,14 @@ def _wanted_fixes(body: Any) -> list[Change]:
 def _wanted_fix(given: Any, i: int) -> Change:
     """A fix as `GET /problems` shows it. Raises ValidationError."""
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
-    missing = [
-        n for n in _KEYS if not isinstance(texts.get(n), str) and (n, texts.get(n)) != ("before", None)
-    ]
+    missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
     if missing:
         raise ValidationError(f"fixes.{i} must have path, key, before and after, as /problems shows them")
     return Change(texts["path"], texts["key"], texts["before"], texts["after"])
+
+
+def _is_null(given: Any, name: str) -> bool:
+    """Whether a fix says that there was no value, or is to be none."""
+    if not isinstance(given, dict) or given.get(name) is not None:
+        return False
+    return name == "before" or (name == "after" and name in given)

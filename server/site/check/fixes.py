@@ -1,10 +1,12 @@
 """`quire check --fix`: fixes what needs no decision, with as few bytes changed as possible.
 
 A document gets the id that its other locales have. A mistyped value of an enumeration, where it is certain
-which one it stands for, is that one. A relation or media path that is spelled in
-another way, and leads to exactly one document or file, gets the spelling that Quire itself writes; so does
-one that is mistyped, where it is certain what it stands for. One that git says was renamed gets the new name.
-Trees of `options.files` are used by a site generator as well, so that nothing in them is changed."""
+which one it stands for, is that one. In blocks the text "null" becomes null if that was meant. A relation or
+media path that is spelled in another way, and leads to exactly one document or file, gets the spelling that
+Quire itself writes; so does one that is mistyped, where it is certain what it stands for. One that git says
+was renamed gets the new name. Trees of `options.files` are used by a site generator as well: nothing in them
+is changed.
+"""
 
 import posixpath
 from collections import defaultdict
@@ -15,6 +17,7 @@ from typing import Any
 
 from server.config.model import FILE
 from server.config.reader import unknown_keys
+from server.documents.blocks import damaged_members
 from server.documents.document import Document
 from server.documents.path_rules import ENDINGS
 from server.documents.readers import Unreadable, read_target
@@ -150,7 +153,7 @@ class Fix:
     document: Document
     at: KeyPath
     old: str
-    new: str
+    new: str | None  # None for null
     rule: str  # whose problem it fixes
     what: str = ""
     certain: bool = True
@@ -159,6 +162,11 @@ class Fix:
     def path(self) -> str:
         """The path of the file."""
         return self.document.path
+
+    @property
+    def spelled(self) -> str:
+        """The new value as people are shown it."""
+        return "null" if self.new is None else self.new
 
 
 def find_fixes(audit: Audit) -> list[Fix]:
@@ -173,8 +181,9 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
         for path, (written, _) in written_ids(audit).items()
         if paths is None or path in paths
     ]
-    referring = audit.snapshot.schema.referring
-    related = [document for document in audit.documents.values() if referring[document.type.uid]]
+    schema = audit.snapshot.schema
+    fixable = {uid for uid, named in schema.referring.items() if named} | schema.with_blocks
+    related = [document for document in audit.documents.values() if document.type.uid in fixable]
     for document in (*related, *audit.broken):
         path = document.path
         if not document.type.files and (paths is None or path in paths):
@@ -205,6 +214,9 @@ def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: 
             new = certain_suggestion(value, attribute.enum) if value not in attribute.enum else None
             if new is not None:
                 yield Fix(document, at, str(value), new, "value")
+        elif attribute.type == "blocks":
+            for inner in damaged_members(value):
+                yield Fix(document, (*at, *inner), "null", None, "value")
         elif attribute.holds_components:
             items = enumerate(value) if isinstance(value, list) else [(None, value)]
             for i, item in items:
@@ -351,7 +363,7 @@ def _refuse_changed(tree: Tree, fix: Fix) -> None:
         raise LookupError
 
 
-def _with(tree: Tree, at: KeyPath, value: str) -> Any:
+def _with(tree: Tree, at: KeyPath, value: str | None) -> Any:
     """A copy of a tree with another value at a path."""
     if not at:
         return value

@@ -46,7 +46,7 @@ class Change:
     path: str
     key: str
     before: str | None
-    after: str
+    after: str | None
 
     @classmethod
     def of(cls, fix: Fix) -> "Change":

@@ -233,7 +233,8 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
     """A problem that says what --fix would write, or what somebody else may want to."""
     if fix is None:
         return problem
-    do = f"--fix writes {fix.at[0]}: {fix.new}" if fix.certain else f'write "{fix.new}", if it is the same'
+    name = fix.at[0] if fix.new is not None else ".".join(map(str, fix.at))
+    do = f"--fix writes {name}: {fix.spelled}" if fix.certain else f'write "{fix.new}", if it is the same'
     return replace(problem, message=fix.what or problem.message, fix=do)
 
 

@@ -46,7 +46,7 @@ function Question({ fix, close }) {
       ${fixes.map((one) => html`<li key=${`${one.path} ${one.key}`}>
         <span class="site-path">${one.path}</span>
         <span class="fix-values">
-          ${one.key}: ${one.before && html`<del>${one.before}</del>`} <ins>${one.after}</ins>
+          ${one.key}: ${one.before && html`<del>${one.before}</del>`} <ins>${one.after ?? "null"}</ins>
         </span>
       </li>`)}
     </ul>

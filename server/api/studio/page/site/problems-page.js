@@ -21,7 +21,7 @@ const KINDS = [["", "All"], ["error", "Errors"], ["warning", "Warnings"]];
  * @property {string} path
  * @property {string} key
  * @property {string | null} before
- * @property {string} after
+ * @property {string | null} after
  */
 
 /**
@@ -121,14 +121,14 @@ function File({ path, problems, model, fix }) {
           <span>${sentence(problem)}</span>
           <span class="problem-fix">
             ${problem.line && html`<span>Line ${problem.line}. </span>`}
-            ${problem.change ? `“${problem.change.after}” is certainly meant.` : adviceOf(problem.fix)}
+            ${problem.change ? `“${problem.change.after ?? "null"}” is certainly meant.` : adviceOf(problem.fix)}
           </span>
         </span>
         <span class="problem-actions">
           ${addressOf(model, problem) && html`<${Link} class="button" to=${addressOf(model, problem)}
             aria-label=${`Open ${problem.title}${problem.attribute ? `: ${problem.attribute}` : ""}`}>Open<//>`}
           ${problem.change && html`<button class="button" type="button"
-            aria-label=${`Fix ${problem.change.key}: ${problem.change.after}`}
+            aria-label=${`Fix ${problem.change.key}: ${problem.change.after ?? "null"}`}
             onClick=${() => attempt(/** @type {Fix} */ (problem.change))}>Fix</button>`}
         </span>
       </li>`)}
