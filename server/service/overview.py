@@ -1,0 +1,58 @@
+"""The numbers of documents by type, and those changed last (docs/querying.md)."""
+
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Any
+
+from server.documents.document import Document
+from server.index.find import Listing, find
+from server.schema.model import title_of
+from server.search.find import Scope
+from server.service.read import Caller
+from server.service.search import href_of, number_of, read_scope
+from server.site.site import State
+
+DEFAULT_LIMIT = 12
+_NEWEST_FIRST = "updatedAt:desc"
+
+
+def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
+    """Return the numbers of documents that a caller may find, and the newest, as it is answered; and of what.
+
+    Raises ForbiddenError and ValidationError.
+    """
+    state = caller.state
+    scope = read_scope({**params, "locale": ""}, state, caller.actor)
+    limit = min(number_of(params, "limit", DEFAULT_LIMIT), state.settings.api.page_size.max)
+    listings: dict[str, Listing] = {}
+    for type_ in state.schema.content_types:
+        status = scope.statuses.get(type_.uid)
+        if status is None or (scope.types and type_.uid not in scope.types):
+            continue
+        reader = caller.reader(type_)
+        wanted = {"status": status, "sort": _NEWEST_FIRST, "pagination": {"pageSize": str(limit)}}
+        query = reader.query({**wanted, "locale": params.get("locale")}, many=True)
+        listings[type_.singular] = find(reader.view(query), query)
+    return _body(listings, limit, state), scope
+
+
+def _body(listings: Mapping[str, Listing], limit: int, state: State) -> dict[str, Any]:
+    """Return the counts of the types, and of all their documents those that were changed last."""
+    documents = [_entry(document, state) for listing in listings.values() for document in listing.documents]
+    documents.sort(key=itemgetter("updatedAt"), reverse=True)
+    counts = {name: listing.total for name, listing in listings.items()}
+    return {"data": documents[:limit], "meta": {"counts": counts}}
+
+
+def _entry(document: Document, state: State) -> dict[str, Any]:
+    title = title_of(document.type)
+    return {
+        "id": document.id,
+        "documentId": document.document_id,
+        "type": document.type.singular,
+        "locale": document.locale,
+        "status": document.status,
+        "title": document.get(title) if title else None,
+        "updatedAt": document.get("updatedAt"),
+        "href": href_of(document, document.type, state.settings),
+    }

@@ -1,0 +1,228 @@
+"""Ranked search across all that a caller may find: parameters → what is answered (docs/search.md)."""
+
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.config.model import Settings
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.errors import ForbiddenError, ValidationError
+from server.query.parse import read_locale, read_status
+from server.query.qs import read_boolean
+from server.schema.model import Type, title_of
+from server.schema.spelling import suggestion
+from server.search.find import Results, Scope, Search, facets, total
+from server.search.highlight import Finder, Finders, Fragment, highlights
+from server.search.question import MAX_QUESTION_CHARACTERS, Question, read_question
+from server.search.texts import searchable
+from server.service.read import Caller
+from server.site.site import State
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+MAX_HITS = 10_000  # that can be paged through
+
+
+def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
+    """Return what a search finds, as it is answered, and what it was about.
+
+    Raises ForbiddenError, ValidationError, and what `Search.find` raises.
+    """
+    state = caller.state
+    scope = read_scope(params, state, caller.actor)
+    question = _question(params, state, scope)
+    page, limit = (
+        number_of(params, "page", 1),
+        number_of(params, "limit", state.settings.api.page_size.default),
+    )
+    limit = min(limit, state.settings.api.page_size.max)
+    if page * limit > MAX_HITS:
+        raise _invalid("page", f"only the first {MAX_HITS:,} hits can be paged through")
+    found = engine.find(
+        state,
+        question,
+        scope,
+        (page - 1) * limit,
+        limit,
+        caller.budget,
+        current=not caller.commit,
+    )
+    index = _index(found, whole=_reads_everything(state, caller.actor))
+    finders = Finders(question, caller.budget)
+    return _body(found, question, finders, scope, state, page, limit, index), scope
+
+
+# --- what is asked for ----------------------------------------------------------------------------
+
+
+def _invalid(param: str, message: str) -> ValidationError:
+    return ValidationError(f"Invalid {param}: {message}", {"source": "query", "param": param})
+
+
+def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question:
+    text = params.get("q")
+    if not isinstance(text, str):
+        raise _invalid("q", "the words to search for are expected, once")
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        raise _invalid("q", f"at most {MAX_QUESTION_CHARACTERS} characters are expected")
+    types = (t for t in state.schema.content_types if t.uid in scope.statuses)
+    fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
+    question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))
+    if question.unwanted and not question.wanted:
+        raise _invalid("q", "a word to search for is expected beside those to leave out")
+    return question
+
+
+def _flag(value: Any, param: str) -> bool:
+    if value is None or value == "":
+        return True
+    flag = read_boolean(value)
+    if flag is None:
+        raise _invalid(param, "true or false is expected")
+    return flag
+
+
+def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
+    """Return a parameter that is a whole number above 0. Raises ValidationError."""
+    value = params.get(param)
+    if value is None or value == "":
+        return default
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value) or int(value) < 1:
+        raise _invalid(param, "a whole number above 0 is expected")
+    return int(value)
+
+
+def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
+    """What a request is about, as its actor may see it. Raises ForbiddenError, ValidationError."""
+    draft = read_status(params.get("status")) == DRAFT
+    open_ = [t for t in state.schema.content_types if actor.may(t.singular, "find")]
+    if not open_:
+        raise ForbiddenError()
+    asked = _types(params.get("type"), open_)
+    shown = [t for t in open_ if may_read_drafts(actor, t)] if draft else []
+    hidden = {t.uid for t in open_ if t.draft_publish} - {t.uid for t in shown} if draft else set()
+    if hidden and (asked & hidden or not shown):
+        raise ForbiddenError()
+    statuses = {t.uid: DRAFT if t in shown else PUBLISHED for t in open_}
+    unlocalized = frozenset(t.uid for t in open_ if not t.localized)
+    return Scope(statuses, asked or None, _locale(params.get("locale"), state.settings), unlocalized)
+
+
+def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
+    """The types that are asked for, by singular or plural API id, as a list or with commas.
+
+    Raises ValidationError for a name that none of `types` has, those that the caller may find: whether there
+    is another type of that name is not told.
+    """
+    named = {name: t.uid for t in types for name in (t.singular, t.plural)}
+    found = set()
+    for part in value if isinstance(value, list) else [value or ""]:
+        for name in part.split(",") if isinstance(part, str) else [None]:
+            if name == "":
+                continue
+            if name not in named:
+                hint = suggestion(str(name), named)
+                raise _invalid("type", f'there is no type "{name}"' + (f"; {hint}" if hint else ""))
+            found.add(named[name])
+    return frozenset(found)
+
+
+def _locale(value: Any, settings: Settings) -> str | None:
+    if value in (None, "", "*"):
+        return None
+    locale = read_locale(value, settings)
+    if locale not in settings.locales.available:
+        raise _invalid("locale", "expected one of " + ", ".join(settings.locales.available))
+    return locale
+
+
+# --- what is answered -----------------------------------------------------------------------------
+
+
+def _body(
+    found: Results,
+    question: Question,
+    finders: Finders,
+    scope: Scope,
+    state: State,
+    page: int,
+    limit: int,
+    index: dict[str, Any],
+) -> dict[str, Any]:
+    count = total(found, scope)
+    types, locales = facets(found, scope)
+    names = {t.uid: t.singular for t in state.schema.content_types}
+    return {
+        "data": [_hit(document, score, state, finders.of(document)) for score, document in found.documents],
+        "meta": {
+            "query": question.text,
+            "pagination": {
+                "page": page,
+                "pageSize": limit,
+                "pageCount": -(-count // limit),
+                "total": count,
+            },
+            "facets": {
+                "type": [{"value": names[uid], "count": n} for uid, n in types.most_common() if uid in names],
+                "locale": [{"value": locale, "count": n} for locale, n in locales.most_common()],
+            },
+            "didYouMean": found.suggestion,
+            "index": index,
+        },
+    }
+
+
+def _hit(document: Document, score: float, state: State, finder: Finder) -> dict[str, Any]:
+    type_ = document.type
+    title = title_of(type_)
+    return {
+        "id": document.id,
+        "documentId": document.document_id,
+        "type": type_.singular,
+        "locale": document.locale,
+        "status": document.status,
+        "title": document.get(title) if title else None,
+        "href": href_of(document, type_, state.settings),
+        "score": round(score, 3),
+        "highlights": {
+            attribute: [marked(fragment) for fragment in fragments]
+            for attribute, fragments in highlights(document, state.settings, finder).items()
+        },
+    }
+
+
+def href_of(document: Document, type_: Type, settings: Settings) -> str:
+    """Where the content API has a document."""
+    if type_.kind == "singleType":
+        path = f"/api/{type_.singular}"
+    else:
+        path = f"/api/{type_.plural}/{quote(document.document_id, safe='')}"
+    query = [f"locale={document.locale}"] if document.locale != settings.locales.default else []
+    query += ["status=draft"] if document.status == DRAFT else []
+    return path + ("?" + "&".join(query) if query else "")
+
+
+def marked(fragment: Fragment) -> str:
+    """A fragment as HTML, whose only tags are <mark>."""
+    return "".join(f"<mark>{escape(t)}</mark>" if found else escape(t) for t, found in fragment)
+
+
+def _reads_everything(state: State, actor: Actor) -> bool:
+    """Whether there is nothing in the index that an actor may not read."""
+    return all(
+        may_find(actor, t.uid) and (not t.draft_publish or may_read_drafts(actor, t))
+        for t in state.schema.content_types
+    )
+
+
+def _index(found: Results, *, whole: bool) -> dict[str, Any]:
+    """Whether the answer came from the index, and to whoever may read the `whole` of that, how far it is."""
+    status, indexed = found.status, found.indexed
+    if not whole:
+        return {"used": indexed, "documents": None, "pending": None}
+    if status is None:
+        return {"used": indexed, "documents": 0, "pending": None}
+    left = status.pending if indexed else max(status.pending, status.total - status.documents)
+    return {"used": indexed, "documents": status.documents, "pending": left}
