@@ -83,6 +83,8 @@ def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
 def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
     if not isinstance(value, str):
         return
+    if not value and not attribute.required:  # Forms send an empty text for a field without a value.
+        return
     if attribute.type == "email" and not is_email(value):
         yield "must be a valid email"
     if attribute.type == "uid" and not UID.fullmatch(value):

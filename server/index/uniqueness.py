@@ -2,6 +2,7 @@
 
 An attribute is unique by its option `unique`, or as a `uid`; inside of components too. A value is taken if
 another document of the type has published it in the same locale. Drafts take nothing, and are not refused.
+Empty text is no value.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
     """Yield the path and value of every attribute in a row that no other document may have the value of."""
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
-        if (attribute.unique or attribute.type == "uid") and value is not None and attribute.scalar:
+        if (attribute.unique or attribute.type == "uid") and attribute.scalar and value not in (None, ""):
             yield at, value if isinstance(value, str | int | float | Decimal) else str(value)
         for inner, component in components_at(attribute, value, at):
             yield from unique_values(component.type, component.values, inner)

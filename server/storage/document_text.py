@@ -18,7 +18,7 @@ from server.formats.json import edit_json, json_text, read_json
 from server.formats.text_positions import newline_of
 from server.formats.toml.edit import edit_toml
 from server.formats.toml.reader import NoNull, read_toml, toml_mapping
-from server.formats.tree import SyntaxProblem, Tree
+from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
 from server.formats.yaml.edit import edit_yaml
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
@@ -47,6 +47,8 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str 
 def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatter.Handler) -> str:
     matter = {key: value for key, value in trees.items() if key != body}
     text = trees.get(body) if body else None
+    if body in trees and text is None:  # The body has a default, which no body would mean.
+        matter[str(body)] = None
     if body and isinstance(text, str) and _only_in_matter(text):
         matter[body] = text
         text = None
@@ -70,9 +72,13 @@ def _no_null(path: str) -> Iterator[None]:
         raise ConflictError(f"{path} can't hold the value: {error}; write the document as JSON") from error
 
 
+WRITTEN_NULL = Plain("null")
+
+
 def changed_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
     """A file's text with other trees under some attributes; REMOVE removes one.
 
+    A body that is null is left out. One that is WRITTEN_NULL is written as null, in the front matter.
     Raises ConflictError for a file that can't be changed without saying something else.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
@@ -152,6 +158,9 @@ def _change_body(
 ) -> str:
     """The new body; a value that only front matter can hold stays in `changes`."""
     new = changes.pop(body)
+    if type(new) is Plain and is_null(new):
+        changes[body] = None
+        return ""
     if not isinstance(new, str) or _only_in_matter(new):
         if isinstance(new, str) or body in tree:
             changes[body] = new

@@ -11,14 +11,14 @@ from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
 from server.documents.keys import gather, spread
-from server.documents.path_rules import Layout
+from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError
 from server.formats.tree import SyntaxProblem, Tree
 from server.index.snapshot import Snapshot, apply
 from server.schema.model import Type
 from server.storage.changeset import Changeset
-from server.storage.document_text import changed_text
+from server.storage.document_text import WRITTEN_NULL, changed_text
 from server.storage.files import size_signature
 from server.storage.read import parse, refuse_empty
 from server.storage.store import Entry, Store
@@ -171,6 +171,9 @@ class Context:
         """The text of a document's file with some attributes changed. ConflictError where that can't be."""
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
+        body = type_.attributes.get(type_.body or "")
+        if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
+            keys = {**keys, body.name: WRITTEN_NULL}  # No body would mean the default.
         with unreadable(document.path):
             return changed_text(document.path, self._text(document), type_.body, keys)
 
