@@ -6,7 +6,7 @@ from server.service.document_write import WRITES, Verb, permit
 from server.service.read import Caller
 from server.service.write import Outcome, Writes
 from server.storage.undo import KeptWrite, Permit, UndoFolder
-from server.write.undo.restore import restore
+from server.write.undo import restore
 
 MESSAGE = "Undo a change"
 NONE = "There is no change of yours under this id that could still be undone"

@@ -22,7 +22,7 @@ from server.storage.read import BOM, parse
 from server.write.context import Context, unreadable, values_of
 from server.write.prepare import PUBLISHES, fitted
 from server.write.request import Address
-from server.write.shared import share
+from server.write.shared_attributes import share
 from server.write.validate import Change
 from server.write.write import Writer, single_id
 from server.write.write_timestamps import stamp_text

@@ -21,7 +21,7 @@ from server.write.faults import Fault, error_of
 from server.write.new_file import free_path, write_new
 from server.write.relations import Relinker
 from server.write.request import Address
-from server.write.shared import share
+from server.write.shared_attributes import share
 from server.write.validate import Change, check
 
 

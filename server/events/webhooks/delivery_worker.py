@@ -37,7 +37,8 @@ from server.events.webhooks.delivery_table import (
     try_again,
 )
 from server.events.webhooks.http_client import TIMEOUT_S, Outcome, brief, post
-from server.events.webhooks.queue import STEPS_S, adopt, cursors, disable, enqueue, next_try
+from server.events.webhooks.queue import adopt, cursors, disable, enqueue
+from server.events.webhooks.retry_policy import STEPS_S, next_try
 from server.events.webhooks.secret_files import secrets_of
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import state_folder

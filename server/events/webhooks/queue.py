@@ -1,13 +1,13 @@
-"""Which events become deliveries of which webhooks.
+"""Queues the deliveries of webhooks: an event once for each webhook that wants it.
 
-Up to which event a webhook has them in the queue is noted in the transaction that puts them there, so that
-none is lost or there twice, whenever a process is killed. Every function takes the connection of one."""
+The transaction that queues deliveries also notes up to which event that was done. So no event is lost or
+queued twice, whenever a process is killed. Every function takes the connection of a transaction.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
-from server.auth.permissions import subject_of
 from server.config.webhooks import Webhook
 from server.database.engine import Connection
 from server.events.model import Event
@@ -25,46 +25,7 @@ from server.events.webhooks.delivery_table import (
     put,
     unpacked,
 )
-
-# --- matching -------------------------------------------------------------------------------------
-
-SITE_UPDATE = "site.update"
-
-
-def concerns(webhook: Webhook, event: Event) -> bool:
-    """Whether a webhook is told of an event.
-
-    Of one that stands for many, it is told where it would be told of one of those: nothing is missed because
-    much has changed at once. Of what is private alone, nobody is told.
-    """
-    if event.hidden:
-        return False
-    if event.counts is not None:
-        return any(
-            _of_type(webhook, uid)
-            and _of(webhook.status, status)
-            and any(webhook.wants(kind) or webhook.wants(event.kind) for kind in kinds)
-            for uid, by_status in event.counts.items()
-            for status, kinds in by_status.items()
-        )
-    return (
-        webhook.wants(event.kind)
-        and _of_type(webhook, event.uid)
-        and _of(webhook.locales, event.locale)
-        and _of(webhook.status, event.status)
-    )
-
-
-def _of_type(webhook: Webhook, uid: str) -> bool:
-    """Of a component, which many types may have, every webhook is told that takes changes of the schema."""
-    return not webhook.types or "::" not in uid or subject_of(uid) in webhook.types
-
-
-def _of(wanted: tuple[str, ...], value: str) -> bool:
-    return not wanted or not value or value in wanted
-
-
-# --- queue ----------------------------------------------------------------------------------------
+from server.events.webhooks.matching import SITE_UPDATE, concerns
 
 MOST_WAITING = 10_000  # deliveries of one webhook; beyond, the oldest are given up
 LONGEST_BURST = 10  # times `debounce`, after which a burst that does not end is told of
@@ -209,24 +170,3 @@ def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
     )
     connection.execute(statement, (state, at, at, delivery.number))
     return True
-
-
-# --- retry policy ---------------------------------------------------------------------------------
-
-STEPS_S = (5.0, 300.0, 1800.0, 7200.0, 18_000.0)  # after each try that failed: 5 s, 5 min, 30 min, 2 h, 5 h
-LONGEST_S = 86_400.0  # a receiver may ask to be left alone for a day
-MOST_TRIES = 50  # A receiver may ask for later tries, which take no step, but not for ever.
-
-
-def next_try(
-    steps: Sequence[float], step: int, tries: int, retry_after: float | None
-) -> tuple[float, int] | None:
-    """In how many seconds to try again, and the step from then on; None where it is given up.
-
-    A receiver that says when it wants to be asked again is asked then, which takes no step.
-    """
-    if tries >= MOST_TRIES:
-        return None
-    if retry_after is not None and steps:
-        return min(max(retry_after, 1.0), LONGEST_S), step
-    return (steps[step], step + 1) if step < len(steps) else None

@@ -6,7 +6,7 @@ import pytest
 
 from server.config.webhooks import EVENTS, Webhook
 from server.events.model import KINDS, Event
-from server.events.webhooks.queue import concerns
+from server.events.webhooks.matching import concerns
 from server.schema.model import UPLOAD
 
 ARTICLE = "api::article.article"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.events.webhooks.queue import MOST_TRIES, STEPS_S, next_try
+from server.events.webhooks.retry_policy import MOST_TRIES, STEPS_S, next_try
 
 
 def test_the_steps_are_five_seconds_to_five_hours() -> None:

@@ -1,1 +1,0 @@
-"""Takes a write back."""
