@@ -119,10 +119,11 @@ class Postgres:
         self._begin_process()
 
     def _begin_process(self) -> None:
-        self._process, self._answered_at = os.getpid(), 0.0
+        self._answered_at = 0.0
         self._late: list[Future[BoundedConnection]] = []  # connections that somebody did not wait for
         self._outage = Outage(self._try, self._name)
         self._pool.forget()
+        self._process = os.getpid()  # Once all is ready: other threads look at it without the lock.
 
     @property
     def is_read_only(self) -> bool:
