@@ -155,10 +155,13 @@ _NEVER_EMPTY_TEXT = frozenset(
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """One attribute's value. An absent key has the attribute's default, an explicit null is None."""
+    """One attribute's value. An absent key has the attribute's default, an explicit null is None.
+
+    A password's default is no hash; it is hashed when a document is made.
+    """
     kind = attribute.type
     if tree is ABSENT:
-        tree = attribute.default if attribute.has_default else None
+        tree = attribute.default if attribute.has_default and kind != "password" else None
     if is_null(tree) or (tree == "" and kind in _NEVER_EMPTY_TEXT):
         return empty_value(attribute)
     if kind == "component":

@@ -61,22 +61,23 @@ def _integer(tree: Tree, _: Attribute) -> int:
     raise Unreadable("a whole number")
 
 
-def _float(tree: Tree, _: Attribute) -> float | int:
+def _float(tree: Tree | float, _: Attribute) -> float | int:
     if isinstance(tree, int) and not isinstance(tree, bool):
         return tree
-    if isinstance(tree, str):
+    if isinstance(tree, str | float):  # A schema's default is a float.
         try:
             number = float(tree)
         except ValueError:
             number = math.nan
         if math.isfinite(number):
-            return int(tree) if _INTEGER.fullmatch(tree) else number
+            return int(tree) if isinstance(tree, str) and _INTEGER.fullmatch(tree) else number
     raise Unreadable("a number")
 
 
-def _decimal(tree: Tree, _: Attribute) -> Decimal:
+def _decimal(tree: Tree | float, _: Attribute) -> Decimal:
     if isinstance(tree, int) and not isinstance(tree, bool):
         return Decimal(tree)
+    tree = str(tree) if isinstance(tree, float) else tree  # A schema's default is a float.
     if isinstance(tree, str):
         try:
             number = Decimal(tree.strip())

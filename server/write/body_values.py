@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from server.auth.passwords import hash_password
@@ -24,14 +25,27 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """What an attribute holds when nobody gave it a value. A default of the wrong type is ignored."""
+    """What an attribute holds when nobody gave it a value. A default of the wrong type is ignored.
+
+    That of a password is hashed.
+    """
     if attribute.has_default:
         reading: Any = None
         try:
-            return READERS[attribute.type](attribute.default, attribute)
+            value = READERS[attribute.type](attribute.default, attribute)
+            return _hash_default(value) if attribute.type == "password" else value
         except Unreadable:
             return reading
     return empty_value(attribute)
+
+
+@lru_cache(maxsize=64)
+def _hash_default(text: str) -> str:
+    """The hash of a password's default, made once: that takes a tenth of a second, and keeps writes waiting.
+
+    Documents may share it, since anybody who reads the schema knows the password.
+    """
+    return hash_password(text)
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:

@@ -50,7 +50,8 @@ class Writer:
     def create(self, address: Address, change: Change) -> str:
         """A new document; returns its id."""
         document_id = address.document_id or new_document_id()
-        defaults = {a.name: default_of(a) for a in address.type.attributes.values()}
+        unsaid = (a for a in address.type.attributes.values() if a.name not in change.values)
+        defaults = {a.name: default_of(a) for a in unsaid}
         values = self.merged(address.type, document_id, defaults, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
         path = free_path(self.context, address, document_id, values)
@@ -173,7 +174,7 @@ class Writer:
         shared = {a.name for a in attributes if not a.localized}
         said = {n: v for n, v in change.values.items() if v is not None or n not in shared}
         change = replace(change, values=said)
-        values = {a.name: default_of(a) for a in attributes}
+        values = {a.name: default_of(a) for a in attributes if a.name not in shared}
         theirs = values_of(other)
         values.update({name: theirs[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
