@@ -5,6 +5,7 @@ another document of the type has published it in the same locale. Drafts take no
 Empty text is no value.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from server.formats.text_positions import KeyPath, attribute_path
 from server.schema.model import Type
 
 TAKEN = "must be unique: another document has this value"
+REPEATED = "must be unique: another component of this document has this value"
 
 UniqueKey = tuple[str, Any, str]  # the path of an attribute, a value of it, and a locale
 UniqueValues = Map[UniqueKey, tuple[Document, ...]]
@@ -32,12 +34,27 @@ class Indexed(Protocol):
 
 def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Yield the path and value of every attribute in a row that no other document may have the value of."""
+    return ((at, value) for _, at, value in _unique_values(type_, values, path))
+
+
+def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
+    """Yield what `unique_values` does, with the type or component that has the attribute."""
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
         if (attribute.unique or attribute.type == "uid") and attribute.scalar and value not in (None, ""):
-            yield at, value if isinstance(value, str | int | float | Decimal) else str(value)
+            yield type_, at, value if isinstance(value, str | int | float | Decimal) else str(value)
         for inner, component in components_at(attribute, value, at):
-            yield from unique_values(component.type, component.values, inner)
+            yield from _unique_values(component.type, component.values, inner)
+
+
+def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
+    """Yield the path of each unique value in a row that another component in the same list has."""
+    found: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
+    for holder, path, value in _unique_values(type_, values, ()):
+        found[holder.uid, attribute_path(path), value].append(path)
+    for paths in found.values():
+        if len(paths) > 1:
+            yield from paths
 
 
 def unique_keys(document: Document) -> set[UniqueKey]:
