@@ -1,9 +1,8 @@
 """/api/upload: media. Its answers are bare objects and arrays, without the envelope of content."""
 
-import posixpath
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from werkzeug.formparser import FormDataParser
 
 from server.api.request import (
     answer,
-    budget_of,
     caller_of,
     parameters,
     require_permission,
@@ -25,23 +23,17 @@ from server.api.request import (
 )
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import message_of
-from server.auth.permissions import narrow
-from server.documents.document import Document
-from server.errors import NotFoundError, PayloadTooLargeError, StorageError, ValidationError
-from server.index.dangling import MEDIA, Key
-from server.index.find import Listing, find
-from server.index.snapshot import View
+from server.errors import PayloadTooLargeError, StorageError, ValidationError
 from server.paths import FOLDER, state_folder
 from server.query.ast import Query
-from server.query.parse import read_part, read_query
 from server.schema.model import UPLOAD
 from server.service.cache_tags import tags_of_document, tags_of_list
 from server.service.read import Caller
-from server.service.render import list_answer, render_files
-from server.service.write import Addressed, Made, Outcome, Prepare, Wanted, Writes
-from server.site.site import Site, State
+from server.service.render import list_answer
+from server.service.uploads import Uploads, find_file, find_files, read_file_query, render, view_of
+from server.service.write import Writes
+from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
-from server.storage.media import media_key
 from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 from server.write.uploads.file_info import read_info
@@ -50,126 +42,71 @@ Form = MultiDict[str, str]
 MAX_PARTS = 200  # files and fields of one form: each file is open while the form is read
 MAX_FIELDS = 1_000_000  # bytes of all that is no file
 ABANDONED_S = 3600
-SCALING_S = 10.0
-# What a query may say of files, which have neither locales nor drafts; and where it asks for a page.
-_QUERIED = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
-_PAGED = (*_QUERIED, "pagination", "page", "pageSize")
 
 
 def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> None:
     """Bind the operations below `/api/upload`."""
     incoming = site.root / FOLDER / "incoming"
     _sweep(incoming)
+    uploads = Uploads(site, writes, bucket)
 
-    def asked(subject_action: str, *, paged: bool = False) -> Query:
-        """The query of a request; only what says which files and what of them, and maybe which page."""
-        actor = require_permission(request, "upload", subject_action)
-        state, params = state_of(request), parameters(request)
-        wanted = {key: params[key] for key in (_PAGED if paged else _QUERIED) if key in params}
-        query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], wanted, many=True)
-        return replace(narrow(query, actor, state.schema), page=query.page if paged else read_part(params))
+    def asked(action: str, *, paged: bool = False) -> tuple[Caller, Query]:
+        """Who asks, and for which files. Raises ForbiddenError and ValidationError."""
+        require_permission(request, "upload", action)
+        caller = caller_of(request)
+        return caller, read_file_query(caller, parameters(request), paged=paged)
 
     @handles("findFiles")
-    def find_files() -> Response:
-        query = asked("find")
-        files = _rendered(state_of(request), query, _found(query).documents)
+    def list_files() -> Response:
+        caller, query = asked("find")
+        files = render(caller, query, find_files(caller, query).documents)
         return _tagged(answer(_listed(files)), query)
 
     @handles("findFilesPage")
-    def find_page() -> Response:
-        query = asked("find", paged=True)
-        listing = _found(query)
-        files = _rendered(state_of(request), query, listing.documents)
+    def list_page() -> Response:
+        caller, query = asked("find", paged=True)
+        listing = find_files(caller, query)
+        files = render(caller, query, listing.documents)
         return _tagged(answer(list_answer(files, query.page, listing.total)), query)
 
     @handles("findOneFile")
-    def find_file(key: str) -> Response:
-        query = asked("findOne")
+    def show_file(key: str) -> Response:
+        caller, query = asked("findOne")
         whole = replace(query, selection=replace(query.selection, fields=None))
-        state = state_of(request)
-        file = _file(state, key)
-        shown = answer(_rendered(state, whole, [file])[0])
-        return tagged(shown, request, tags_of_document(_view(state), file, whole.selection))
-
-    def stored(caller: Caller, state: State, paths: tuple[str, ...]) -> list[bytes]:
-        """Files that were just written, as an answer shows them."""
-        if caller.branch is None:
-            state = _scaled(site, state, paths)
-        files = [state.snapshot.media[media_key(path) or ""] for path in paths]
-        return _rendered(state, Query(state.schema.types[UPLOAD]), files)
-
-    def in_bucket(file: uploading.Incoming) -> uploading.Incoming:
-        """A received file, which is in the bucket then, where the site has one; else a picture is hashed."""
-        ending = uploading.ending_of_upload(file)
-        if not site.state.settings.media.store:
-            site.image_cache.read_ahead(file.source, ending)
-        return replace(file, stored=bucket.keep(site.state.settings, file.source, ending))
-
-    def in_bucket_instead(change: uploading.FileChange) -> uploading.FileChange:
-        """A change of a file, whose new content is in the bucket then, where the site has one."""
-        if change.file is None:
-            return change
-        if not site.state.settings.media.store:
-            with suppress(NotFoundError):  # The write says so.
-                ending = posixpath.splitext(_file(state_of(request), change.key).path)[1]
-                site.image_cache.read_ahead(change.file.source, ending)
-            return change
-        old = _file(state_of(request), change.key)
-        uploading.check_replacement(old, change.file)
-        ending = posixpath.splitext(old.path)[1]
-        kept = bucket.keep(site.state.settings, change.file.source, ending)
-        return replace(change, file=replace(change.file, stored=kept))
-
-    def make(
-        caller: Caller,
-        prepare: Prepare[Wanted, Made],
-        wanted: Wanted,
-        addressed: Addressed[Made] | None = None,
-    ) -> Outcome[Made]:
-        return writes.make(caller, prepare, wanted, addressed, message=message_of(request))
+        file = find_file(caller.state, key)
+        shown = answer(render(caller, whole, [file])[0])
+        return tagged(shown, request, tags_of_document(view_of(caller), file, whole.selection))
 
     @handles("deleteFile")
     def delete_file(key: str) -> Response:
         require_permission(request, "upload", "destroy")
-        state = state_of(request)
-        removed = _rendered(state, Query(state.schema.types[UPLOAD]), [_file(state, key)])[0]
-        outcome = make(caller_of(request), uploading.remove, key)
-        return tell_commit(answer(removed), outcome.commit)
+        caller = caller_of(request)
+        file = find_file(caller.state, key)
+        removed = render(caller, Query(caller.state.schema.types[UPLOAD]), [file])[0]
+        return tell_commit(answer(removed), uploads.remove(caller, key, message_of(request)))
 
     @handles("uploadFiles")
     def upload() -> Response:
-        actor = require_permission(request, "upload", "upload")
+        require_permission(request, "upload", "upload")
         caller = caller_of(request)
-        limit = state_of(request).settings.api.upload_limit
+        limit = caller.state.settings.api.upload_limit
         if (request.content_length or 0) > limit:
             raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")
         key = _key(parameters(request).get("id"))
         with _received(incoming, limit) as (files, form):
             if key:
-                change = in_bucket_instead(_change(key, files, form))
-                changed = make(caller, uploading.change_file, change)
-                body = stored(caller, changed.state, (changed.made,))[0]
-                return tell_commit(answer(body), changed.commit)
+                changed = uploads.change(caller, _change(key, files, form), message_of(request))
+                return tell_commit(answer(changed.bodies[0]), changed.commit)
             if not files:
                 raise ValidationError("Files are empty")
-            described = tuple(in_bucket(one) for one in _described(files, form))
-            wanted = uploading.Upload(described, actor, _attachment(form))
-            made = make(caller, uploading.upload, wanted, _media_keys)
-            body = _listed(stored(caller, made.state, made.made))
-            return tell_commit(answer(body, 201), made.commit)
+            described = _described(files, form)
+            made = uploads.upload(caller, described, _attachment(form), message_of(request))
+            return tell_commit(answer(_listed(made.bodies), 201), made.commit)
 
 
 def _tagged(response: Response, query: Query) -> Response:
     """A list of files with its cache tags."""
     return tagged(response, request, tags_of_list(query, state_of(request).schema))
-
-
-def _media_keys(paths: Iterable[str]) -> list[Key]:
-    return [(MEDIA, media_key(path) or path) for path in paths]
-
-
-def _view(state: State) -> View:
-    return View(state.snapshot, state.settings, budget=budget_of(request))
 
 
 def _key(value: Any) -> str:
@@ -179,33 +116,8 @@ def _key(value: Any) -> str:
     return value or ""
 
 
-def _found(query: Query) -> Listing:
-    return find(_view(state_of(request)), query)
-
-
-def _rendered(state: State, query: Query, files: Iterable[Document]) -> list[bytes]:
-    return render_files(_view(state), query, files)
-
-
 def _listed(files: list[bytes]) -> bytes:
     return b"[%b]" % b",".join(files)
-
-
-def _file(state: State, key: str) -> Document:
-    """The media file with a number or documentId. Raises NotFoundError."""
-    return uploading.find_file(state.snapshot, state.settings.locales.default, key)
-
-
-def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """The state with the formats of pictures that were just written, as far as these were made in SCALING_S.
-
-    Others are made in the background.
-    """
-    deadline = time.monotonic() + SCALING_S
-    for path in paths:
-        if time.monotonic() < deadline:
-            state = site.scale(path)
-    return state
 
 
 def _described(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
