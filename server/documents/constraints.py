@@ -37,6 +37,13 @@ def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL) -> li
     """The sentences that say which options of an attribute a value breaks, without its name."""
     if is_empty(value):
         return [REQUIRED] if attribute.required and not attribute.derived and not limits.draft else []
+    if attribute.type == "password":
+        return []  # A hash tells nothing of the text that it was made of; see `broken_by_text`.
+    return broken_by_text(attribute, value, limits)
+
+
+def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL) -> list[str]:
+    """The sentences that say which options a value breaks that is there, a password as it was typed."""
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 

@@ -11,9 +11,16 @@ MOST = 10  # passwords in one request: each takes a tenth of a second
 
 
 class Hashed(str):
-    """The hash of a password, which is not to be hashed again."""
+    """The hash of a password, which is not to be hashed again, with the text that was `typed`."""
 
-    __slots__ = ()
+    __slots__ = ("typed",)
+    typed: str
+
+    def __new__(cls, hashed: str, typed: str) -> "Hashed":
+        """Return a hash with the text that it was made of."""
+        made = super().__new__(cls, hashed)
+        made.typed = typed
+        return made
 
 
 def hash_passwords(
@@ -67,7 +74,7 @@ def _hashed_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dic
 def _hashed(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
         # Text with unprintable characters may be invalid: the validation refuses it, or hashes it later.
-        return Hashed(hash_password(tree)) if tree.isprintable() else tree
+        return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):
             return [_hashed_component(schema, attribute, item) for item in tree]

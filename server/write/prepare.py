@@ -131,7 +131,9 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     actor = request.actor
     settings = context.settings
     locales = tuple(dict.fromkeys((settings.locales.default, *settings.locales.available)))
-    validator = Validator(snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor))
+    validator = Validator(
+        snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor), draft=address.draft
+    )
     change = validator.change(address.type, request.data, values_of(base) if base else None)
     if earlier:
         return address, rebase(request, writer, change, earlier)

@@ -11,7 +11,7 @@ from typing import Any
 
 from server.documents.advice import advice
 from server.documents.blocks import cast_blocks, wrong_blocks
-from server.documents.constraints import Limits, broken_within
+from server.documents.constraints import Limits, broken_by_text, broken_within
 from server.documents.document import DRAFT, ID, PUBLISHED, column_of
 from server.documents.ids import composed
 from server.documents.keys import taken_keys
@@ -25,6 +25,7 @@ from server.schema.model import UPLOAD, Attribute, Type
 from server.write.body_values import default_of, read_scalar, shown
 from server.write.faults import Fault, error_of
 from server.write.media_input import MediaInput
+from server.write.passwords import Hashed
 from server.write.relation_input import OPERATIONS, Links, divided, read_links, targets_in
 
 IGNORED = ("publishedAt", "locale")
@@ -78,6 +79,7 @@ class Validator:
     drafts: bool = (
         False  # whether the type that is read has them: then it is the status of the write that counts
     )
+    draft: bool = False  # whether a draft is written: then only upper bounds count
     # The documentIds of types by the numbers of their versions, made for the first number that a body names.
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
@@ -195,11 +197,20 @@ class Validator:
                 return None
             tree = cast_blocks(tree)
         try:
-            return read_scalar(attribute, tree)
+            value = read_scalar(attribute, tree)
+            if attribute.type == "password":
+                self._judge_password(attribute, tree, path)
+            return value
         except Unreadable as error:
             fix = "" if isinstance(tree, dict | list) else error.fix or advice(attribute, tree)
             self._fail(path, f"must be {error.expected}" + (f"; {fix}" if fix else ""), shown(tree))
             return None
+
+    def _judge_password(self, attribute: Attribute, tree: Tree, path: KeyPath) -> None:
+        """Hold a password as it was typed against its options, since a hash can't be."""
+        typed = tree.typed if isinstance(tree, Hashed) else tree
+        for sentence in broken_by_text(attribute, typed, Limits(self.draft)):
+            self._fail(path, sentence)
 
     def _component(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
         type_ = self.snapshot.schema.types[attribute.component or ""]
