@@ -63,13 +63,19 @@ def broken_within(
 
 def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     if isinstance(value, str):
-        if attribute.min_length is not None and len(value) < attribute.min_length and not limits.draft:
+        length = utf16_length(value)
+        if attribute.min_length is not None and length < attribute.min_length and not limits.draft:
             yield f"must be at least {attribute.min_length} characters"
         longest = attribute.max_length
         if longest is None and attribute.type == "string":
             longest = limits.longest
-        if longest is not None and len(value) > longest:
+        if longest is not None and length > longest:
             yield f"must be at most {longest} characters"
+
+
+def utf16_length(text: str) -> int:
+    """Return the length of a text as JavaScript counts it, and so forms do: "🦊" has two units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
