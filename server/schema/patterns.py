@@ -10,6 +10,9 @@ from typing import Any
 import regex
 
 MATCH_S = 0.1
+_TOKEN = regex.compile(r"\\.|.", regex.DOTALL)
+_CLASSES = {r"\d": "0-9", r"\w": "A-Za-z0-9_"}  # as they are inside of brackets
+_OUTSIDE = {r"\D": "[^0-9]", r"\W": "[^A-Za-z0-9_]", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
 
 
 def fault(pattern: str) -> str:
@@ -32,4 +35,22 @@ def mismatch(pattern: str, text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    return regex.compile(pattern)
+    return regex.compile(_as_python(pattern))
+
+
+def _as_python(pattern: str) -> str:
+    """Return an ECMAScript pattern in the library's syntax: `$` is the very end, classes are ASCII."""
+    made, is_in_class, before = list[str](), False, ""
+    for token in _TOKEN.findall(pattern):
+        if token in _CLASSES:
+            if is_in_class and before == "-":  # It is no range, as in `[.-\d]`.
+                made[-1] = r"\-"
+            made.append(_CLASSES[token] if is_in_class else f"[{_CLASSES[token]}]")
+        elif is_in_class:
+            is_in_class = token != "]"
+            made.append(r"\-" if token == "-" and before in _CLASSES else token)
+        else:
+            is_in_class = token == "["
+            made.append(_OUTSIDE.get(token, token))
+        before = token
+    return "".join(made)
