@@ -30,12 +30,16 @@ from server.service.document_write import (
 )
 from server.service.dry_run import FileChange, file_changes
 from server.service.read import Branch, Caller, Rendering
+from server.service.undo_permission import may_take_back
 from server.site.commits.message import Authorship
 from server.site.site import Site, State
-from server.storage.undo import Keeper, Permit
+from server.storage.git.times import CommitTimes
+from server.storage.store import Store
+from server.storage.undo import Keeper, Permit, UndoFolder
 from server.write import prepare
 from server.write.context import Context
 from server.write.request import BatchRequest
+from server.write.undo import undone_documents
 
 Wanted = TypeVar("Wanted")
 Made = TypeVar("Made")
@@ -190,9 +194,9 @@ class Writes:
     ) -> Outcome[Made]:
         """Let `prepare` change files, in the name of a caller, on the branch that it writes to.
 
-        With `permits` the caller can take it back, while it may still do what these say; but not what the
-        public wrote, nor what was written to another branch, which git takes back. Raises what `prepare`,
-        `Site.write` and `BranchWriter.write` raise.
+        With `permits` the caller can take it back, while it may still do what these say and what undoing
+        does; but not what the public wrote, nor what was written to another branch, which git takes back.
+        Raises what `prepare`, `Site.write` and `BranchWriter.write` raise.
         """
         if caller.branch:
             branch, by = caller.branch, self.authorship(caller, addressed, message)
@@ -204,8 +208,20 @@ class Writes:
             keeper = Keeper(self.site.root, caller.actor.name, dict.fromkeys(permits))
             by = replace(by, keep=keeper.keeping)
         state, made, commit = self.site.write(by, prepare, wanted)
-        undo = UndoOffer(keeper.id, keeper.expires) if keeper and keeper.id else None
-        return Outcome(state, made, commit, undo)
+        return Outcome(state, made, commit, self._offer(caller, state, keeper, permits))
+
+    def _offer(
+        self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
+    ) -> UndoOffer | None:
+        """Return the offer to take back a write that was kept, if its caller may do that."""
+        if keeper is None or not keeper.id:
+            return None
+        store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
+        documents = undone_documents(keeper.texts, state.snapshot, store)
+        if not may_take_back(replace(caller, state=state), tuple(permits), documents):
+            UndoFolder(self.site.root).forget(keeper.id)
+            return None
+        return UndoOffer(keeper.id, keeper.expires)
 
     def preview(self, caller: Caller, prepare: Prepare[Wanted, Made], wanted: Wanted) -> Sequence[FileChange]:
         """Return what `make` would change in files. It is prepared and checked as there, and raises as that.

@@ -182,11 +182,14 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Keeps one write of a caller. `id` is "" until it is made, and where it can't be taken back."""
+    """Keeps one write of a caller. `id` is "" until it is made, and where it can't be taken back.
+
+    `texts` are those of its files then, each with what it held before and holds after the write.
+    """
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
-        self.id = ""
+        self.id, self.texts = "", list[tuple[str, str | None, str | None]]()
         self.expires = datetime.now(UTC) + timedelta(seconds=KEPT_S)
 
     @contextmanager
@@ -199,3 +202,5 @@ class Keeper:
         if files:
             with suppress(OSError):
                 self.id = self._folder.keep(KeptWrite(self._caller, self._permits, files))
+                after = {write.path: write.data.decode() for write in writes if write.data is not None}
+                self.texts = [(file.path, file.before, after.get(file.path)) for file in files]

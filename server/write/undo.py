@@ -1,26 +1,54 @@
 """Puts back what the files of a write held before it, in every byte, if they are as the write left them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from server.documents.document import PUBLISHED, Document
 from server.errors import ConflictError
+from server.index.snapshot import Snapshot
 from server.index.uniqueness import find_taken
+from server.schema.model import Type
 from server.storage.files import size_signature
+from server.storage.store import Store
 from server.storage.undo import KeptWrite, digest
 from server.write.context import Context
 
 CHANGED = "These files were changed since, so that nothing was taken back"
 
+Place = tuple[str, str]  # locale and status of a version
+Text = str | None  # of a file; None for no file
 
-def restore(kept: KeptWrite, context: Context) -> tuple[str, ...]:
+
+@dataclass(frozen=True, slots=True)
+class UndoneDocument:
+    """A document whose files are put back: where it has versions now, and where it will have some then."""
+
+    type: Type
+    document_id: str
+    now: frozenset[Place]
+    then: frozenset[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """A write to take back; `permit` raises ForbiddenError for what its caller may not do to documents."""
+
+    kept: KeptWrite
+    permit: Callable[[Sequence[UndoneDocument]], None]
+
+
+def restore(wanted: Restoration, context: Context) -> tuple[str, ...]:
     """Put the files of a write back; returns their paths, none where they are so already.
 
-    Raises ConflictError where a file is not as the write left it, or what was there would contradict what
-    others have written since.
+    Raises ForbiddenError, and ConflictError where a file is not as the write left it, or what was there would
+    contradict what others have written since.
     """
+    kept = wanted.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
     if all(now[file.path] == file.before for file in kept.files):
         return ()
+    texts = [(file.path, file.before, now[file.path]) for file in kept.files]
+    wanted.permit(undone_documents(texts, context.snapshot, context.store))
     changed = [file.path for file in kept.files if digest(now[file.path]) != file.after]
     if changed:
         raise ConflictError(f"{CHANGED}: {', '.join(changed[:5])}", {"files": changed})
@@ -33,14 +61,51 @@ def restore(kept: KeptWrite, context: Context) -> tuple[str, ...]:
     return tuple(now)
 
 
-def _text(context: Context, path: str) -> str | None:
+def undone_documents(
+    texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
+) -> list[UndoneDocument]:
+    """Return the documents that change if files are put back, each file with its text then and now."""
+    types: dict[tuple[str, str], Type] = {}
+    then: dict[tuple[str, str], set[Place]] = {}
+    paths: set[str] = set()
+    for path, before, now in texts:
+        paths.add(path)
+        for text in (before, now):
+            document = _document(path, text, store) if text is not None else None
+            if document is None or document.type.uid not in snapshot.tables:
+                continue
+            key = (document.type.uid, document.document_id)
+            types[key] = document.type
+            places = then.setdefault(key, set())
+            if text is before:
+                places.add((document.locale, document.status))
+    return [
+        _undone(snapshot, type_, document_id, then[uid, document_id], paths)
+        for (uid, document_id), type_ in types.items()
+    ]
+
+
+def _undone(
+    snapshot: Snapshot, type_: Type, document_id: str, restored: set[Place], paths: set[str]
+) -> UndoneDocument:
+    now, stays = set(), set()
+    for place in snapshot.tables[type_.uid].order:
+        claims = snapshot.claims.get((type_.uid, document_id, *place), ())
+        if claims:
+            now.add(place)
+        if any(other.path not in paths for other in claims):
+            stays.add(place)
+    return UndoneDocument(type_, document_id, frozenset(now), frozenset(stays | restored))
+
+
+def _text(context: Context, path: str) -> Text:
     return context.changeset.text(path) if context.changeset.exists(path) else None
 
 
 def _refuse_contradictions(kept: KeptWrite, context: Context) -> None:
     """Raise ConflictError where a document has taken an id or a unique value meanwhile that comes back."""
     paths = {file.path for file in kept.files}
-    restored = list(_documents(kept, context))
+    restored = list(_documents(kept, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}
     for document in restored:
         key = (document.type.uid, document.document_id, document.locale, document.status)
@@ -54,11 +119,16 @@ def _refuse_contradictions(kept: KeptWrite, context: Context) -> None:
             raise ConflictError(f"{others[0].path} has since taken what {document.path} had; change it first")
 
 
-def _documents(kept: KeptWrite, context: Context) -> Iterator[Document]:
+def _documents(kept: KeptWrite, store: Store) -> Iterator[Document]:
     """The documents that are to be there again."""
     for file in kept.files:
         if file.before is not None:
-            data = file.before.encode()
-            entry = context.store.entry(file.path, data, size_signature(len(data)))
-            if entry and entry.document:
-                yield entry.document
+            document = _document(file.path, file.before, store)
+            if document:
+                yield document
+
+
+def _document(path: str, text: str, store: Store) -> Document | None:
+    data = text.encode()
+    entry = store.entry(path, data, size_signature(len(data)))
+    return entry.document if entry else None

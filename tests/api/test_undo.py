@@ -178,7 +178,8 @@ def test_what_others_have_taken_since_is_not_taken_from_them(make_api: MakeApi) 
 def test_it_is_for_its_caller_alone_and_while_that_one_may(make_api: MakeApi) -> None:
     api = make_api({**SITE, "site.yaml": FILES["site.yaml"] + "roles: {public: {author: [update]}}\n"})
     api.token("other", "full-access")
-    api.token("some", may=["article.delete", "author.update"])
+    deleting = ["article.delete", "article.create", "article.readDraft", "author.update"]
+    api.token("some", may=deleting)
     id_ = batch(api, op("DELETE", "articles/odd"), who="some").body["undo"]["id"]
     for who in ("other", "public"):
         assert undo(api, id_, who).status == 404
@@ -186,12 +187,76 @@ def test_it_is_for_its_caller_alone_and_while_that_one_may(make_api: MakeApi) ->
     assert undo(api, "none", "some").status == 404
     api.accounts.revoke_token("some")
     assert undo(api, id_, "some").status == 401
-    api.token("some", may=["article.update", "author.update"])
-    assert undo(api, id_, "some").status == 403
+    for missing in deleting[:3]:
+        api.token("some", may=[one for one in deleting if one != missing])
+        assert undo(api, id_, "some").status == 403
+        api.accounts.revoke_token("some")
     assert "content/articles/odd.md" not in contents(api)
     assert "Quire-Undo" not in batch(api, op("PUT", "authors/ada", {"name": "Eve"}), who="public").headers
     api.token("reader", "read-only")
     assert undo(api, id_, "reader").status == 403
+
+
+# What is written, what the caller may do to it, and what undoing that takes beside.
+ARTICLE = ["article.update", "article.readDraft"]
+DRAFTING = ["article.updateDraft", "article.readDraft"]
+GONE = ["article.delete", "article.readDraft"]
+TAKES = {
+    "a new document": ("POST", "articles", {"title": "New"}, ["article.create", *ARTICLE], "article.delete"),
+    "a draft": ("POST", "articles?status=draft", {"title": "X"}, DRAFTING, "article.delete"),
+    "a new locale": ("PUT", "articles/odd?locale=fr", {"title": "Impair"}, ARTICLE, "article.delete"),
+    "a deletion": ("DELETE", "articles/odd", None, [*ARTICLE, "article.delete"], "article.create"),
+    "a deleted locale": ("DELETE", "articles/goemon?locale=fr", None, GONE, "article.update"),
+    "a single type": ("PUT", "home", {"title": "House"}, ["home.update", "home.readDraft"], "home.delete"),
+    "an update": ("PUT", "articles/odd", {"title": "Even"}, ["article.update"], "article.readDraft"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "data", "may", "takes"), TAKES.values(), ids=TAKES.keys())
+def test_undo_takes_the_permission_of_what_it_does(
+    make_api: MakeApi, method: str, path: str, data: Any, may: list[str], takes: str
+) -> None:
+    api = make_api({name: text for name, text in SITE.items() if name != "content/home.json"})
+    before = contents(api)
+    body = {} if data is None else {"json": {"data": data}}
+    api.token("few", may=may)
+    refused = api.ask(method, f"/api/{path}", "few", headers=PREFER, **body)
+    assert (refused.status < 300, refused.headers.get("Quire-Undo")) == (True, None)
+    assert "Preference-Applied" not in refused.headers
+    assert list((api.root / ".quire/undo").iterdir()) == []
+    reset(api, before)
+    api.token("all", may=[*may, takes])
+    id_ = api.ask(method, f"/api/{path}", "all", headers=PREFER, **body).headers["Quire-Undo"]
+    after = contents(api)
+    api.accounts.revoke_token("all")
+    api.token("all", may=may)
+    assert undo(api, id_, "all").status == 403
+    assert contents(api) == after
+    api.accounts.revoke_token("all")
+    api.token("all", may=[*may, takes])
+    assert undo(api, id_, "all").status == 200
+    assert contents(api) == before
+
+
+def reset(api: Api, files: dict[str, bytes]) -> None:
+    """Let the files below content/ be as they were, by hand."""
+    for path in contents(api).keys() - files.keys():
+        (api.root / path).unlink()
+    for path, data in files.items():
+        (api.root / path).write_bytes(data)
+    api.site.refresh()
+
+
+def test_a_draft_is_undone_by_those_who_may_only_write_drafts(make_api: MakeApi) -> None:
+    api = make_api(SITE)
+    api.token("author", may=["article.updateDraft", "article.readDraft"])
+    before = contents(api)
+    made = api.ask(
+        "PUT", "/api/articles/goemon?status=draft", "author", json={"data": {"title": "X"}}, headers=PREFER
+    )
+    assert contents(api) != before
+    assert undo(api, made.headers["Quire-Undo"], "author").status == 200
+    assert contents(api) == before
 
 
 def test_they_are_kept_for_an_hour_and_no_more_than_there_is_room_for(

@@ -1,0 +1,68 @@
+"""What it takes to take a write back: the permission of the write, and that of what undoing it does."""
+
+from collections.abc import Iterator, Sequence
+
+from server.auth.permissions import may_read_drafts
+from server.documents.document import DRAFT
+from server.errors import ForbiddenError, NotFoundError
+from server.service.document_write import WRITES, Verb, permit
+from server.service.read import Caller
+from server.storage.undo import Permit
+from server.write.undo import Place, UndoneDocument
+
+NONE = "There is no change of yours under this id that could still be undone"
+# What versions before this one called it: a server that replaces one of these meets it for an hour.
+_FORMER = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
+
+
+def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
+    """Raise ForbiddenError if a caller may not make a write any more, or not see what comes back.
+
+    What comes back may be a draft, and whether it is would tell of a draft: so types with drafts take
+    `readDraft`. Raises NotFoundError for a write that only another version of Quire knows.
+    """
+    for wanted in permits:
+        type_, verb = caller.state.schema.types.get(wanted.uid), _verb(wanted)
+        if type_ is None or verb is None or (type_.kind, verb) not in WRITES:
+            raise NotFoundError(NONE)
+        permit(caller.reader(type_), verb, {"status": "draft"} if wanted.draft else {})
+        if type_.draft_publish and not may_read_drafts(caller.actor, type_):
+            raise ForbiddenError()
+
+
+def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
+    """Raise ForbiddenError if a caller may not remove a document or locale that would be gone, or make one.
+
+    What stays and changes takes what the write took, since exactly that is taken back.
+    """
+    for document in documents:
+        for verb, places in _effects(document):
+            drafts_alone = all(status == DRAFT for _, status in places)
+            permit(caller.reader(document.type), verb, {"status": DRAFT} if drafts_alone else {})
+
+
+def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
+    """Yield what is done to a document in locales that it is gone from, or comes back to."""
+    now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
+    if now - then:
+        yield Verb.DELETE, document.now
+    if then - now:
+        is_new = not now and document.type.kind == "collectionType"
+        coming = frozenset(place for place in document.then if place[0] in then - now)
+        yield Verb.CREATE if is_new else Verb.UPDATE, coming
+
+
+def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
+    """Return whether a caller may take back a write that took some permits."""
+    try:
+        permit_write(caller, permits)
+        permit_undoing(caller, documents)
+    except (ForbiddenError, NotFoundError):
+        return False
+    return True
+
+
+def _verb(wanted: Permit) -> Verb | None:
+    """Return what was done; None if only another version of Quire knows that."""
+    name = _FORMER.get(wanted.verb, wanted.verb)
+    return Verb(name) if name in set(Verb) else None
