@@ -8,6 +8,7 @@ from functools import lru_cache
 from operator import is_
 
 from server.config.model import Settings
+from server.documents.path_rules import Claim
 from server.errors import ForbiddenError, invalid_key
 from server.query.ast import And, Compare, Filter, Missing, Node, Or, Query, Selection, Sort, Through
 from server.schema.model import Attribute, Schema, Type
@@ -77,6 +78,15 @@ def may_source(actor: Actor, action: str, schema: Schema) -> bool:
 def may_see_all(actor: Actor, type_: Type) -> bool:
     """Whether the actor may see all documents of a type, drafts too."""
     return may_find(actor, type_.uid) and (not type_.draft_publish or may_read_drafts(actor, type_))
+
+
+def may_see_file(actor: Actor, claim: Claim) -> bool:
+    """Whether the actor may see a file: it may find the type, and read drafts if the file may hold one.
+
+    In some types, only what a file says tells whether it is a draft.
+    """
+    drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
+    return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))
 
 
 def may_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> bool:

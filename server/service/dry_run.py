@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.auth.permissions import may_see_file
 from server.documents.path_rules import Claim, Layout
 from server.history.differences import unified_lines
 from server.index.budget import Budget
@@ -32,16 +32,10 @@ def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)
-        if claim is not None and _is_seen(claim, caller.actor):
+        if claim is not None and may_see_file(caller.actor, claim):
             lines = _lines(write, claim, caller.state, caller.budget)
             caller.budget.allow(sum(map(len, lines)))
             yield FileChange(write.path, _action(write), lines)
-
-
-def _is_seen(claim: Claim, actor: Actor) -> bool:
-    """Return whether an actor may see a file: it may find the type, and read drafts if it is one."""
-    drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
-    return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))
 
 
 def _action(write: Write) -> str:

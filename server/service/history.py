@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.permissions import may_find, may_read_drafts, require
+from server.auth.permissions import may_read_drafts, may_see_file, require
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ForbiddenError, NotFoundError
 from server.history.blame import MOST_VERSIONS, Blame, blame
@@ -266,8 +266,7 @@ def _documents_of(
         claim = timeline.claims.get(change.path)
         if claim is None or (type_ and type_ not in (claim.type.singular, claim.type.plural)):
             continue
-        drafted = claim.draft or claim.type.draft_key
-        if may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type)):
+        if may_see_file(actor, claim):
             status, action = DRAFT if claim.draft else PUBLISHED, ACTIONS.get(change.status, "update")
             yield CommittedDocument(claim.type, claim.document_id, claim.locale, status, action)
 

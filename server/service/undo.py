@@ -1,11 +1,12 @@
 """Takes a write back whose result offered that (`server.service.write.UndoOffer`)."""
 
+from dataclasses import replace
 from functools import partial
 
 from server.auth.permissions import may_write
 from server.errors import ForbiddenError, NotFoundError
 from server.service.read import Caller
-from server.service.undo_permission import NONE, permit_undoing, permit_write
+from server.service.undo_permission import NONE, permit_undoing, permit_write, sight_of_files
 from server.service.write import Outcome, Writes
 from server.storage.undo import UndoFolder
 from server.write.undo import Restoration, restore
@@ -16,7 +17,8 @@ MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Let the files of a write hold again what they held before it; the outcome has their paths.
+    """Let the files of a write hold again what they held before it; the outcome has the paths that the caller
+    may see.
 
     With `undo`, that can be taken back as well. Raises ForbiddenError, NotFoundError, ConflictError if the
     files are not as the write left them, and what `Writes.make` raises.
@@ -28,8 +30,8 @@ def take_back(
     if kept is None:
         raise NotFoundError(NONE)
     permit_write(caller, kept.permits)
-    permits = kept.permits if undo else ()
-    wanted = Restoration(kept, partial(permit_undoing, caller))
+    permits, may_see = kept.permits if undo else (), sight_of_files(caller)
+    wanted = Restoration(kept, partial(permit_undoing, caller), may_see)
     outcome = writes.make(caller, restore, wanted, message=message or MESSAGE, permits=permits)
     folder.forget(id_)
-    return outcome
+    return replace(outcome, made=tuple(filter(may_see, outcome.made)))

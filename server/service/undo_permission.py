@@ -1,9 +1,10 @@
 """What it takes to take a write back: the permission of the write, and that of what undoing it does."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from server.auth.permissions import may_read_drafts
+from server.auth.permissions import may_read_drafts, may_see_file
 from server.documents.document import DRAFT
+from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
 from server.service.document_write import WRITES, Verb, permit
 from server.service.read import Caller
@@ -60,6 +61,17 @@ def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence
     except (ForbiddenError, NotFoundError):
         return False
     return True
+
+
+def sight_of_files(caller: Caller) -> Callable[[str], bool]:
+    """Return what says whether the caller may know of a file, by its path."""
+    layout = Layout(caller.state.schema, caller.state.settings)
+
+    def may_see(path: str) -> bool:
+        claim = layout.claim(path)
+        return caller.actor.everything if claim is None else may_see_file(caller.actor, claim)
+
+    return may_see
 
 
 def _verb(wanted: Permit) -> Verb | None:

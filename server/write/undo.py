@@ -14,6 +14,9 @@ from server.storage.undo import KeptWrite, digest
 from server.write.context import Context
 
 CHANGED = "These files were changed since, so that nothing was taken back"
+CHANGED_UNSEEN = "Files that you may not see were changed since, so that nothing was taken back"
+TAKEN_UNSEEN = "Another document has since taken the id or a unique value of one that would come back"
+MOST_NAMED = 5  # files in a message
 
 Place = tuple[str, str]  # locale and status of a version
 Text = str | None  # of a file; None for no file
@@ -31,10 +34,15 @@ class UndoneDocument:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """A write to take back; `permit` raises ForbiddenError for what its caller may not do to documents."""
+    """A write to take back for somebody.
+
+    `permit` raises ForbiddenError for what they may not do to documents, `may_see` says of which files they
+    may know.
+    """
 
     kept: KeptWrite
     permit: Callable[[Sequence[UndoneDocument]], None]
+    may_see: Callable[[str], bool]
 
 
 def restore(wanted: Restoration, context: Context) -> tuple[str, ...]:
@@ -51,13 +59,13 @@ def restore(wanted: Restoration, context: Context) -> tuple[str, ...]:
     wanted.permit(undone_documents(texts, context.snapshot, context.store))
     changed = [file.path for file in kept.files if digest(now[file.path]) != file.after]
     if changed:
-        raise ConflictError(f"{CHANGED}: {', '.join(changed[:5])}", {"files": changed})
+        raise _changed_since([path for path in changed if wanted.may_see(path)], len(changed))
     for file in kept.files:
         if file.before is None:
             context.changeset.delete(file.path)
         else:
             context.changeset.put(file.path, file.before)
-    _refuse_contradictions(kept, context)
+    _refuse_contradictions(wanted, context)
     return tuple(now)
 
 
@@ -98,14 +106,21 @@ def _undone(
     return UndoneDocument(type_, document_id, frozenset(now), frozenset(stays | restored))
 
 
+def _changed_since(named: Sequence[str], count: int) -> ConflictError:
+    if not named:
+        return ConflictError(CHANGED_UNSEEN, {"files": []})
+    others = ", and files that you may not see" if len(named) < count else ""
+    return ConflictError(f"{CHANGED}: {', '.join(named[:MOST_NAMED])}{others}", {"files": list(named)})
+
+
 def _text(context: Context, path: str) -> Text:
     return context.changeset.text(path) if context.changeset.exists(path) else None
 
 
-def _refuse_contradictions(kept: KeptWrite, context: Context) -> None:
+def _refuse_contradictions(wanted: Restoration, context: Context) -> None:
     """Raise ConflictError where a document has taken an id or a unique value meanwhile that comes back."""
-    paths = {file.path for file in kept.files}
-    restored = list(_documents(kept, context.store))
+    paths = {file.path for file in wanted.kept.files}
+    restored = list(_documents(wanted.kept, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}
     for document in restored:
         key = (document.type.uid, document.document_id, document.locale, document.status)
@@ -116,7 +131,10 @@ def _refuse_contradictions(kept: KeptWrite, context: Context) -> None:
             for _, found in taken:
                 others += [other for other in found if (other.type.uid, other.document_id) not in keys]
         if others:
-            raise ConflictError(f"{others[0].path} has since taken what {document.path} had; change it first")
+            other = others[0].path
+            if not (wanted.may_see(other) and wanted.may_see(document.path)):
+                raise ConflictError(TAKEN_UNSEEN)
+            raise ConflictError(f"{other} has since taken what {document.path} had; change it first")
 
 
 def _documents(kept: KeptWrite, store: Store) -> Iterator[Document]:

@@ -16,7 +16,7 @@ from server.storage.undo import digest
 from tests.api.test_actions import DRAFT, FILES, GOEMON
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
-from tests.sites import Answer, Api, load
+from tests.sites import STRING, Answer, Api, collection, load, relation
 
 ODD = "\ufeff---\r\ntitle: 'Odd' # why\r\nslug: odd\r\nunknown:   [1,2]\r\nsecret: hidden\r\n---\r\n\r\nText"
 SITE = {
@@ -210,6 +210,21 @@ TAKES = {
     "a single type": ("PUT", "home", {"title": "House"}, ["home.update", "home.readDraft"], "home.delete"),
     "an update": ("PUT", "articles/odd", {"title": "Even"}, ["article.update"], "article.readDraft"),
 }  # fmt: skip
+RELATED = {
+    **collection("tag", {"name": STRING, "pages": relation("manyToMany", "page", mappedBy="tags")}),
+    **collection(
+        "page",
+        {
+            "title": STRING,
+            "code": {"type": "string", "unique": True},
+            "tags": relation("manyToMany", "tag", inversedBy="pages"),
+        },
+        drafts=True,
+    ),
+    "content/tags/sea.json": '{"name": "Sea"}',
+    "content/pages/one.draft.md": "---\ntitle: One\n---\n",
+    "content/pages/two.md": "---\ntitle: Two\n---\n",
+}
 
 
 @pytest.mark.parametrize(("method", "path", "data", "may", "takes"), TAKES.values(), ids=TAKES.keys())
@@ -257,6 +272,52 @@ def test_a_draft_is_undone_by_those_who_may_only_write_drafts(make_api: MakeApi)
     assert contents(api) != before
     assert undo(api, made.headers["Quire-Undo"], "author").status == 200
     assert contents(api) == before
+
+
+def test_of_files_that_others_may_not_see_undo_tells_nothing(make_api: MakeApi) -> None:
+    api = make_api(RELATED)
+    everything = ["tag.update", "tag.find", "page.find", "page.readDraft"]
+    api.token("some", may=everything)
+    change = {"pages": ["one", "two"]}
+
+    def made() -> str:
+        answer = api.put("/api/tags/sea", {**change, "name": "Ocean"}, who="some", headers=PREFER)
+        return str(answer.headers["Quire-Undo"])
+
+    id_ = made()
+    api.accounts.revoke_token("some")
+    api.token("some", may=["tag.update", "tag.find", "page.find"])
+    for name in ("one.draft", "two"):
+        with (api.root / f"content/pages/{name}.md").open("a") as file:
+            file.write("more")
+    error = undo(api, id_, "some").error
+    assert error["details"] == {"files": ["content/pages/two.md"]}
+    assert error["message"] == (
+        "These files were changed since, so that nothing was taken back: content/pages/two.md, "
+        "and files that you may not see"
+    )
+    api.accounts.revoke_token("some")
+    api.token("some", may=["tag.update"])
+    error = undo(api, id_, "some").error
+    assert error["details"] == {"files": []}
+    assert error["message"] == "Files that you may not see were changed since, so that nothing was taken back"
+
+
+def test_who_has_taken_a_value_since_is_told_to_those_who_may_see_it(make_api: MakeApi) -> None:
+    api = make_api({**RELATED, "content/pages/two.md": "---\ncode: a1\n---\n"})
+    deleting = ["page.delete", "page.create", "page.readDraft"]
+    api.token("some", may=deleting)
+    id_ = api.ask("DELETE", "/api/pages/two", "some", headers=PREFER).headers["Quire-Undo"]
+    (api.root / "content/pages/secret.md").write_text("---\ncode: a1\n---\n")
+    api.site.refresh()
+    error = undo(api, id_, "some").error
+    assert error["status"] == 409
+    assert error["message"] == (
+        "Another document has since taken the id or a unique value of one that would come back"
+    )
+    api.accounts.revoke_token("some")
+    api.token("some", may=[*deleting, "page.find"])
+    assert "content/pages/secret.md has since taken" in undo(api, id_, "some").error["message"]
 
 
 def test_they_are_kept_for_an_hour_and_no_more_than_there_is_room_for(

@@ -75,6 +75,7 @@ def _undoable(data: JsonSchema) -> JsonSchema:
     return object_of({"data": data, "undo": _OFFER}, optional=("undo",))
 
 
+_UNDONE = _undoable(object_of({"files": COUNT}))
 WRITES = Area(
     "batch",
     parts=("batch",),
@@ -93,7 +94,7 @@ WRITES = Area(
             "undoWrite", "POST", "/batch/undo/{id}", may_undo,
             Docs(
                 "Undo a write that was made with `Prefer: undo`: restore its files",
-                {200: answer("How many files were restored.", _undoable(object_of({"files": COUNT})))},
+                {200: answer("How many files were restored that you may see.", _UNDONE)},
                 [in_path("id", "`undo.id` of the write's response."), *shared_parameters("prefer")],
                 errors=(*WRITE, 404),
             ),
