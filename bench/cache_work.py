@@ -33,8 +33,10 @@ from server.history.remote.following import Follower
 from server.history.remote.remote_status import CURRENT
 from server.index.find import prepare_texts
 from server.jobs.job import Timing
+from server.jobs.runner import Runner
 from server.paths import UPLOADS
 from server.search.indexer import Indexer
+from server.search.sync import Sync
 from server.search.texts import Task, texts
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.check.survey import survey
@@ -47,7 +49,6 @@ POSTS = scaled(1000, 5)
 PICTURES = 10
 PUSHES = scaled(10)
 ENCODINGS = "gzip, deflate, br, zstd"  # of browsers
-FOLDER_OF_INDEX = Path(".quire/search")
 During = Callable[[str, int], AbstractContextManager[None]]
 _numbers = counting()
 
@@ -111,6 +112,8 @@ def run(folder: Path, during: During) -> None:
     site, posts = folder / "site", folder / "posts"
     site.mkdir()
     sizes = make_site(site, ARTICLES)
+    settings = site / "site.yaml"
+    settings.write_text(settings.read_text().replace("search: {index: false}", ""))
     _write_pictures(site)
     opened = _start(site, during, "articles", ARTICLES)
     _reads(opened, sizes, during)
@@ -118,7 +121,7 @@ def run(folder: Path, during: During) -> None:
     _events(opened, during)
     _history(opened, sizes, during)
     _pages(opened, during)
-    _search(opened, sizes, during)
+    _search(opened, folder / "index", during)
     _check(site, during)
     _make_posts(posts)
     opened = _start(posts, during, "posts in TOML", POSTS)
@@ -269,13 +272,16 @@ def _pages(opened: OpenSite, during: During) -> None:
         client.repeat(path)
         with during(f"GET {path}", WRITES):
             client.repeat(path, WRITES)
+    version = client.send("GET", "/studio").decode().partition("/-/")[2].partition("/")[0]
+    for encodings in ("", "br"):
+        with during(f"a file of the studio{' in brotli' * bool(encodings)}", WRITES):
+            client.repeat(f"/studio/-/{version}/main.js", WRITES, HTTP_ACCEPT_ENCODING=encodings)
 
 
-def _search(opened: OpenSite, sizes: Sizes, during: During) -> None:
-    """The index made in this process, though a server has another one for it; then searches."""
+def _search(opened: OpenSite, folder: Path, during: During) -> None:
+    """Make an index here, though a server has a process for it; then search in that of the server."""
     state = opened.site.state
-    folder = opened.site.root / FOLDER_OF_INDEX
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
     articles = state.snapshot.tables["api::article.article"].versions.values()
     tasks = [
         Task(d.document_id, "api::article.article", "en", tuple(texts(d, state.settings)))
@@ -287,10 +293,21 @@ def _search(opened: OpenSite, sizes: Sizes, during: During) -> None:
     with during("indexing a document", len(tasks)):
         indexer.take(tasks)
         indexer.commit(len(tasks), 0)
+    sync = Sync(opened.site, Timing())
+    runner = Runner([sync])
+    runner.start()
+    sync.done.wait()
+    runner.stop()
     client = Client(opened, writing_token(opened.site.root))
-    with during("a search", REQUESTS):
-        for i in range(REQUESTS):
-            client.repeat(f"/search?q={WORDS[i % len(WORDS)]}+{WORDS[i % 7]}")
+    client.repeat("/search?q=tide")
+    for name, text in (
+        ("one word", "{}"),
+        ("words", "the+{}+of+{}"),
+        ("the beginning of a word", "{:.4}"),
+    ):
+        with during(f"a search for {name}", REQUESTS):
+            for i in range(REQUESTS):
+                client.repeat("/search?q=" + text.format(WORDS[i % len(WORDS)], WORDS[i % 7]))
 
 
 def _check(root: Path, during: During) -> None:

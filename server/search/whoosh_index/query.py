@@ -5,7 +5,6 @@ it, and each part is either required or adds to the score alone."""
 
 import heapq
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from whoosh import query
@@ -258,13 +257,8 @@ class QueryMaker:
     def _is_common(self, clause: Clause, language: str) -> bool:
         """Whether a word is in so many documents that it is not required."""
         word, reader = clause.words[0], self.reader
-        if fold(word) in _stop_words(language):
+        if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True
         having = reader.doc_frequency(f"text_{language}", terms(word, language)[0])
         every = reader.doc_frequency(f"word_{language}", ALL)
         return bool(every > FEW_DOCUMENTS and having > COMMON * every)
-
-
-@lru_cache(maxsize=100)
-def _stop_words(language: str) -> frozenset[str]:
-    return frozenset(fold(word) for word in stopwords.stoplists.get(language, ()))
