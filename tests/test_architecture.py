@@ -167,6 +167,19 @@ def test_every_library_is_a_dependency() -> None:
     assert libraries - known == set()
 
 
+def test_every_cache_says_what_it_saves() -> None:
+    """In a comment, as `python -m bench caches` measures it."""
+    made = re.compile(r"^@(lru_)?cache\b|\blru_cache\(|^ *[a-z_.]+: (State)?Cache\[")
+    silent = []
+    for name in NAMES:
+        lines = (ROOT / "server" / f"{name.replace('.', '/')}.py").read_text().splitlines()
+        for number, line in enumerate(lines):
+            comment = lines[number - 1].partition("#")[2]
+            if made.search(line) and not re.search(r"\bsaves?\b", comment, re.IGNORECASE):
+                silent.append(f"{name}:{number + 1}")
+    assert silent == []
+
+
 def test_timestamps_of_files_are_set_in_one_module() -> None:
     timestamps = {"createdAt", "updatedAt", "publishedAt"}
     packages = ("write", "history", "site", "service", "tools")

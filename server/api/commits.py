@@ -34,6 +34,7 @@ class Arrivals:
         """`wake` has the remote asked for new commits."""
         self.site, self._ask = site, wake
         self._waiting = threading.BoundedSemaphore(WAITING)
+        # Saves 2.7 ms of 4.3 of a read that names a commit.
         self._there: Cache[tuple[str, str], bool] = Cache(_MOST, lambda *_: _EACH)
         self._woken = 0.0
 

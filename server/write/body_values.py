@@ -39,9 +39,10 @@ def default_of(attribute: Attribute) -> Any:
     return empty_value(attribute)
 
 
+# Saves a tenth of a second of each write that leaves such a password out.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    """The hash of a password's default, made once: that takes a tenth of a second, and keeps writes waiting.
+    """The hash of a password's default, made once: others would wait for it.
 
     Documents may share it, since anybody who reads the schema knows the password.
     """

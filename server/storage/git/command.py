@@ -281,6 +281,7 @@ def _without_filter(name: str) -> tuple[str, ...]:
     )
 
 
+# Not to save time: it is said once.
 @lru_cache(maxsize=16)
 def _tell_of_owner(root: Path, trust: str) -> None:
     """Say once why a site has no history."""

