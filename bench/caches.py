@@ -101,6 +101,7 @@ class Probes:
     def __init__(self) -> None:
         self.by_name: dict[str, Probe] = {}
         self.uses: list[Use] = []
+        self._bounded: dict[tuple[str, int], Probe] = {}
 
     def of(self, name: str) -> Probe:
         """Return the probe with a name."""
@@ -179,8 +180,11 @@ class Probes:
         cache.get, cache.put = counted_get, timed_put
 
     def _probe_of(self, cache: Any) -> Probe:
-        module = cache._size.__module__
-        return self.of(f"{module} ({cache.most >> 10:,} kB)")
+        key = cache._size.__module__, cache.most
+        found = self._bounded.get(key)
+        if found is None:
+            found = self._bounded[key] = self.of(f"{key[0]} ({key[1] >> 10:,} kB)")
+        return found
 
     def _watch_fragments(self, fragments: Any) -> None:
         """Count the documents and components within the groups that a `Fragments` keeps."""

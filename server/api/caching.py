@@ -66,7 +66,7 @@ class CachedAnswer(NamedTuple):
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
     """A cache of answers; one of more than LARGEST bytes is not for it."""
-    return StateCache(most, _size)  # Saves 0.44 ms of 0.46 of a repeated list of 25.
+    return StateCache(most, _size)  # Saves 0.44 ms of 0.45 of a repeated list of 25 in brotli.
 
 
 def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
@@ -98,7 +98,7 @@ def access_digest(actor: Actor) -> bytes:
     return _access_digest(actor.everything, actor.reading, actor.permissions)
 
 
-# Saves 1.2 µs of 19 of a repeated read.
+# Saves 1.5 µs of 8.5 of a repeated read.
 @lru_cache(maxsize=256)
 def _access_digest(everything: bool, reading: bool, permissions: frozenset[str]) -> bytes:
     text = "\n".join((str(everything), str(reading), *sorted(permissions)))

