@@ -4,7 +4,7 @@ A file is followed back from where it is now, and from every path that stood for
 
 import threading
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -13,6 +13,7 @@ from pathlib import Path
 from server.documents.document import DRAFT, PUBLISHED
 from server.documents.path_rules import Claim, Layout
 from server.documents.timestamps import from_seconds
+from server.paths import CONTENT, TYPES, UPLOADS
 from server.schema.model import Schema, Type
 from server.site.site import Site, State
 from server.storage.files import is_utf_8
@@ -41,6 +42,18 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Subjects:
+    """What the files of a commit are about: one claim for all documents that take the same permission.
+
+    `others` are schemas, and content that no type of today claims.
+    """
+
+    claims: tuple[Claim, ...]
+    media: bool
+    others: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """All commits of HEAD, the newest first, and the paths that each document ever had."""
 
@@ -49,6 +62,27 @@ class Timeline:
     commits: tuple[Commit, ...]
     claims: dict[str, Claim]  # by path
     paths: dict[tuple[str, str], set[str]]  # by the type's uid and the documentId that the path says
+    _subjects: dict[str, Subjects] = field(default_factory=dict)  # by commit; looking costs once per file
+
+    def subjects(self, commit: Commit) -> Subjects:
+        """Return what the files of a commit are about."""
+        found = self._subjects.get(commit.id)
+        if found is None:
+            found = self._subjects[commit.id] = self._find_subjects(commit)
+        return found
+
+    def _find_subjects(self, commit: Commit) -> Subjects:
+        claims: dict[tuple[str, bool], Claim] = {}
+        media = others = False
+        for path in _paths(commit.changes):
+            claim = self.claims.get(path)
+            if claim is not None:
+                claims.setdefault((claim.type.uid, claim.draft), claim)
+            elif path.startswith(f"{UPLOADS}/"):
+                media = True
+            else:
+                others = others or path.startswith((f"{CONTENT}/", f"{TYPES}/"))
+        return Subjects(tuple(claims.values()), media, others)
 
 
 class Versions:

@@ -15,6 +15,7 @@ from server.history.versions import ACTIONS, Deleted, Timeline, Version, Version
 from server.history.viewer import Viewer
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Type
+from server.service.commit_messages import message_for
 from server.service.document_write import Operation, Verb, permit
 from server.service.read import Caller, Params
 from server.service.write import Command, Result, Writes
@@ -174,6 +175,10 @@ class Histories:
         self.past.require_commits()
         drafts, timeline = _drafts_of(caller, type_), self._known.timeline(caller.state)
         return type_, deleted_documents(caller.state, type_, timeline, self.site.root, drafts=drafts)
+
+    def message(self, caller: Caller, commit: Commit) -> str:
+        """Return the message of a commit as a caller may read it."""
+        return message_for(caller.actor, commit, self._known.timeline(caller.state))
 
     def compare(self, one: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
         """Return how the version at `to`, "" for now, differs from that at `since`.

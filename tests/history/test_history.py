@@ -516,6 +516,91 @@ def test_nothing_is_told_of_drafts_and_values_that_may_not_be_read(api: Api) -> 
     assert "tags" not in api.get("/history/notes/one", "reader").text
 
 
+NEUTRAL = "Changed documents"
+
+
+def test_messages_are_for_those_who_may_see_all_that_a_commit_changed(api: Api) -> None:
+    tag, draft = "content/tags/sea.yaml", "content/notes/plan.draft.md"
+    told = 'Update tag "Ocean"\n\nQuire-Actor: token:full\nQuire-Document: tag/sea\n'
+    commits = {
+        "all": ({tag: "name: Ocean\n"}, told),
+        "a draft": ({tag: "name: Sea\n", draft: "---\ntitle: Plan\n---\n"}, _listed("note/plan")),
+        "a picture": ({tag: "name: Bay\n", "content/uploads/plan.txt": "p\n"}, _listed("upload/plan.txt")),
+        "a type": ({tag: "name: Fog\n", **collection("plan", {"title": STRING})}, "Plan more"),
+        "of no type": ({tag: "name: Tide\n", "content/plans/b.yaml": "title: Plan\n"}, "Say what we plan"),
+        "other files": ({tag: "name: Eddy\n", "README.md": "What we do\n"}, "Say what we do"),
+    }
+    for hour, (files, message) in enumerate(commits.values(), start=1):
+        write(api.root, files)
+        commit(api.root, hour, message)
+    api.site.refresh()
+    api.token("reader", may=["tag.find", "history.read"])
+    kept = f"{NEUTRAL}\n\nQuire-Document: tag/sea"
+    expected = ["Say what we do", NEUTRAL, NEUTRAL, kept, kept, told.strip()]
+    for path in ("/history/tags/sea", "/history"):
+        found = api.get(path, "reader")
+        assert [entry["message"].strip() for entry in found.data[:6]] == expected
+        assert "plan" not in found.text.lower()
+        assert [entry["commit"] for entry in found.data] == [entry["commit"] for entry in api.get(path).data]
+        assert api.get(path).body["meta"] == found.body["meta"]
+    api.token("more", may=["tag.find", "history.read", "note.find", "note.readDraft", "upload.find"])
+    shown = [entry["message"].strip() for entry in api.get("/history/tags/sea", "more").data[:6]]
+    assert shown == [
+        "Say what we do",
+        NEUTRAL,
+        NEUTRAL,
+        *(c[1] for c in list(commits.values())[2:0:-1]),
+        told.strip(),
+    ]
+    (api.root / "content-types/plan.json").unlink()
+    api.site.refresh()
+    assert [entry["message"].strip() for entry in api.get("/history", "reader").data[:6]] == expected
+    api.token("all", "full-access")
+    assert [entry["message"] for entry in api.get("/history", "all").data[1:3]] == [
+        "Say what we plan",
+        "Plan more",
+    ]
+
+
+def _listed(name: str) -> str:
+    lines = ['Update tag "Sea"', f'Create "{name}"']
+    return "\n".join(("Make 2 changes", "", *lines, "", "Quire-Document: tag/sea", f"Quire-Document: {name}"))
+
+
+def test_the_message_of_a_merge_is_for_those_who_may_see_all(api: Api) -> None:
+    git(api.root, "checkout", "-qb", "next")
+    write(
+        api.root,
+        {"content/tags/sea.yaml": "name: Ocean\n", "content/notes/plan.draft.md": "---\ntitle: P\n---\n"},
+    )
+    commit(api.root, 1, "Plan")
+    git(api.root, "checkout", "-q", "main")
+    write(api.root, {"content/tags/sea.yaml": "name: Bay\n"})
+    commit(api.root, 2, "Bay")
+    git(api.root, "merge", "-q", "-s", "ours", "--no-commit", "next")
+    write(api.root, {"content/tags/sea.yaml": "name: Fjord\n"})
+    commit(api.root, 3, "Merge the plan")
+    api.site.refresh()
+    api.token("reader", may=["tag.find", "note.find", "history.read"])
+    assert api.get("/history/tags/sea").data[0]["message"] == "Merge the plan"
+    assert api.get("/history/tags/sea", "reader").data[0]["message"] == NEUTRAL
+
+
+def test_the_message_of_a_deletion_is_for_those_who_may_see_all_of_it(api: Api) -> None:
+    write(
+        api.root,
+        {"content/tags/fog.yaml": "name: Fog\n", "content/notes/plan.draft.md": "---\ntitle: P\n---\n"},
+    )
+    commit(api.root, 1, "Begin")
+    for path in ("content/tags/fog.yaml", "content/notes/plan.draft.md"):
+        (api.root / path).unlink()
+    commit(api.root, 2, "Drop the plan")
+    api.site.refresh()
+    api.token("reader", may=["tag.find", "note.find", "history.read"])
+    assert api.get("/history/tags?deleted=true").data[0]["message"] == "Drop the plan"
+    assert api.get("/history/tags?deleted=true", "reader").data[0]["message"] == NEUTRAL
+
+
 def test_drafts_are_not_named_to_who_may_not_read_them(api: Api) -> None:
     write(api.root, {"content/notes/plan.draft.md": "---\ntitle: Plan\n---\n"})
     write(api.root, collection("list", {"title": STRING, "notes": relation("manyToMany", "note")}))

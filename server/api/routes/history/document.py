@@ -1,7 +1,6 @@
 """The history of one document as JSON: its versions, how two differ, where each value is from."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from flask import Response, request
@@ -17,9 +16,11 @@ from server.service.history import DocumentHistory, Histories
 from server.service.render import dumps
 from server.storage.git.log import Commit
 
+MessageOf = Callable[[Commit], str]  # the message of a commit as the caller may read it
+
 
 def entry(
-    version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, root: Path
+    version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
     """One version as an entry of the list, with the values before and after it."""
     commit = version.commit
@@ -27,8 +28,8 @@ def entry(
         path and said is None for path, said in zip((version.before, version.path), values, strict=True)
     )
     return {
-        **commit_of(commit, date_of(version, root)),
-        "message": commit.message if commit else None,
+        **commit_of(commit, date_of(version, one.store.root)),
+        "message": message(commit) if commit else None,
         "locale": version.locale,
         "status": version.status,
         "action": version.action,

@@ -1,6 +1,7 @@
 """The routes of `/history`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from flask import Response, request
@@ -16,7 +17,7 @@ from server.documents.document import DRAFT, PUBLISHED
 from server.errors import NotFoundError, ValidationError
 from server.history.differences import values_of
 from server.history.past import PastStates
-from server.history.versions import Version
+from server.history.versions import Deleted, Version
 from server.history.viewer import Viewer
 from server.query.parse import pagination, read_page
 from server.schema.model import Attribute
@@ -43,7 +44,13 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
     def whole() -> Response:
         caller, params = permitted("read"), parameters(request)
         commits = histories.commits(caller, **selected_by(params))
-        return _page(commits, params, caller.state, lambda part: [of_site(*each) for each in part])
+        message = partial(histories.message, caller)
+        return _page(
+            commits,
+            params,
+            caller.state,
+            lambda part: [of_site(commit, documents, message) for commit, documents in part],
+        )
 
     @handles("findUncommitted")
     def not_committed() -> Response:
@@ -66,8 +73,12 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
         caller = permitted()
         type_, found = histories.deleted(caller, api_id)
         store, viewer = histories.store(caller.state), Viewer(caller.actor, caller.state)
-        render = lambda part: shown_deleted(type_, part, store, viewer, caller.budget)  # noqa: E731
-        return _page(found, params, caller.state, render)
+        message = partial(histories.message, caller)
+
+        def rendered(part: Sequence[Deleted]) -> list[Any]:
+            return shown_deleted(type_, part, store, viewer, caller.budget, message)
+
+        return _page(found, params, caller.state, rendered)
 
     @handles("findDocumentHistory")
     def collection(api_id: str, document_id: str) -> Response:
@@ -109,7 +120,8 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
 
         def rendered(part: list[Version]) -> list[Any]:
             values = values_of(one.store, part, one.caller.budget)
-            return [entry(v, pair, one, site.root) for v, pair in zip(part, values, strict=True)]
+            message = partial(histories.message, one.caller)
+            return [entry(v, pair, one, message) for v, pair in zip(part, values, strict=True)]
 
         return _page(found, one.params, one.state, rendered)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.api.routes.history.document import commit_of
+from server.api.routes.history.document import MessageOf, commit_of
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
 from server.history.differences import values_of
@@ -27,11 +27,11 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
     return {"since": since or "", "author": author or "", "type_": params.get("type") or ""}
 
 
-def of_site(commit: Commit, documents: Sequence[CommittedDocument]) -> dict[str, Any]:
+def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
     """Return one commit as JSON, with the first of the documents that it has changed."""
     return {
         **commit_of(commit, from_seconds(commit.authored)),
-        "message": commit.message,
+        "message": message(commit),
         "documents": [_document(document) for document in documents[:MOST_DOCUMENTS]],
         "count": len(documents),
     }
@@ -58,25 +58,30 @@ def asks_deleted(params: Mapping[str, Any]) -> bool:
 
 
 def shown_deleted(
-    type_: Type, documents: Sequence[Deleted], store: Store, viewer: Viewer, budget: Budget
+    type_: Type,
+    documents: Sequence[Deleted],
+    store: Store,
+    viewer: Viewer,
+    budget: Budget,
+    message: MessageOf,
 ) -> list[dict[str, Any]]:
     """Some deleted documents, by what the first of their versions said. Raises LimitError."""
     contents = values_of(store, [versions[0] for _, versions in documents], budget)
     name = title_of(type_)
     told = name if name and viewer.sees(type_.attributes[name]) else ""
     return [
-        _shown(document_id, versions, (before or {}).get(told))
+        _shown(document_id, versions, (before or {}).get(told), message)
         for (document_id, versions), (before, _) in zip(documents, contents, strict=True)
     ]
 
 
-def _shown(document_id: str, versions: Sequence[Version], title: Any) -> dict[str, Any]:
+def _shown(document_id: str, versions: Sequence[Version], title: Any, message: MessageOf) -> dict[str, Any]:
     last = max((v.commit for v in versions if v.commit), key=lambda commit: commit.committed, default=None)
     commit = last if all(version.commit for version in versions) else None
     return {
         "documentId": document_id,
         "title": title[:LONGEST_TITLE] if isinstance(title, str) else None,
         **commit_of(commit, from_seconds(commit.authored) if commit else None),
-        "message": commit.message if commit else None,
+        "message": message(commit) if commit else None,
         "versions": [{"locale": v.locale, "status": v.status, "at": v.parent} for v in versions],
     }
