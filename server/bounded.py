@@ -89,7 +89,7 @@ def size_of(value: Hashable) -> int:
     return size
 
 
-class Turns:
+class BoundedMutex:
     """Lets one thread of a process at a time do something. Some others may wait; more are refused.
 
     Taken by `take`, or as the context of a block.

@@ -2,7 +2,7 @@
 
     QuireError
     ├── SetupError               the site itself is wrong: path, line, message, fix
-    ├── Postponed                a thread that may wait has to answer the request
+    ├── NeedsThreadPool                a thread that may wait has to answer the request
     ├── ClientGone               nobody waits for the answer any more
     ├── CommitError              a write can't be committed now, and is later
     ├── UnreadableRecordError    a worker can't apply a record of another; it looks at the files
@@ -81,7 +81,7 @@ class SetupError(QuireError):
         super().__init__(f"{where}: {message}" + (f" ({fix})" if fix else ""))
 
 
-class Postponed(QuireError):
+class NeedsThreadPool(QuireError):
     """The thread that has a request must not wait, and the answer may have to; `costly` says that it will.
 
     `accounts`: it may have to wait for a database of accounts that is elsewhere.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.bounded import Cache, Turns, size_of
+from server.bounded import BoundedMutex, Cache, size_of
 from server.errors import BusyError
 
 
@@ -73,7 +73,7 @@ def test_a_key_is_counted_with_all_its_texts() -> None:
 
 
 def test_one_at_a_time() -> None:
-    turns, inside, most = Turns("count", 20, 10), [0], [0]
+    turns, inside, most = BoundedMutex("count", 20, 10), [0], [0]
 
     def count() -> None:
         for _ in range(200):
@@ -91,7 +91,7 @@ def test_one_at_a_time() -> None:
 
 
 def test_too_many_that_wait_are_refused_at_once() -> None:
-    turns = Turns("count", 0, 10)
+    turns = BoundedMutex("count", 0, 10)
     with turns, pytest.raises(BusyError, match="Too many requests at once count; try again"):
         turns.take()
     with turns:  # The next one has its turn.
@@ -99,7 +99,7 @@ def test_too_many_that_wait_are_refused_at_once() -> None:
 
 
 def test_nobody_waits_for_ever() -> None:
-    turns = Turns("count", 1, 0.01)
+    turns = BoundedMutex("count", 1, 0.01)
     with turns:
         for _ in range(5):  # Each that gives up makes room for the next.
             with pytest.raises(BusyError):

@@ -124,21 +124,21 @@ _known: Cache[Seen, str] = Cache(_MOST, lambda *_: _EACH)
 
 def tag_of_file(file: IO[bytes]) -> str:
     """What the entity tag of an opened file says, without quotes. A file that has changed is read again."""
-    seen = _seen(file)
+    seen = _look_up(file)
     tag = _known.get(seen)
     if tag is None:
-        tag = _hashed(file)
-        if _seen(file) == seen and time.time_ns() - max(seen[-2:]) > _SETTLED_NS:
+        tag = _hash_file(file)
+        if _look_up(file) == seen and time.time_ns() - max(seen[-2:]) > _SETTLED_NS:
             _known.put(seen, tag)
     return tag
 
 
-def _seen(file: IO[bytes]) -> Seen:
+def _look_up(file: IO[bytes]) -> Seen:
     status = os.fstat(file.fileno())
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _hashed(file: IO[bytes]) -> str:
+def _hash_file(file: IO[bytes]) -> str:
     hashed, at = xxh3_128(), 0
     while data := os.pread(file.fileno(), _PORTION, at):
         hashed.update(data)

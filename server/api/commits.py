@@ -10,7 +10,7 @@ from pathlib import Path
 from server.api.environ import GONE, IN_PLACE
 from server.api.response import NOBODY, Environ, Representation, without
 from server.bounded import Cache
-from server.errors import BehindError, ClientGone, Postponed, ValidationError
+from server.errors import BehindError, ClientGone, NeedsThreadPool, ValidationError
 from server.site.site import Site, State
 from server.storage.git.command import git
 from server.storage.git.refs import is_ancestor
@@ -27,7 +27,7 @@ PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # of what the header says
 _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
-class Arrivals:
+class CommitWaiter:
     """What knows whether a commit has arrived. Safe to use from many threads."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
@@ -41,13 +41,13 @@ class Arrivals:
     def state_after(self, environ: Environ, state: State) -> State:
         """The state that a request is answered from which names a commit: the current one, or a later one.
 
-        Raises ValidationError for what is no commit id, BehindError, Postponed and ClientGone.
+        Raises ValidationError for what is no commit id, BehindError, NeedsThreadPool and ClientGone.
         """
         wanted = _read(environ[AFTER])
         if self._is_known(wanted, state.commit):
             return state
         if IN_PLACE in environ:
-            raise Postponed(costly=False)
+            raise NeedsThreadPool(costly=False)
         if not self._waiting.acquire(blocking=False):
             raise BehindError("Too many requests wait for commits; try again")
         try:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import NoReturn, cast
 
 from server.api.caching import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
-from server.api.commits import AFTER, COMMIT_HEADER, AnsweredCommit, Arrivals, as_of, commit_of
+from server.api.commits import AFTER, COMMIT_HEADER, AnsweredCommit, CommitWaiter, as_of, commit_of
 from server.api.environ import (
     ADMITTED,
     BUDGET,
@@ -58,13 +58,13 @@ from server.api.studio.cookie import HEADER, use_cookie
 from server.auth.permissions import Actor, may_branch
 from server.config.model import ResponseFormat, Settings
 from server.database.address import is_server
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import (
     ApiError,
     ClientGone,
     ForbiddenError,
+    NeedsThreadPool,
     NotFoundError,
-    Postponed,
     RateLimitError,
     ValidationError,
 )
@@ -108,10 +108,10 @@ class Entrance:
         self.cache, self.turns = answer_cache(), turns()
         self.past, self.past_cache = past, past_answer_cache()
         self.renames = Renames(site, past.log)
-        self.arrivals = Arrivals(site, partial(wake, site.root))
+        self.arrivals = CommitWaiter(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request. Raises Postponed and ClientGone, where `environ` says that these may be."""
+        """Answer one request. Raises NeedsThreadPool and ClientGone if `environ` says that it may."""
         state = self.site.state
         budget = Budget()
         counted: tuple[Header, ...] = ()
@@ -132,7 +132,7 @@ class Entrance:
             if COMMIT in environ or self.past.held or AT.search(environ.get("QUERY_STRING", "")):
                 environ[STATE] = state = self._past(environ, state)
             shown = self._answer(environ, state)
-        except (Postponed, ClientGone):
+        except (NeedsThreadPool, ClientGone):
             raise
         except Exception as error:
             shown = _represent(failure(error), environ, state)
@@ -219,11 +219,11 @@ class Entrance:
         if preflight is not None:
             return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
         if IN_PLACE in environ:
-            raise Postponed(accounts=self.may_query_accounts(environ))
+            raise NeedsThreadPool(accounts=self.may_query_accounts(environ))
         return _represent(self.handle(environ), environ, state)
 
     def _identify(self, environ: Environ, state: State) -> Actor:
-        """Who sends a request. Raises UnauthorizedError, UnavailableError, and Postponed."""
+        """Who sends a request. Raises UnauthorizedError, UnavailableError, and NeedsThreadPool."""
         credentials, waits = environ.get("HTTP_AUTHORIZATION", ""), IN_PLACE not in environ
         return self.identities.identify(credentials, state.settings, waits=waits)
 
@@ -231,7 +231,7 @@ class Entrance:
         """The state at the commit that a read names with `at`; where it names none, that at the commit which
         the whole site is served at, or the current one.
 
-        Raises ForbiddenError, ValidationError, ConflictError, and Postponed.
+        Raises ForbiddenError, ValidationError, ConflictError, and NeedsThreadPool.
         """
         if COMMIT in environ:  # The request was postponed after its commit was found.
             return self.past.answered(environ[COMMIT].id, state.settings)
@@ -244,7 +244,7 @@ class Entrance:
         if not isinstance(name, str):
             raise ValidationError("at must be one commit, tag, branch or time")
         if IN_PLACE in environ and not self.past.is_kept(name):
-            raise Postponed(costly=False)
+            raise NeedsThreadPool(costly=False)
         actor = self._identify(environ, state)
         commit = self._resolve(name, actor, state.schema)
         if not self.past.is_kept(commit):
@@ -298,7 +298,7 @@ class Entrance:
         reader = Reader(
             state, type_, actor, response_format=response_format, users=users, budget=environ[BUDGET]
         )
-        wanted = composed(wsgi_text(document_id)) or None
+        wanted = compose(wsgi_text(document_id)) or None
         try:
             read = reader.get(params, wanted)
         except NotFoundError as error:
@@ -320,12 +320,12 @@ class Entrance:
     ) -> None:
         """Say which id a document has now that a commit renamed, if the client may read it.
 
-        Raises Postponed, and ClientGone.
+        Raises NeedsThreadPool, and ClientGone.
         """
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
                 if IN_PLACE in environ:
-                    raise Postponed(costly=True)
+                    raise NeedsThreadPool(costly=True)
                 environ[BUDGET].take_turn()
             rename = self.renames.of(reader.state).get((reader.type.uid, document_id))
             if rename is not None:
@@ -354,7 +354,7 @@ def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
 
 def _postpone() -> NoReturn:
     """Leave it to a thread that may wait to ask a database elsewhere, which may take long to answer."""
-    raise Postponed(accounts=True)
+    raise NeedsThreadPool(accounts=True)
 
 
 def _represent(answer: Answer, environ: Environ, state: State) -> Representation:

@@ -18,7 +18,7 @@ from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.database.address import is_server
 from server.database.outage import Outage, reason_of
-from server.errors import Postponed, SetupError, UnauthorizedError, UnavailableError
+from server.errors import NeedsThreadPool, SetupError, UnauthorizedError, UnavailableError
 from server.index.user_index import UserIndex
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Identities:
 
         Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
         public may do what is asked. `ended` takes a session that a changed password has ended.
-        Raises Postponed where that can't be said without waiting, and the thread must not (`waits`).
+        Raises NeedsThreadPool where that can't be said without waiting, and the thread must not (`waits`).
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
@@ -156,7 +156,7 @@ class Identities:
                 raise UnauthorizedError()
             return OWNER
         if not waits and self._opened is None and is_server(self._settings.accounts):
-            raise Postponed(accounts=True)
+            raise NeedsThreadPool(accounts=True)
         if scheme == COOKIE_SCHEME or text.count(".") == 2:
             return self._user_of(scheme, text, settings, ended=ended, waits=waits)
         token = self.directory().accounts.find_token(text, waits=waits)

@@ -130,7 +130,7 @@ def answer_within(request: Request, value: object, cache_control: str = "") -> R
     return answer(body, cache_control=cache_control)
 
 
-def tagged(response: Response, request: Request, tags: Iterable[str]) -> Response:
+def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
     """A response with its cache tags, where the site has them; one from a past state needs none."""
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)

@@ -95,7 +95,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
     """An answer as the client of a request gets it.
 
     A successful read that has no entity tag gets one of its bytes. `vary` names what every answer depends
-    on, beside what this one does. Raises BusyError and Postponed, where a large body is to be compressed.
+    on, beside what this one does. Raises BusyError and NeedsThreadPool for a large body to compress.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READING
@@ -108,7 +108,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
         if encoding and len(body) > LARGE and _needs_headers_only(environ, etag):
             body = b""
         else:
-            body = _encoded(body, encoding, environ)
+            body = _encode(body, encoding, environ)
             headers.append(("Content-Length", str(len(body))))
         vary = ("Accept-Encoding", *vary)
     headers.extend(_vary(answer.vary + vary))
@@ -122,10 +122,10 @@ def send(
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *OF_BODY), *more])
-        return _closed(shown.body)
+        return _close(shown.body)
     start_response(shown.status, [*shown.headers, *more])
     if environ["REQUEST_METHOD"] == "HEAD":
-        return _closed(shown.body)
+        return _close(shown.body)
     return [shown.body] if isinstance(shown.body, bytes) else shown.body
 
 
@@ -197,8 +197,8 @@ def _needs_headers_only(environ: Environ, etag: str) -> bool:
     return environ["REQUEST_METHOD"] == "HEAD" or bool(known and matches(known, etag))
 
 
-def _encoded(body: bytes, encoding: str, environ: Environ) -> bytes:
-    """A body in an encoding. Raises BusyError and Postponed, for a large one."""
+def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
+    """A body in an encoding. Raises BusyError and NeedsThreadPool, for a large one."""
     if not encoding:
         return body
     if len(body) <= LARGE:
@@ -207,7 +207,7 @@ def _encoded(body: bytes, encoding: str, environ: Environ) -> bytes:
     return QUICK_ENCODINGS[encoding](body)
 
 
-def _closed(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
+def _close(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
     """No body, in place of one that is not sent."""
     close = getattr(body, "close", None)
     if close is not None:

@@ -27,11 +27,11 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 def encode(source: Mapping[str, str]) -> str:
     """The mark of a source, whose empty values are left out: `documentId`, `type`, `path`, `model`, …"""
-    query = "&".join(f"{name}={_quoted(value)}" for name, value in source.items() if value)
+    query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """A value as URLSearchParams writes it: all but ASCII letters and digits, *, -, . and _ is encoded."""
     return quote_plus(value, safe="*", errors="replace").replace("~", "%7E")
 

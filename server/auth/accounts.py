@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from server.auth.identity_cache import Known
+from server.auth.identity_cache import CredentialCache
 from server.auth.permissions import Actor
 from server.auth.tables import SCHEMA, complete
 from server.config.model import FILE
@@ -74,7 +74,7 @@ class Accounts:
         self.root, self.url = root, url
         self.engine = _open(root, url)
         self._watch = Watch(self.engine) if isinstance(self.engine, Sqlite) else None
-        self.known = Known(self._watch)
+        self.known = CredentialCache(self._watch)
 
     @property
     def is_read_only(self) -> bool:
@@ -122,7 +122,7 @@ class Accounts:
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
         """The token that a request carries, if it is known and not expired.
 
-        Raises UnavailableError, and Postponed where the thread must not wait (`server.auth.identity_cache`).
+        Raises UnavailableError, and NeedsThreadPool if the thread must not wait (`auth.identity_cache`).
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None

@@ -78,7 +78,7 @@ class Attempts:
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
-            for key, most in self._counted(keys, rows, now).items():
+            for key, most in self._count_rows(keys, rows, now).items():
                 if key in rows:
                     _put(connection, key, True, until=rows[key].until - self.limits.window_s / most)
             _put(connection, keys.pair, keys.pair in rows, until=0.0)
@@ -88,10 +88,10 @@ class Attempts:
         """Until when each key that an attempt counts for would be in debt after it."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
-            for key, most in self._counted(keys, rows, now).items()
+            for key, most in self._count_rows(keys, rows, now).items()
         }
 
-    def _counted(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> dict[str, int]:
+    def _count_rows(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> dict[str, int]:
         """The keys that an attempt counts for, and how many each has."""
         counted = {keys.pair: self.limits.pair, keys.address: self.limits.address}
         known = keys.known in rows and rows[keys.known].known_until > now

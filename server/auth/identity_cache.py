@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from server.bounded import Cache, size_of
 from server.database.sqlite import Watch
-from server.errors import Postponed, UnavailableError
+from server.errors import NeedsThreadPool, UnavailableError
 
 FRESH_S = 0.5
 BELIEVED_S = 60.0
@@ -30,7 +30,7 @@ class _Kept:
     read_at: float
 
 
-class Known:
+class CredentialCache:
     """Keeps what was read, by key. Safe to use from many threads."""
 
     def __init__(self, watch: Watch | None) -> None:
@@ -46,17 +46,17 @@ class Known:
     ) -> T | None:
         """What `read` finds for a key, or found lately; `anew`: now.
 
-        Raises UnavailableError, and Postponed where it would have to wait for a database elsewhere and the
+        Raises UnavailableError, and NeedsThreadPool if it would have to wait for a database elsewhere and the
         thread must not (`waits`).
         """
         if self._watch is not None:
-            return self._unchanged(self._watch, key, read, anew=anew)
+            return self._get_unchanged(self._watch, key, read, anew=anew)
         kept, began = self._kept.get(key), monotonic()
         if kept is not None and not anew and began - kept.read_at < FRESH_S:
             fresh: T = kept.value
             return fresh
         if not waits:
-            raise Postponed(accounts=True)
+            raise NeedsThreadPool(accounts=True)
         before = self._forgotten
         try:
             value = read(key)
@@ -87,7 +87,9 @@ class Known:
             for key, kept in self._kept.items():
                 self._kept.put(key, _Kept(kept.value, min(kept.read_at, long_ago)))
 
-    def _unchanged(self, watch: Watch, key: str, read: Callable[[str], T | None], *, anew: bool) -> T | None:
+    def _get_unchanged(
+        self, watch: Watch, key: str, read: Callable[[str], T | None], *, anew: bool
+    ) -> T | None:
         """What was read for a key since the database was written last."""
         with self._lock:
             if watch.changed():

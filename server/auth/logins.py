@@ -67,7 +67,7 @@ class Logins:
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
         """A login that has not ended, as last read (`server.auth.identity_cache`), to tell who asks.
 
-        Raises UnavailableError, and Postponed where the thread must not wait.
+        Raises UnavailableError, and NeedsThreadPool where the thread must not wait.
         """
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, anew=anew)
         return login if login and login.expires_at > now() else None

@@ -15,7 +15,7 @@ OWNER = Actor("owner", everything=True)
 
 def make_key(root: Path) -> str:
     """A new key for one sign-in at the site at `root`. Raises OSError where it can't be kept."""
-    folder = _made_folder(root)
+    folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_S:
             path.unlink(missing_ok=True)
@@ -29,7 +29,7 @@ def spend_key(root: Path, key: str) -> str | None:
 
     Raises OSError where sessions can't be kept.
     """
-    folder, session = _made_folder(root), PREFIX + secrets.token_urlsafe(32)
+    folder, session = _make_folder(root), PREFIX + secrets.token_urlsafe(32)
     path = _file(folder, key, "key")
     if age_of(path) > KEY_S:
         return None
@@ -51,7 +51,7 @@ def end_session(root: Path, session: str) -> None:
         _file(studio_folder(root), session, "session").unlink()
 
 
-def _made_folder(root: Path) -> Path:
+def _make_folder(root: Path) -> Path:
     state_folder(root)
     folder = studio_folder(root)
     folder.mkdir(mode=0o700, exist_ok=True)

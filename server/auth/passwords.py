@@ -7,10 +7,10 @@ does so at a time, so that there is time for all others.
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from server.bounded import Turns
+from server.bounded import BoundedMutex
 
 _HASHER = PasswordHasher(parallelism=1)
-_TURNS = Turns("have passwords", waiting=5, longest=5.0)
+_TURNS = BoundedMutex("have passwords", waiting=5, longest=5.0)
 
 # A password is compared with this where there is no user, so that the answer takes as long. It is the hash
 # of some random bytes, made with the parameters of _HASHER.

@@ -23,12 +23,12 @@ class Sessions:
 
     def token(self, user: User) -> str:
         """A token for a user who has just proved who it is."""
-        return self._encoded({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
+        return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
         """(user id, sessions number) of a sound token that has not expired, or None."""
         try:
-            claims = self._decoded(token, ("id", "s"))
+            claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])
         except (jwt.PyJWTError, ValueError, TypeError):
             return None
@@ -66,21 +66,21 @@ class Sessions:
         return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
 
     def _sign(self, claims: dict[str, Any], login: Login, expires: float) -> str:
-        return self._encoded({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
+        return self._encode({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
 
     def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
         """What a sound token of a kind says, which has all the claims that it must have."""
         try:
-            claims = self._decoded(token, ("userId", "sessionId", "type", *more))
+            claims = self._decode(token, ("userId", "sessionId", "type", *more))
         except jwt.PyJWTError:
             return None
         return claims if claims["type"] == kind else None
 
-    def _encoded(self, claims: dict[str, Any], expires: float) -> str:
+    def _encode(self, claims: dict[str, Any], expires: float) -> str:
         registered = {"iss": self._site_id, "iat": int(time.time()), "exp": int(expires)}
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
-    def _decoded(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
+    def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
         """What a token says. Raises PyJWTError for one that is not sound, expired, or of another site."""
         options: jwt.types.Options = {"require": ["iss", "exp", *required]}
         found: dict[str, Any] = jwt.decode(

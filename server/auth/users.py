@@ -109,7 +109,7 @@ class Users:
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
         """The user with a number, as last read (`server.auth.identity_cache`), to tell who asks.
 
-        Raises UnavailableError, and Postponed where the thread must not wait.
+        Raises UnavailableError, and NeedsThreadPool where the thread must not wait.
         """
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, anew=anew)
 
@@ -118,7 +118,7 @@ class Users:
 
     def named(self, identifier: str) -> User | None:
         """The user with a name or e-mail address: those that a login takes."""
-        row = self._named(identifier)
+        row = self._find_row(identifier)
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
@@ -137,7 +137,7 @@ class Users:
             row = found.fetchone()
         return _user(row) if row else None
 
-    def _named(self, identifier: str) -> Any:
+    def _find_row(self, identifier: str) -> Any:
         """The password, and then the user, of a name or address.
 
         Names tell upper from lower case, as recorded.
@@ -223,7 +223,7 @@ class Users:
 
     def with_password(self, identifier: str, password: str) -> User | None:
         """The user with a name or address and this password; as slow for one who does not exist."""
-        row = self._named(identifier)
+        row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
         if not check_password(kept or None, password):
             return None

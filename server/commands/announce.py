@@ -71,7 +71,7 @@ class Terminal:
         if self.verbose and len(paths) > 1:
             lines.extend(f"    {printable(path)}" for path in sorted(paths))
         lines.extend(self._problems(change.problems))
-        lines.extend(self._shown([_fixed(problem) for problem in change.fixed], "fixed"))
+        lines.extend(self._problem_lines([_fix_line(problem) for problem in change.fixed], "fixed"))
         return _print(lines)
 
     def tell(self, line: str) -> None:
@@ -83,9 +83,11 @@ class Terminal:
         _print([click.style(f"  ✗ {line}", fg="red")])
 
     def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
-        return self._shown([_problem(problem) for problem in problems], "to fix, which `quire check` shows")
+        return self._problem_lines(
+            [_problem(problem) for problem in problems], "to fix, which `quire check` shows"
+        )
 
-    def _shown(self, lines: Sequence[str], what: str) -> Iterator[str]:
+    def _problem_lines(self, lines: Sequence[str], what: str) -> Iterator[str]:
         shown = len(lines) if self.verbose else SHOWN
         yield from lines[:shown]
         if len(lines) > shown:
@@ -126,7 +128,7 @@ def _problem(problem: Problem, more: str = "") -> str:
     return click.style(line, fg="red" if error else "yellow")
 
 
-def _fixed(problem: Problem) -> str:
+def _fix_line(problem: Problem) -> str:
     return click.style(f"  ✓ fixed: {printable(f'{problem.path}: {problem.message}')}", fg="green")
 
 

@@ -70,7 +70,7 @@ def changes(
     if since is not None:
         found = _select(log, wanted)
         try:
-            _print(_wanted(log.since(since.strip()), found), as_paths=as_paths, as_json=as_json)
+            _print(_select_events(log.since(since.strip()), found), as_paths=as_paths, as_json=as_json)
         except GoneError as error:
             click.echo(f"quire: {error.message}: fetch everything", err=True)
             known = False
@@ -169,7 +169,7 @@ def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
         raise click.UsageError(message) from error
 
 
-def _wanted(events: Iterable[Event], selection: Selection) -> Iterator[Event]:
+def _select_events(events: Iterable[Event], selection: Selection) -> Iterator[Event]:
     return (event for event in events if selection.has(event) and visible(event, EVERYTHING))
 
 

@@ -24,7 +24,7 @@ from server.site.check.fixes import (
     key_fix_writes,
     repair_configuration,
 )
-from server.site.check.survey import Survey, look, survey
+from server.site.check.survey import Survey, survey, survey_site
 from server.site.site import Site
 from server.tools.check import FORMATS, fixed, report
 from server.tools.terminal import (
@@ -32,7 +32,7 @@ from server.tools.terminal import (
     one_line_errors,
     printable,
     progress_bar,
-    refused_in_one_line,
+    refuse_in_one_line,
     show,
     site_option,
     tell_commit,
@@ -112,7 +112,7 @@ def _prefix(root: Path) -> str:
 def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *, text: bool) -> None:
     """Fix what is mistyped in site.yaml and schema files, and report it."""
     fixes = found.key_fixes
-    with refused_in_one_line("--fix"):
+    with refuse_in_one_line("--fix"):
         if opened is None:
             repair_configuration(root, fixes)
         else:
@@ -128,12 +128,14 @@ def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translatio
     repair = Repair(found.audit, tuple(find_fixes(found.audit)))
     if not repair.fixes:
         return found
-    with refused_in_one_line("--fix"):
+    with refuse_in_one_line("--fix"):
         outcome = fix_documents(writes_of_command(opened), caller_of_command(opened), repair)
     tell_commit(outcome.commit)
     if text:
         show(fixed(outcome.made, prefix))
-    return replace(look(opened.site, translations=translations), fixed=(*found.fixed, *outcome.made.fixes))
+    return replace(
+        survey_site(opened.site, translations=translations), fixed=(*found.fixed, *outcome.made.fixes)
+    )
 
 
 def _show_changes(root: Path, found: Survey, prefix: str) -> None:

@@ -170,7 +170,7 @@ def diff(
     repository = Repository.of(root)
     first = repository.commit(since or "HEAD")
     last = repository.commit(to) if to else ""
-    names = [document] if document else sorted(_changed(repository, first, last))
+    names = [document] if document else sorted(_changed_documents(repository, first, last))
     for name in names:
         type_, document_id, versions = repository.of_document(name)
         places = {(v.locale, v.status) for v in versions}
@@ -205,7 +205,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
         show([[*_from(v, repository.site.root), (f"  {printable(text)}", {})] for text, v in found.lines])
 
 
-def _changed(repository: Repository, first: str, last: str) -> set[str]:
+def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
     """The documents, as TYPE/ID, whose files differ between two commits, or from one and the files."""
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()

@@ -20,7 +20,7 @@ from server.tools.terminal import (
     one_line_errors,
     printable,
     progress_bar,
-    refused_in_one_line,
+    refuse_in_one_line,
     site_option,
     tell_commit,
 )
@@ -28,7 +28,7 @@ from server.tools.terminal import (
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-_one_line = partial(refused_in_one_line, "media", "what was moved stays moved")
+_one_line = partial(refuse_in_one_line, "media", "what was moved stays moved")
 _HOURS = int(GRACE.total_seconds() // 3600)
 
 

@@ -15,7 +15,7 @@ from server.tools.terminal import (
     check_site,
     one_line_errors,
     printable,
-    refused_in_one_line,
+    refuse_in_one_line,
     site_option,
     tell_commit,
 )
@@ -39,7 +39,7 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     site, writes = opened.site, writes_of_command(opened)
     wanted = Rename(_inside(old, site.root), _inside(new, site.root))
     commit = ""
-    with refused_in_one_line(old):
+    with refuse_in_one_line(old):
         if dry_run:
             renamed = preview_rename(writes, wanted)
         else:
@@ -48,11 +48,11 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     for path in () if dry_run else renamed.files:
         _remove_empty(site.root, path)
     tell_commit(commit)
-    for line in _told(renamed):
+    for line in _lines_of(renamed):
         click.echo(printable(line))
 
 
-def _told(renamed: Renamed) -> Iterator[str]:
+def _lines_of(renamed: Renamed) -> Iterator[str]:
     yield from (f"{before} → {after}" for before, after in renamed.files.items())
     yield from (f"{path}: refers to it" for path in renamed.references)
     yield from (

@@ -55,7 +55,7 @@ def search(
         if paths:
             click.echo(document.path)
         else:
-            show(_shown(site, document, finders.of(document)))
+            show(_hit_lines(site, document, finders.of(document)))
     if not paths:
         show(_summary(found, total(found, scope)))
     if not found.documents:
@@ -100,7 +100,7 @@ def _index(site: Site) -> None:
     runner.stop()
 
 
-def _shown(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
+def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
     """The lines of a document: path:line, which editors and terminals open, its title, and fragments."""
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)

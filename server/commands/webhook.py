@@ -15,14 +15,14 @@ import click
 
 from server.config.model import FILE, Settings
 from server.config.reader import read_settings
-from server.config.webhooks import Webhook, resolved
+from server.config.webhooks import Webhook, resolve_environment
 from server.database.engine import Connection
 from server.documents.timestamps import from_seconds, now
 from server.errors import SetupError
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.tables import DELIVERED, FAILED
-from server.events.webhooks.delivery_table import MOST_KEPT, Delivery, newest, standing
+from server.events.webhooks.delivery_table import MOST_KEPT, Delivery, newest, webhook_status
 from server.events.webhooks.http_client import brief, new_id, post
 from server.events.webhooks.queue import adopt, enable, replay_one, replay_since
 from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
@@ -48,7 +48,7 @@ def _settings(root: Path) -> Settings:
     return read_settings(root)
 
 
-def _named(settings: Settings, name: str) -> Webhook:
+def _find_webhook(settings: Settings, name: str) -> Webhook:
     """The webhook with a name. Raises SetupError where there is none."""
     found = {webhook.name: webhook for webhook in settings.webhooks}
     if name not in found:
@@ -75,7 +75,7 @@ def list_webhooks(root: Path) -> None:
         return
     with _log_of(root, settings) as database:
         for one in settings.webhooks:
-            stands = database.query(lambda c, name=one.name: standing(c, name))  # type: ignore[misc]
+            stands = database.query(lambda c, name=one.name: webhook_status(c, name))  # type: ignore[misc]
             last, state = stands.last, f"{stands.waiting:,} waiting"
             if not one.enabled:
                 state = "off"
@@ -86,10 +86,10 @@ def list_webhooks(root: Path) -> None:
                 if last and last.tried
                 else "nothing sent"
             )
-            click.echo(f"{one.name}  {_shown_url(one)}  {state}, {came}")
+            click.echo(f"{one.name}  {_public_url(one)}  {state}, {came}")
 
 
-def _shown_url(one: Webhook) -> str:
+def _public_url(one: Webhook) -> str:
     """The address as site.yaml has it, without a query, which may be a key."""
     address, question, _ = one.url.partition("?")
     return f"{address}?…" if question else address
@@ -108,7 +108,7 @@ def _outcome(delivery: Delivery) -> str:
 def test(root: Path, name: str) -> None:
     """Send a sample to a webhook now, and say what came back."""
     settings = _settings(root)
-    one = resolved(_named(settings, name), os.environ)
+    one = resolve_environment(_find_webhook(settings, name), os.environ)
     said = Event(TEST, "", at=now()).shown()
     body = {
         "event": TEST,
@@ -135,7 +135,7 @@ def test(root: Path, name: str) -> None:
 def log(root: Path, name: str | None, limit: int) -> None:
     """Show the last deliveries, the newest last: what was told, and what came of it."""
     settings = _settings(root)
-    names = [_named(settings, name).name] if name else [one.name for one in settings.webhooks]
+    names = [_find_webhook(settings, name).name] if name else [one.name for one in settings.webhooks]
     with _log_of(root, settings) as database:
         for one in database.query(lambda c: newest(c, names, limit)):
             show([_line(one)])
@@ -166,7 +166,7 @@ def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> 
     if (since is None) == (webhook_id is None):
         raise click.UsageError("Give either --since or --id.")
     settings = _settings(root)
-    one = _named(settings, name)
+    one = _find_webhook(settings, name)
     if not one.enabled:
         raise SetupError(name, None, "is switched off", "write enabled: true")
     with _log_of(root, settings) as database:
@@ -203,7 +203,7 @@ def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
 @one_line_errors
 def secret(root: Path, name: str, wants_another: bool) -> None:
     """Show what the requests of a webhook are signed with; it is made where there is none."""
-    one = resolved(_named(_settings(root), name), os.environ)
+    one = resolve_environment(_find_webhook(_settings(root), name), os.environ)
     if wants_another:
         made = rotate(root, one)
         click.echo(f"For {OVERLAP_S / 3600:.0f} hours the secret before signs as well.", err=True)
@@ -219,7 +219,7 @@ def secret(root: Path, name: str, wants_another: bool) -> None:
 def enable_webhook(root: Path, name: str) -> None:
     """Tell a webhook again that answered 410, of what changes from now on."""
     settings = _settings(root)
-    _named(settings, name)
+    _find_webhook(settings, name)
     with _log_of(root, settings) as database:
         last = database.bounds().last
         with database.writing() as transaction:

@@ -420,14 +420,14 @@ def value_of(settings: Settings, key: str) -> Any:
 def with_values(settings: Settings, values: Mapping[str, Any]) -> Settings:
     """Return the settings with other values for some keys: `{"api.page_size.max": 50}`."""
     for key, value in values.items():
-        settings = _replaced(settings, KEYS[key].attributes, value)
+        settings = _replace(settings, KEYS[key].attributes, value)
     return settings
 
 
-def _replaced(section: Any, attributes: tuple[str, ...], value: object) -> Any:
+def _replace(section: Any, attributes: tuple[str, ...], value: object) -> Any:
     """Return a section with another value at a path of attributes."""
     first, *rest = attributes
-    inner = _replaced(getattr(section, first), tuple(rest), value) if rest else value
+    inner = _replace(getattr(section, first), tuple(rest), value) if rest else value
     return replace(section, **{first: inner})
 
 

@@ -49,13 +49,13 @@ def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
         file = read_config_file(root, FILE, optional=True)
     except SetupError as error:
         return DEFAULTS, [error]
-    wrong.extend(_refused_keys(file))
+    wrong.extend(_refuse_unknown_keys(file))
     settings = _settings(file, wrong)
     wrong.extend(error for check in _CHECKS for error in check(file, settings))
     return settings, wrong
 
 
-def _refused_keys(file: ConfigFile) -> Iterator[SetupError]:
+def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
     """A refusal of each key that the table KEYS does not have."""
     for at, siblings in unknown_keys(file):
         name = ".".join(map(str, at))
@@ -267,7 +267,7 @@ _CHECKS = (
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
     """A warning for each role that seems mistyped, and each subject or type that is no content type."""
-    wrong = list(_mistyped_roles(settings))
+    wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
             if subject not in singulars and subject not in ACTIONS:
@@ -290,7 +290,7 @@ def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
     return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
 
 
-def _mistyped_roles(settings: Settings) -> Iterator[Problem]:
+def _check_role_names(settings: Settings) -> Iterator[Problem]:
     """A warning for each role with nearly the name of one that every site has: nobody gets what it allows."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, ALMOST):

@@ -1,7 +1,7 @@
 """The `webhooks` section of site.yaml: who is told of which changes (docs/webhooks.md).
 
 A url, a secret or the value of a header can be `env:NAME`, which stands for a variable of the environment.
-Settings keep it as it is written, so that what is secret is in no log and no cache; `resolved` puts it in.
+Settings keep it as written, so that no log and no cache has secrets; `resolve_environment` puts the value in.
 """
 
 import re
@@ -98,7 +98,7 @@ def _webhook(file: ConfigFile) -> Webhook:
         raise file.refuse(f'"{name}" can\'t be the name of a webhook', fix, "name")
     webhook = Webhook(
         name=name,
-        url=_checked(file, check_url, values.text(file, "", "url"), "url"),
+        url=_check_value(file, check_url, values.text(file, "", "url"), "url"),
         events=tuple(_event(file, pattern) for pattern in values.text_or_texts(file, (), "events")),
         types=values.text_or_texts(file, (), "types"),
         locales=values.text_or_texts(file, (), "locales"),
@@ -106,7 +106,7 @@ def _webhook(file: ConfigFile) -> Webhook:
         debounce=_debounce(file),
         headers=dict(_headers(file)),
         secrets=tuple(
-            _checked(file, check_secret, secret, "secret")
+            _check_value(file, check_secret, secret, "secret")
             for secret in values.text_or_texts(file, (), "secret")
         ),
         enabled=values.flag(file, True, "enabled"),
@@ -144,10 +144,10 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
         if _OWN_HEADERS.fullmatch(name.lower()) or name.lower() in seen:
             raise file.refuse_key(f'the header "{name}" is set already', "leave it out", *at)
         seen.add(name.lower())
-        yield name, _checked(file, check_header, values.text(file, "", *at), *at)
+        yield name, _check_value(file, check_header, values.text(file, "", *at), *at)
 
 
-def _checked(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
+def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
     """A value that is right, or that the environment has; see `check_url`."""
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
@@ -204,7 +204,7 @@ def check_header(value: str) -> str:
     return "" if value else "is empty"
 
 
-def resolved(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
+def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
     """A webhook with what the environment has in place of `env:NAME`.
 
     Raises SetupError, with the line, where a variable is not set or has no such value.
@@ -237,7 +237,7 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
     """Raise SetupError where an enabled webhook has a value of the environment that is not there."""
     for webhook in webhooks:
         if webhook.enabled:
-            resolved(webhook, environment)
+            resolve_environment(webhook, environment)
 
 
 def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:

@@ -182,7 +182,7 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
     return sorted(documents, key=lambda document: (id(document._packed), document._at))
 
 
-def packed_runs(documents: Sequence[Document | None]) -> list[Run]:
+def find_runs(documents: Sequence[Document | None]) -> list[Run]:
     """Where the rows of some documents are, in the order of the documents."""
     runs: list[Run] = []
     for i, document in enumerate(documents):
@@ -196,7 +196,7 @@ def packed_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 def rows_of(documents: Sequence[Document]) -> PackedRows | None:
     """The packed rows of some documents, where these are all of them and in their order; else None."""
-    [(packed, first, last), *others] = packed_runs(documents)
+    [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None
 
 

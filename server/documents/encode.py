@@ -6,7 +6,7 @@ from typing import Any
 
 from server.documents.advice import advice, component_advice, timestamp_advice
 from server.documents.blocks import damaged_members
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.documents.keys import spread
 from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_timestamp
@@ -175,11 +175,11 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         return READERS[kind](tree, attribute)
     except Unreadable as error:
         fix = error.fix or advice(attribute, tree)
-        reading.fail(path, f"expected {error.expected}, found {_shown(tree)}", fix)
+        reading.fail(path, f"expected {error.expected}, found {_as_text(tree)}", fix)
         return None
 
 
-def _shown(tree: Tree) -> str:
+def _as_text(tree: Tree) -> str:
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -193,7 +193,7 @@ def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Re
     if not attribute.repeatable:
         return _read_one(type_, tree, path, reading)
     if not isinstance(tree, list):
-        reading.fail(path, f"expected a list, found {_shown(tree)}", "write each component below a dash")
+        reading.fail(path, f"expected a list, found {_as_text(tree)}", "write each component below a dash")
         return ()
     found = (_read_one(type_, item, (*path, i), reading) for i, item in enumerate(tree))
     return tuple(component for component in found if component is not None)
@@ -201,7 +201,7 @@ def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Re
 
 def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Component | None:
     if not isinstance(tree, dict):
-        reading.fail(path, f"expected a mapping, found {_shown(tree)}", component_advice(type_))
+        reading.fail(path, f"expected a mapping, found {_as_text(tree)}", component_advice(type_))
         return None
     warn_unknown(type_, tree, path, reading, allowed=("id", "__component"))
     values = read_attributes(type_, tree, path, reading)
@@ -210,7 +210,7 @@ def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Compo
 
 def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> tuple[Component, ...]:
     if not isinstance(tree, list):
-        reading.fail(path, f"expected a list, found {_shown(tree)}", "write each component below a dash")
+        reading.fail(path, f"expected a list, found {_as_text(tree)}", "write each component below a dash")
         return ()
     found = []
     for i, item in enumerate(tree):
@@ -235,7 +235,7 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
     if is_null(written):
         return otherwise
     if isinstance(written, str) and written and "/" not in written:
-        return composed(str(written))
+        return compose(str(written))
     fix = "write it without /, or remove it" if isinstance(written, str) else "put it in quotes, or remove it"
     reading.fail(("documentId",), "a documentId is text without /", fix)
     return otherwise

@@ -12,7 +12,7 @@ _lock = threading.Lock()
 _last = (0, 0)
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """Return a name in NFC, as a plain `str`; macOS keeps some names in NFD."""
     return str(text if text.isascii() else unicodedata.normalize("NFC", text))
 
@@ -24,7 +24,7 @@ def id_of_name(name: str) -> str:
 
 def id_of_reference(text: str) -> str:
     """The id that a relation in a file means, which may name the document as a path: `/guides/start/`."""
-    return composed(id_of_name(text.strip().strip("/")))
+    return compose(id_of_name(text.strip().strip("/")))
 
 
 def new_document_id() -> str:

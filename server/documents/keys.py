@@ -20,7 +20,7 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
     """What a file says, by attribute: its other keys are one mapping, where the type has a place for it."""
     if type_.other_keys is None:
         return dict(tree)
-    taken = taken_keys(type_)
+    taken = reserved_keys(type_)
     gathered = {key: value for key, value in tree.items() if key in taken}
     others = {key: value for key, value in tree.items() if key not in taken}
     return {**gathered, type_.other_keys: others} if others else gathered
@@ -43,7 +43,7 @@ def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | Non
     return {**others, **removed, **changed}
 
 
-def taken_keys(type_: Type) -> Collection[str]:
+def reserved_keys(type_: Type) -> Collection[str]:
     """The keys of a file that have a meaning of their own, and so can't be in that mapping."""
     marks = {type_.draft_key.name} if type_.draft_key else set()
     return {*FILE_FIELDS, *marks, *(name for name in type_.attributes if name != type_.other_keys)}

@@ -145,7 +145,7 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
     return (array("i", map(len, dumped)).tobytes(), texts, columns, {}), data
 
 
-def widened(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
+def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
     """The facts of rows of `width` columns, in some of which all have the same value: `added` has these."""
     if not added:
         return facts

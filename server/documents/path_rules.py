@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from server.config.model import Settings
-from server.documents.ids import composed, id_of_name
+from server.documents.ids import compose, id_of_name
 from server.paths import CONTENT
 from server.schema.model import Schema, Type
 
@@ -59,7 +59,7 @@ class Layout:
     @cached_property
     def roots(self) -> tuple[str, ...]:
         """The folders that documents can be in, none inside of another; `""` is the site itself."""
-        found = {CONTENT, *(_fixed(p) for t in self.schema.content_types for p in t.files)}
+        found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
     def claim(self, path: str) -> Claim | None:
@@ -72,7 +72,7 @@ class Layout:
         folder, slash, rest = stem.partition("/")
         if slash:
             found_type = self._folders.get(folder)
-            return self._named(found_type, rest) if found_type and rest else None
+            return self._claim_of_name(found_type, rest) if found_type and rest else None
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
@@ -119,18 +119,18 @@ class Layout:
     def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> Claim | None:
         name, locale = parts.get("name") or type_.singular, parts.get("locale")
         if locale is None:
-            return self._named(type_, name)
+            return self._claim_of_name(type_, name)
         if locale not in self.settings.locales.available:
             return None
         name, draft = _cut_draft(type_, name)
-        return Claim(type_, composed(name), locale, draft)
+        return Claim(type_, compose(name), locale, draft)
 
     def _claim_single(self, stem: str) -> Claim | None:
         type_ = self._singles.get(stem.partition(".")[0])
-        claim = self._named(type_, stem) if type_ else None
+        claim = self._claim_of_name(type_, stem) if type_ else None
         return claim if claim and claim.name == claim.type.singular else None
 
-    def _named(self, type_: Type, name: str) -> Claim:
+    def _claim_of_name(self, type_: Type, name: str) -> Claim:
         """A claim for NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
         name, draft = _cut_draft(type_, name)
         locale = self.settings.locales.default
@@ -138,7 +138,7 @@ class Layout:
             stem, dot, last = name.rpartition(".")
             if dot and stem and last in self.settings.locales.available:
                 name, locale = stem, last
-        return Claim(type_, composed(name), locale, draft)
+        return Claim(type_, compose(name), locale, draft)
 
 
 def is_partial(path: str) -> bool:
@@ -165,7 +165,7 @@ def _precision(pattern: str) -> tuple[bool, int]:
     return "{name}" in pattern.rpartition("/")[2], -len(re.sub(r"\{.*?\}", "", pattern))
 
 
-def _fixed(pattern: str) -> str:
+def _fixed_folder(pattern: str) -> str:
     """The folder of a pattern in which everything that it can match lies."""
     return pattern.partition("{")[0].rpartition("/")[0]
 

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from server.documents.blocks import TEXT_MEMBERS
-from server.documents.ids import composed, id_of_reference
+from server.documents.ids import compose, id_of_reference
 from server.documents.timestamps import read_date, read_time, read_timestamp
 from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, typed
 from server.schema.model import Attribute
@@ -149,7 +149,7 @@ def read_target(tree: Tree, attribute: Attribute) -> Any:
     """One entry of a relation or media attribute as a row holds it. Raises Unreadable."""
     if attribute.type == "media":
         if isinstance(tree, str):
-            return composed(str(tree).lstrip("/").removeprefix("uploads/"))
+            return compose(str(tree).lstrip("/").removeprefix("uploads/"))
         raise Unreadable("a path below uploads/")
     return _target(tree, attribute.morph)
 
@@ -167,7 +167,7 @@ def _target(tree: Tree, morph: bool) -> Any:
     if isinstance(tree, dict):
         document_id, uid = tree.get("documentId"), tree.get("__type")
         if isinstance(document_id, str) and (not morph or isinstance(uid, str)):
-            return (str(uid), composed(document_id)) if morph else composed(document_id)
+            return (str(uid), compose(document_id)) if morph else compose(document_id)
     elif isinstance(tree, str) and not morph:
         return id_of_reference(tree)
     raise Unreadable("a mapping of __type and documentId" if morph else "a documentId")

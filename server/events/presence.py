@@ -111,7 +111,7 @@ class PresenceTable:
                 for slot, ends in enumerate(self._ends.tolist())
                 if ends > now
             ]
-        return [_decoded(entry) for _, entry in sorted(found)]
+        return [_decode(entry) for _, entry in sorted(found)]
 
     def _count(self, caller: str) -> None:
         """Count what a caller says. Raises RateLimitError."""
@@ -164,7 +164,7 @@ def _key(caller: str, client: str) -> bytes:
 
 # Saves 320 µs of 450 of a look at who is where, with 50 clients.
 @lru_cache(2 * SLOTS)
-def _decoded(entry: bytes) -> Presence:
+def _decode(entry: bytes) -> Presence:
     return Presence(**json.loads(entry))
 
 
@@ -185,7 +185,7 @@ def may_attend(actor: Actor, type_: Type) -> bool:
     return changes or may_read_drafts(actor, type_)
 
 
-def attended_types(actor: Actor, schema: Schema) -> Mapping[str, Type]:
+def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
     """The types that `may_attend` allows an actor, by name. Raises ForbiddenError where there is none."""
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:

@@ -32,7 +32,7 @@ from server.events.change_events import (
 )
 from server.events.database import BEGUN, EventDatabase, Recorded, Transaction
 from server.events.model import Counts, Event, Key
-from server.events.sharing import Line
+from server.events.sharing import Lineage
 from server.site.change import Origin
 from server.site.configure import configuration_mark
 from server.site.contents import Contents
@@ -125,7 +125,7 @@ class Recorder:
         """
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGUN):
-            recorded = map(recorded_of, contents.entries.values())
+            recorded = map(recorded_version, contents.entries.values())
             transaction.put_versions(one for one in recorded if one)
             transaction.put_shapes(shapes_of(schema).items())
             transaction.note(BEGUN, now())
@@ -168,21 +168,21 @@ class Recorder:
         self._append(transaction, events, configuration.settings)
         line.arrive()
 
-    def _line(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> Line:
+    def _line(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> Lineage:
         """What is to be recorded, where what git says is what `later` has."""
         origins = _OriginOf(Origin("file"), contents.git.committed, later)
-        return Line(transaction, contents.root, later.commit, origins.is_from_commit)
+        return Lineage(transaction, contents.root, later.commit, origins.is_from_commit)
 
     def _before(self, contents: Contents, recorded: Recorded) -> Version:
         """What a file held when a version of it was recorded, where that is known."""
         entry = contents.entries.get(recorded.path)
-        if entry and entry.document and recorded_of(entry) == recorded:
+        if entry and entry.document and recorded_version(entry) == recorded:
             return entry.document
         return self._replaced.get(recorded.path, Unknown.VERSION)
 
     def _append(self, transaction: Transaction, events: list[Event], settings: Settings) -> None:
         if len({(event.uid, event.document_id, event.locale) for event in events}) > settings.events.bulk:
-            events = _together(events)
+            events = _join_events(events)
         at = now()
         transaction.append(replace(event, at=at) for event in events)
         self._recorded += 1
@@ -229,12 +229,12 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
             and status == document.status
             and uid == document.type.uid
         )
-        if not same and recorded_of(entry) != row:
+        if not same and recorded_version(entry) != row:
             differing.add(path)
     return differing | {path for path, entry in left.items() if entry.document}
 
 
-def recorded_of(entry: Entry | None) -> Recorded | None:
+def recorded_version(entry: Entry | None) -> Recorded | None:
     """The version that a file holds, as it is recorded."""
     if entry is None or entry.document is None:
         return None
@@ -243,10 +243,10 @@ def recorded_of(entry: Entry | None) -> Recorded | None:
 
 
 def _changes(
-    line: Line, paths: Collection[str], before: Before, after: After, origins: _OriginOf
+    line: Lineage, paths: Collection[str], before: Before, after: After, origins: _OriginOf
 ) -> list[Event]:
     """The events of what changed in some files, whose versions are recorded then."""
-    found = {path: recorded_of(after(path)) for path in paths}
+    found = {path: recorded_version(after(path)) for path in paths}
     paths, transaction = line.differing(found), line.versions
     known = transaction.versions_at(paths)
     differing = {path for path in paths if known.get(path) != found[path]}
@@ -285,7 +285,7 @@ def _digest(document: Document) -> bytes:
     return digest(repr(values))
 
 
-def _together(events: Iterable[Event]) -> list[Event]:
+def _join_events(events: Iterable[Event]) -> list[Event]:
     """Events of documents and media as one, those that are hidden as another; those of the schema stay."""
     alone = [event for event in events if event.kind == "schema.update"]
     others = [event for event in events if event.kind != "schema.update"]

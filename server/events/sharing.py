@@ -30,7 +30,7 @@ MOST = 1000  # commits that are looked at when a machine comes to one
 TYPES = "content-types/"  # stands for all files below, and has a row like that of a file
 
 
-class Line:
+class Lineage:
     """What a machine at a commit has to record, in a transaction.
 
     `from_commit` tells which files are as the commit has them.
@@ -108,13 +108,13 @@ class _Path:
         commits = {by.commit for by in elsewhere.values() if by.commit}
         beside = commits_beside(self._root, commits, self.commit) if commits else set[str]()
         others = {path for path, by in elsewhere.items() if not by.commit or by.commit in beside}
-        return (set(paths) - others) | self._changed(others)
+        return (set(paths) - others) | self._unrecorded_changes(others)
 
     def _is_elsewhere(self, by: Told) -> bool:
         """Whether what an event came by may not be in the history of this machine."""
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
 
-    def _changed(self, paths: Collection[str]) -> set[str]:
+    def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:
         """Those of some files that are changed by commits which nobody has recorded."""
         new = set(self.entered) - self._own.recorded(self.entered) if paths else set[str]()
         changed = changed_by(self._root, new) if new else set[str]()

@@ -125,7 +125,7 @@ class Source:
     ) -> None:
         self._database, self.newest, self.identify = database, newest, identify
         # Saves 12 µs of 15 of an event to one of 50 streams.
-        self._encoded = lru_cache(ENCODED)(_encoded)
+        self._encode = lru_cache(ENCODED)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
         """The id of the log, and its first events after a position of the log with an id, if it is this one.
@@ -144,14 +144,14 @@ class Source:
         if seen is None:
             return b""
         if seen.counts is not None or actor.may("history", "read"):
-            return _encoded(log_id, seen, actor)
-        return self._encoded(log_id, seen, _READER)
+            return _encode(log_id, seen, actor)
+        return self._encode(log_id, seen, _READER)
 
 
 _READER = Actor("reader")  # stands for all who see the same of an event
 
 
-def _encoded(log_id: str, event: Event, actor: Actor) -> bytes:
+def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
     data = json.dumps(shown(event, actor), ensure_ascii=False, separators=(",", ":"))
     return frame(event.kind, data, id_of(log_id, event.seq))
 

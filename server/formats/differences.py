@@ -103,17 +103,17 @@ def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
             else:
                 before = [i for i in waiting if i < changed[j]]
                 waiting = waiting[len(before) :]
-                yield from _gone(before, leaving)
+                yield from _removals(before, leaving)
                 yield from added
                 yield Step("changes", changed[j], item)
                 added = []
-        yield from _gone(waiting, leaving)
+        yield from _removals(waiting, leaving)
         yield from added
         at = difference.end
     yield from (Step("stays", i, old[i]) for i in range(at, len(old)))
 
 
-def _gone(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
+def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
     return (Step("leaves" if i in leaving else "goes", i) for i in indexes)
 
 

@@ -17,7 +17,7 @@ from server.history.differences import Difference, Values, differences
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
 from server.schema.model import Type
-from server.site.commits.message import Authorship, message_of, touched, with_trailers
+from server.site.commits.message import Authorship, message_of, touched_documents, with_trailers
 from server.site.site import State
 from server.storage.changeset import Changeset
 from server.storage.files import Signature, size_signature
@@ -202,10 +202,10 @@ class EarlierVersions:
     def _commits(self, paths: Sequence[str]) -> list[Commit]:
         """The commits that have changed some files, the newest first."""
         self.past.log.update(self.head)
-        return [commit for commit in self.past.log.before(self.head) if any(_touched(commit, paths))]
+        return [commit for commit in self.past.log.before(self.head) if any(_touched_paths(commit, paths))]
 
 
-def _touched(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
+def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
     """Those of some paths that a commit has changed."""
     for change in commit.changes:
         yield from (path for path in (change.path, change.before) if path in paths)
@@ -215,7 +215,7 @@ def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[i
     """When files were first and last committed, as `storage.git.times` has it of all files."""
     found: dict[str, tuple[int, int]] = {}
     for commit in commits:
-        for path in _touched(commit, paths):
+        for path in _touched_paths(commit, paths):
             first, last = found.get(path, (commit.committed, commit.committed))
             found[path] = min(first, commit.committed), last
     return found
@@ -287,7 +287,7 @@ class BranchWriter:
                 writes, result = self._prepare(head, prepare, request, today)
                 if not writes:
                     return self.past.answered(head, today), result, head
-                signed = self._signed(head, writes, by, result, today)
+                signed = self._sign(head, writes, by, result, today)
                 files = {write.path: write.source or write.data for write in writes}
                 commit = make_commit(self.branches.root, (head,), files, signed)
                 if move_branch(self.branches.root, name, commit, head, "write"):
@@ -318,13 +318,13 @@ class BranchWriter:
         changeset.require_sound()
         return changeset.writes(), result
 
-    def _signed(
+    def _sign(
         self, head: str, writes: list[Write], by: Authorship, result: object, today: Settings
     ) -> Signed:
         past = self.past.at(head)
         state = past.state
         store = Store(self.branches.root, state.schema, state.settings, CommitTimes().timestamps)
-        documents = touched(writes, past.known.entries, state.snapshot, store)
+        documents = touched_documents(writes, past.known.entries, state.snapshot, store)
         message = with_trailers(message_of(documents, by, result), by.actor, [d.name for d in documents])
         committer = Person.of(today.git.committer)
         return Signed(message, Person(by.name, by.email or committer.email), committer)

@@ -34,7 +34,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # of the media file at a path, which 
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEntries:
     """Entries that are known already, by path, each of a file with some blob."""
 
     blobs: Blobs
@@ -85,7 +85,9 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
         raise
 
 
-def read_entries(store: Store, blobs: Blobs, known: Known, facts: Facts) -> tuple[dict[str, Entry], int]:
+def read_entries(
+    store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
+) -> tuple[dict[str, Entry], int]:
     """Read the entries of a commit's files; return them, and how many bytes were read.
 
     Those that are known of the same file under the same timestamps are taken over.
@@ -93,7 +95,7 @@ def read_entries(store: Store, blobs: Blobs, known: Known, facts: Facts) -> tupl
     entries: dict[str, Entry] = {}
     left: list[str] = []
     for path in _paths(store, blobs):
-        found = _taken_over(store, path, blobs, known)
+        found = _reuse(store, path, blobs, known)
         if found is None:
             left.append(path)
         else:
@@ -105,11 +107,11 @@ def read_entries(store: Store, blobs: Blobs, known: Known, facts: Facts) -> tupl
             entry = None if data is None else store.entry(path, data, size_signature(len(data)))
             if entry is not None:
                 size += len(data or b"")
-                entries[path] = _kept(entry, known.entries.get(path))
+                entries[path] = _keep_document(entry, known.entries.get(path))
     for path in [path for path in blobs if upload_path(path) and path not in entries]:
         if _is_content(path) and store.owner(path, blobs.__contains__) == path:
             media = _media_entry(store, path, blobs, facts(path, blobs[path]))
-            entries[path] = _kept(media, known.entries.get(path))
+            entries[path] = _keep_document(media, known.entries.get(path))
     return entries, size
 
 
@@ -126,7 +128,7 @@ def _is_content(path: str) -> bool:
     return is_utf_8(path) and not any(map(ignored, path.split("/")))
 
 
-def _taken_over(store: Store, path: str, blobs: Blobs, known: Known) -> Entry | None:
+def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry | None:
     """What is known of a file, if that is what it would be read as now."""
     entry = known.entries.get(path)
     if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
@@ -136,7 +138,7 @@ def _taken_over(store: Store, path: str, blobs: Blobs, known: Known) -> Entry | 
     return entry if entry.derived in (None, store.timestamps(path, 0)) else None
 
 
-def _kept(entry: Entry, before: Entry | None) -> Entry:
+def _keep_document(entry: Entry, before: Entry | None) -> Entry:
     """An entry with the document that is known already, where that says the same."""
     old = before.document if before else None
     return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry
@@ -179,12 +181,12 @@ class Renames:
 
     def are_known(self, state: State) -> bool:
         """Whether they can be told without asking git, as in a site without commits."""
-        return not self.site.git.committed.commit or self._known[0] == self._asked(state)
+        return not self.site.git.committed.commit or self._known[0] == self._question(state)
 
     def of(self, state: State) -> Mapping[Key, Rename]:
         """The renames up to the last commit that the site has seen."""
         with self._lock:
-            commit, *_ = asked = self._asked(state)
+            commit, *_ = asked = self._question(state)
             if not commit:
                 return {}
             if self._known[0] != asked:
@@ -194,7 +196,7 @@ class Renames:
                 self._known = asked, find_renames(((one.id, one.changes) for one in commits), layout)
             return self._known[1]
 
-    def _asked(self, state: State) -> Asked:
+    def _question(self, state: State) -> Asked:
         settings = state.settings
         return (
             self.site.git.committed.commit,

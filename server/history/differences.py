@@ -14,7 +14,7 @@ from typing import Any
 
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import Reading, encode, read_attributes, read_own_id
-from server.documents.keys import gather, taken_keys, with_name
+from server.documents.keys import gather, reserved_keys, with_name
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import SyntaxProblem, Tree
 from server.history.versions import Version
@@ -45,7 +45,7 @@ class LineMatcher(SequenceMatcher[str]):
         return [*map(Match._make, found), Match(len(before), len(after), 0)]
 
 
-def unified_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
+def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """The lines of a unified diff, without the names of files before them."""
     lines = []
     for group in LineMatcher(before, after).get_grouped_opcodes():
@@ -82,7 +82,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
         if (end - start) * (new_end - new) <= FEW:
             matcher = SequenceMatcher(None, before[start:end], after[new:new_end], autojunk=False)
             yield from ((start + a, new + b, size) for a, b, size in matcher.get_matching_blocks() if size)
-        elif depth < DEEPEST and (held := _held(before[start:end], after[new:new_end])):
+        elif depth < DEEPEST and (held := _common_lines(before[start:end], after[new:new_end])):
             # Each part begins with a line that both have, up to the next one.
             places = [(start, new), *((start + a, new + b) for a, b in held), (end, new_end)]
             left += [(a, a_end, b, b_end, depth + 1) for (a, b), (a_end, b_end) in pairwise(places)]
@@ -98,7 +98,7 @@ def _common(before: Sequence[str], after: Sequence[str], places: range, new_plac
     return size
 
 
-def _held(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
+def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
     """The places of lines that both have once: as many as come in the same order."""
     once, new_once = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     places = {line: place for place, line in enumerate(after) if line in once and line in new_once}
@@ -164,7 +164,7 @@ def read_content(store: Store, path: str, data: bytes) -> Content | None:
 
 def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[str, ...]:
     """What of a file is no attribute, and what a reading found that is no value of its attribute."""
-    known = {*type_.attributes, *taken_keys(type_)}
+    known = {*type_.attributes, *reserved_keys(type_)}
     wrong = (one.path for one in reading.wrong if one.rule == "unknown-key" or not one.warning)
     inside = (".".join(key for key in path if isinstance(key, str)) for path in wrong)
     return tuple(dict.fromkeys([*(key for key in tree if key not in known), *inside]))
@@ -255,9 +255,9 @@ def differences(
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
-                shown(attribute, (said or {}).get(attribute.name), viewer) for said in (before, after)
+                value_json(attribute, (said or {}).get(attribute.name), viewer) for said in (before, after)
             )
-            found[attribute.name] = Difference(old, new, unified(old, new))
+            found[attribute.name] = Difference(old, new, unified_diff(old, new))
     return found
 
 
@@ -266,7 +266,7 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
     return same_values(old, new) or (is_empty(old) and is_empty(new))
 
 
-def shown(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
+def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
     """A value as JSON: relations as documentIds, media as paths, and of components what may be seen.
 
     A biginteger is a text, as in any answer, since many a client can't hold its digits as a number.
@@ -284,7 +284,7 @@ def shown(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
 
 def _component(component: Component, viewer: Viewer) -> dict[str, Any]:
     inner = zip(component.type.attributes.values(), component.values, strict=True)
-    made = {a.name: shown(a, value, viewer) for a, value in inner if viewer.sees(a)}
+    made = {a.name: value_json(a, value, viewer) for a, value in inner if viewer.sees(a)}
     return {"__component": component.type.uid, **made}
 
 
@@ -297,10 +297,10 @@ def plain(tree: Any) -> Any:
     return str(tree) if isinstance(tree, str) else tree
 
 
-def unified(old: Any, new: Any) -> list[str] | None:
+def unified_diff(old: Any, new: Any) -> list[str] | None:
     """The lines of a unified diff of two texts; None where there are no lines to tell apart."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > LONG:
         return None
     before, after = (text.split("\n") for text in texts)
-    return unified_lines(before, after)
+    return diff_lines(before, after)

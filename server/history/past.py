@@ -14,7 +14,13 @@ from pathlib import Path
 from server.bounded import Cache
 from server.config.model import Settings, value_of, with_values
 from server.errors import ConflictError, SetupError
-from server.history.commit_files import Blobs, Known, configuration_files, read_configuration, read_entries
+from server.history.commit_files import (
+    Blobs,
+    KnownEntries,
+    configuration_files,
+    read_configuration,
+    read_entries,
+)
 from server.history.pictures import Pictures
 from server.history.resolve_commit import find_named, no_repository, require_head
 from server.index.fragments import Fragments
@@ -65,7 +71,7 @@ class PastState:
     commit: str
     state: State
     configuration: Configuration
-    known: Known
+    known: KnownEntries
     size: int
     lacking: frozenset[str] = frozenset()
     mark: int = 0
@@ -102,18 +108,18 @@ class PastStates:
 
         Raises ValidationError where it means none, ConflictError in a site without commits.
         """
-        if COMMIT_ID.fullmatch(name) and self._known(name):
+        if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
-        return self._named(name, self._find)
+        return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
         """The last commit of a branch; "" where no branch has that name.
 
         Raises ConflictError in a site without commits.
         """
-        return self._named(name, self._find_branch, HEADS)
+        return self._resolve(name, self._find_branch, HEADS)
 
-    def _named(self, name: str, find: Callable[[str], str], kind: str = "") -> str:
+    def _resolve(self, name: str, find: Callable[[str], str], kind: str = "") -> str:
         """What `find` says of a name, which is asked again when it may say otherwise."""
         folder, key = self.site.git.folder, kind + name
         if folder is None:
@@ -154,10 +160,10 @@ class PastStates:
 
     def is_kept(self, commit: str) -> bool:
         """Return whether the state at a commit is there, with nothing to be done for it."""
-        past = self._known(commit)
+        past = self._find_known(commit)
         return past is not None and not self._is_outdated(past)
 
-    def _known(self, commit: str) -> PastState | None:
+    def _find_known(self, commit: str) -> PastState | None:
         alone = (past for past in (self.held, self._large) if past and past.commit == commit)
         return next(alone, None) or self._kept.get(commit)
 
@@ -167,11 +173,11 @@ class PastStates:
 
     def at(self, commit: str) -> PastState:
         """The state at a commit. Raises ConflictError where the configuration at that commit is broken."""
-        past = self._known(commit)
+        past = self._find_known(commit)
         if past is not None and not self._is_outdated(past):
             return past
         with self._lock:
-            past = self._known(commit)
+            past = self._find_known(commit)
             if past is None:
                 past = self._make(commit)
                 self._keep(past)
@@ -215,7 +221,7 @@ class PastStates:
         current = self._current()
         configuration = self._configuration(commit, blobs, current)
         base = self._base(configuration.schema, blobs, current)
-        known = base.known if base else Known({}, {})
+        known = base.known if base else KnownEntries({}, {})
         store = Store(
             root, configuration.schema, configuration.settings, times.timestamps, self.site.image_cache
         )
@@ -233,7 +239,7 @@ class PastStates:
         snapshot = self._snapshot(configuration.schema, base, entries)
         state = State(configuration.settings, configuration.schema, snapshot)
         size += SMALL_CACHE + _PER_FILE * len(entries)
-        known = Known(blobs, entries)
+        known = KnownEntries(blobs, entries)
         return PastState(commit, state, configuration, known, size, frozenset(lacking), mark)
 
     # --- formats of pictures -------------------------------------------------------------------
@@ -256,7 +262,9 @@ class PastStates:
         if len(lacking) == len(past.lacking):
             return replace(past, mark=mark)
         state = replace(past.state, snapshot=self._snapshot(past.state.schema, past, entries))
-        return replace(past, state=state, known=Known(blobs, entries), lacking=frozenset(lacking), mark=mark)
+        return replace(
+            past, state=state, known=KnownEntries(blobs, entries), lacking=frozenset(lacking), mark=mark
+        )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
         """Return the file of a format of a picture. One that was deleted is made again; None until then."""
@@ -311,7 +319,7 @@ class PastStates:
         state, configuration, committed, entries = self.site.basis()
         blobs = self._blobs_of(committed.commit)
         same = {path: blob for path, blob in blobs.items() if path not in committed.changed}
-        return PastState(committed.commit, state, configuration, Known(same, entries), 0)
+        return PastState(committed.commit, state, configuration, KnownEntries(same, entries), 0)
 
     def _blobs_of(self, head: str) -> Blobs:
         """The files of the commit that is checked out; they are asked for once."""

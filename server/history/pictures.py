@@ -15,7 +15,7 @@ from server.history.commit_files import open_blob
 from server.storage.files import Signature
 from server.storage.git.tree import Blob
 from server.storage.images.cache import NO_PICTURE, ImageCache, Picture, read_picture
-from server.storage.images.formats import UnscalableError, format_file, kept_formats
+from server.storage.images.formats import UnscalableError, cached_formats, format_file
 from server.storage.images.kinds import PICTURES
 from server.storage.media import media_key, upload_path
 
@@ -51,7 +51,7 @@ class Pictures:
         """Return the formats of a picture as the API shows them, or None if they are not made."""
         if not picture.key:
             return None
-        return kept_formats(self._image_cache.folder, picture.key, media_key(path) or "")
+        return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")
 
     def file(self, path: str, blob: Blob, name: str) -> Path | None:
         """Return the file of a format of a picture, or None if it is not made."""

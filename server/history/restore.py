@@ -10,7 +10,7 @@ from server.history.viewer import Viewer
 from server.schema.model import Attribute
 
 
-def restored(
+def restore_values(
     attributes: Iterable[Attribute], values: Values, fields: Iterable[str], viewer: Viewer
 ) -> dict[str, Any]:
     """The data of a write that gives some attributes the values that they had.

@@ -12,7 +12,7 @@ from server.errors import CommitError, ConflictError, ValidationError
 from server.history.versions import ACTIONS, Version
 from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
-from server.site.commits.message import Authorship, cleaned
+from server.site.commits.message import Authorship, clean_message
 from server.site.site import Site, State
 from server.storage.files import MISSING, is_utf_8
 from server.storage.git.log import FileChange
@@ -120,7 +120,7 @@ def commit_changes(
         raise ValidationError(
             f'"{unknown[:200]}" does not differ from the last commit, or is not for you to see'
         )
-    said = cleaned(message)
+    said = clean_message(message)
     if not said:
         raise ValidationError("The message of the commit is empty")
     chosen = [known[path] for path in dict.fromkeys(wanted)]

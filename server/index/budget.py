@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from server.bounded import Turns
+from server.bounded import BoundedMutex
 from server.config.model import Settings
-from server.errors import ClientGone, LimitError, Postponed
+from server.errors import ClientGone, LimitError, NeedsThreadPool
 
 GRANTED = 1000  # steps between two looks at the clock, which takes a system call
 COSTLY_S = 0.05  # of processor time: a request that takes more waits for its turn
@@ -19,9 +19,9 @@ WAITING = 8  # costly requests that may wait for their turn
 LONGEST_WAIT_S = 10.0
 
 
-def turns(waiting: int = WAITING, longest: float = LONGEST_WAIT_S) -> Turns:
+def turns(waiting: int = WAITING, longest: float = LONGEST_WAIT_S) -> BoundedMutex:
     """The turns that the costly requests of a process take: each computes alone, while some others wait."""
-    return Turns("take long", waiting, longest)
+    return BoundedMutex("take long", waiting, longest)
 
 
 class Budget:
@@ -34,7 +34,7 @@ class Budget:
     def __init__(
         self,
         settings: Settings | None = None,
-        turns: Turns | None = None,
+        turns: BoundedMutex | None = None,
         *,
         waits: bool = True,
         costly: bool = False,
@@ -55,7 +55,7 @@ class Budget:
     def spend(self, steps: int) -> None:
         """Count some steps before they are taken.
 
-        Raises LimitError, BusyError (see `Turns`), Postponed, and ClientGone.
+        Raises LimitError, BusyError (see `BoundedMutex`), NeedsThreadPool, and ClientGone.
         """
         self._left -= steps
         if self._left < 0:
@@ -81,13 +81,13 @@ class Budget:
             raise LimitError(f"The body has more than {most:,} values; write less at once", "values")
 
     def take_turn(self) -> None:
-        """Wait until no other costly request of the process computes. Raises BusyError, and Postponed."""
+        """Wait until no other costly request of the process runs. Raises BusyError and NeedsThreadPool."""
         if self._turns is None or self._taken:
             return
         if self._waits:
             self._turns.take()
         elif not self._turns.take_if_free():
-            raise Postponed(costly=True)
+            raise NeedsThreadPool(costly=True)
         self._taken = True
 
     def close(self) -> None:

@@ -144,34 +144,36 @@ class _Targets:
         """What is wrong with a target that is not there, and how to fix it."""
         name = ".".join(map(str, path))
         if attribute.type == "media":
-            fix = self._listed(attribute, MEDIA, target) or self._suggestions.of(target, self._snapshot.media)
+            fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.of(
+                target, self._snapshot.media
+            )
             if "://" in target:
                 fix = "put the file into content/uploads/, and write its path there"
             return f"{name}: there is no content/uploads/{target}", fix or "add the file, or remove the path"
         uid, document_id = key_of(attribute, target)
-        meant = self._meant(uid, document_id)
-        fix = f'did you mean "{meant}"?' if meant else self._listed(attribute, uid, document_id)
+        meant = self._find_meant(uid, document_id)
+        fix = f'did you mean "{meant}"?' if meant else self._split_targets(attribute, uid, document_id)
         ids = (key[0] for key in self._snapshot.tables[uid].versions)
         fix = fix or self._suggestions.of(document_id, ids)
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
 
-    def _listed(self, attribute: Attribute, uid: str, text: str) -> str:
+    def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
         """The list that was meant by a text with several targets in it; "" where it has but one."""
         many = attribute.multiple if attribute.type == "media" else attribute.to_many
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if len(parts) < 2:
             parts = text.split()
-            if not all(self._meant(uid, part) for part in parts):
+            if not all(self._find_meant(uid, part) for part in parts):
                 return ""
         if len(parts) < 2 or not many:
             return ""
-        return f"write a list: [{', '.join(self._meant(uid, part) or part for part in parts)}]"
+        return f"write a list: [{', '.join(self._find_meant(uid, part) or part for part in parts)}]"
 
-    def _meant(self, uid: str, text: str) -> str:
+    def _find_meant(self, uid: str, text: str) -> str:
         """The one document that has a text as its id or its title; "" where none has, or several do."""
         if uid == MEDIA:
             return text if text in self._snapshot.media else ""
-        return text if exists(self._snapshot, (uid, text)) else self._titles_of(uid).get(_folded(text), "")
+        return text if exists(self._snapshot, (uid, text)) else self._titles_of(uid).get(_fold(text), "")
 
     def _titles_of(self, uid: str) -> dict[str, str]:
         """By title, the one document of a type that has it; "" where several do."""
@@ -182,14 +184,14 @@ class _Targets:
             name = title_of(type_) if type_ and len(documents) <= MOST_TITLES else None
             values = column_of(documents, type_.position[name]) if type_ and name else ()
             for document, value in zip(documents, values, strict=False):
-                title = _folded(str(value or ""))
+                title = _fold(str(value or ""))
                 if titles.setdefault(title, document.document_id) != document.document_id:
                     titles[title] = ""
             self._titles[uid] = titles
         return self._titles[uid]
 
 
-def _folded(title: str) -> str:
+def _fold(title: str) -> str:
     """A title as a file may refer to it: in any case, with any spaces, and as ids are read."""
     return " ".join(id_of_reference(title).casefold().split())
 

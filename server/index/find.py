@@ -139,7 +139,7 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 def _text_filter(query: Query) -> Filter:
     """`_q` as a filter: some visible text or number contains the text, or the documentId is the text."""
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
-    parts = [Compare(a, at[a.name], contains, text) for a in _searched(query)]
+    parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
     return Or((*parts, by_id))
 
@@ -157,7 +157,7 @@ def prepare_texts(snapshot: Snapshot) -> None:
                 prepare(slots, searched)
 
 
-def _searched(query: Query) -> list[Attribute]:
+def _searched_attributes(query: Query) -> list[Attribute]:
     """The visible texts of a type; where the text is a number, its numbers as well."""
     numbers = _NUMBER.fullmatch(query.text.strip()) is not None
     return [

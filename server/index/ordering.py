@@ -146,16 +146,16 @@ def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
     """The order by some columns of documents that are in default order."""
     for column in reversed(columns):
         values = _values(documents, column)
-        documents = _sorted(zip(values, documents, strict=True), descending=column.descending)
+        documents = _sort(zip(values, documents, strict=True), descending=column.descending)
     return Order.presorted(documents, _key(columns))
 
 
-def sorted_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
+def sort_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
     """Items in the order of a value, those of equal value as before: nulls first, or last if descending."""
-    return _sorted([(value(item), item) for item in items], descending=descending)
+    return _sort([(value(item), item) for item in items], descending=descending)
 
 
-def _sorted(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
+def _sort(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
     keyed = list(pairs)
     nulls = [item for v, item in keyed if v is None]
     rest = [pair for pair in keyed if pair[0] is not None]

@@ -162,7 +162,7 @@ class Planner:
         if part.attribute.name == "locale":
             return self._of_all_alike(part)
         if part.operator.takes == "flag":
-            return Plan(self._flagged(part))
+            return Plan(self._flag_of(part))
         opposite = _OPPOSITES.get(name)
         negated = part.negated != (opposite is not None)
         bits, exact = self._positive(part, opposite or name)
@@ -194,16 +194,16 @@ class Planner:
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
         return self.view.snapshot.found.containing(self._slots, key, self.view.budget)
 
-    def _flagged(self, part: Compare) -> int:
+    def _flag_of(self, part: Compare) -> int:
         order = self._by(part)
         null = part.operand == (part.operator.name == "$null")
         return nulls(order) if null != part.negated else not_null(order)
 
     def _by(self, part: Compare) -> Order:
         """The order of the column that is compared."""
-        return self._ordered(part.attribute, part.at)
+        return self._order_of(part.attribute, part.at)
 
-    def _ordered(self, attribute: Attribute, at: int) -> Order:
+    def _order_of(self, attribute: Attribute, at: int) -> Order:
         key = ColumnKey(self.type.uid, (Column(attribute, at),), self._own_locale, self._status)
         return self.view.snapshot.ordered(key, self.view.budget)
 

@@ -248,7 +248,7 @@ class View:
             file = self.snapshot.media.get
             return lambda value, owner, locale: [f for path in value if (f := file(path)) is not None]
         if attribute.derived:
-            return self._holders() if attribute.polymorphic else self._derived(attribute)
+            return self._holders() if attribute.polymorphic else self._derived_resolver(attribute)
         if attribute.morph:
             return lambda value, owner, locale: [
                 d for uid, i in value if (d := self._one(uid, i, locale)) is not None
@@ -274,7 +274,7 @@ class View:
             return None
         return self.version(type_, document_id, locale)
 
-    def _derived(self, attribute: Attribute) -> Resolver:
+    def _derived_resolver(self, attribute: Attribute) -> Resolver:
         type_ = self.snapshot.schema.types[attribute.target or ""]
         other = type_.attributes[attribute.mapped_by or ""]
         status, linking = effective_status(type_, self.drafts), self.snapshot.linking

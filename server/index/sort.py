@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from server.documents.document import ID, Document
 from server.documents.values import Component, components_in
 from server.index.effective_version import effective_status, locale_inside
-from server.index.ordering import Column, Order, sorted_by, value_of
+from server.index.ordering import Column, Order, sort_by, value_of
 from server.index.orders import ColumnKey, PathKey
 from server.index.snapshot import View
 from server.query.ast import Sort, Step
@@ -26,7 +26,7 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
         if len(documents) > 1 and values:
             spend(len(documents) * len(values))
             for value, descending in values:
-                documents = sorted_by(documents, value, descending=descending)
+                documents = sort_by(documents, value, descending=descending)
         return documents
 
     return sort
@@ -44,7 +44,7 @@ def component_sorter(
         # A component's number is made from its place, so that the order of numbers is that of the list.
         place = {id(component): i for i, component in enumerate(components)}
         for value, descending, by_id in values if len(components) > 1 else ():
-            components = sorted_by(
+            components = sort_by(
                 components,
                 lambda c: place[id(c)] if by_id else value(c, locale),  # noqa: B023
                 descending=descending,

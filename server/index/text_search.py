@@ -8,7 +8,7 @@ from itertools import accumulate, repeat
 from typing import Any, NamedTuple
 
 from server.bounded import Cache, size_of
-from server.documents.document import Run, packed_runs
+from server.documents.document import Run, find_runs
 from server.documents.packed_rows import END
 from server.index.budget import Budget
 from server.index.ordering import bits_of_slots, slots_of
@@ -39,12 +39,12 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
     """
     if "\0" in text:
         return 0
-    sought = _encoded(text)
+    sought = _encode(text)
     holding: list[int] = []
     for number, (block, notes) in enumerate(zip(slots.blocks, slots.notes, strict=True)):
         found: set[int] = set()
         # The longest texts first: after them, there are few documents left to look for.
-        for joined in sorted((_joined(block, notes, at) for at in columns), key=_length, reverse=True):
+        for joined in sorted((_join_texts(block, notes, at) for at in columns), key=_length, reverse=True):
             budget.spend(len(joined.texts) >> _SEARCHED_IN_A_STEP)
             if len(block) - len(found) <= _FEW:
                 found.update(_of_some(joined, [i for i in range(len(block)) if i not in found], sought))
@@ -59,16 +59,16 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
     """Those of a set of documents whose text in a column contains another, in the same case."""
-    sought = _encoded(text)
+    sought = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if sought in _text_at(slots, slot, at)])
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
     """The text of a document in a column; END may be behind it."""
     document = slots.document(slot)
-    [(packed, first, last)] = packed_runs([document])
+    [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
-    return bytes(texts.between(first, last)) if texts else _encoded(document and document.read_row()[at])
+    return bytes(texts.between(first, last)) if texts else _encode(document and document.read_row()[at])
 
 
 class TextKey(NamedTuple):
@@ -110,15 +110,15 @@ def _size(key: TextKey, bits: int) -> int:
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
     """Join the texts of some columns before anybody searches them."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
-        runs = packed_runs(block)
+        runs = find_runs(block)
         for at in columns:
             notes["text", at] = _join(block, runs, at)
 
 
-def _joined(block: SlotBlock, notes: Notes, at: int) -> Joined:
+def _join_texts(block: SlotBlock, notes: Notes, at: int) -> Joined:
     joined: Joined | None = notes.get(("text", at))
     if joined is None:
-        joined = notes["text", at] = _join(block, packed_runs(block), at)
+        joined = notes["text", at] = _join(block, find_runs(block), at)
     return joined
 
 
@@ -136,7 +136,7 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
         for i in range(first, last):
             row = packed.row(i) if packed else document.row if (document := block[i]) else None
             starts.append(length)
-            parts.append(_encoded(row and row[at]) + END)
+            parts.append(_encode(row and row[at]) + END)
             length += len(parts[-1])
     joined = b"".join(parts)
     if joined.isascii():
@@ -147,7 +147,7 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
     return Joined(folded, array("Q", accumulate((length + 1 for length in lengths), initial=0)))
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     """A value as text; in UTF-8, no character is found within others: bytes are as good to search as text."""
     text = "" if value is None else text_of(value)
     return text.encode("utf-8", "surrogatepass").replace(END, b"\1")

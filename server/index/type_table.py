@@ -204,7 +204,7 @@ def _apply_slots(
     """Give a slot to each document that is added; returns them, as copies where they had a slot already."""
     placed: list[Document] = []
     changed = dict(slots)
-    for key, (out, in_) in _grouped(removed, added, lambda d: [(d.locale, d.status)]).items():
+    for key, (out, in_) in _group_by(removed, added, lambda d: [(d.locale, d.status)]).items():
         new = [document if document.slot < 0 else document.copy() for document in in_]
         changed[key] = changed.get(key, NO_SLOTS).changed(out, new)
         placed.extend(new)
@@ -215,7 +215,7 @@ def _apply_order(
     order: Mapping[LocaleStatus, Order], removed: list[Document], added: list[Document]
 ) -> Mapping[LocaleStatus, Order]:
     changed = dict(order)
-    for key, (out, in_) in _grouped(removed, added, lambda d: [(d.locale, d.status)]).items():
+    for key, (out, in_) in _group_by(removed, added, lambda d: [(d.locale, d.status)]).items():
         changed[key] = changed.get(key, NO_DOCUMENTS).changed(out, in_)
     return changed
 
@@ -238,7 +238,7 @@ def _apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Doc
         return [(target, locale, status) for target in document.row[at]]
 
     changed = edges.mutate()
-    for key, (out, in_) in _grouped(removed, added, keys).items():
+    for key, (out, in_) in _group_by(removed, added, keys).items():
         order = changed.get(key, NO_DOCUMENTS).changed(out, in_)
         if len(order):
             changed[key] = order
@@ -249,7 +249,7 @@ def _apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Doc
 
 def _apply_unique(unique: UniqueValues, removed: list[Document], added: list[Document]) -> UniqueValues:
     changed = unique.mutate()
-    for key, (out, in_) in _grouped(removed, added, unique_keys).items():
+    for key, (out, in_) in _group_by(removed, added, unique_keys).items():
         left = tuple(d for d in changed.get(key, ()) if d not in out)
         if left or in_:
             changed[key] = (*left, *in_)
@@ -258,7 +258,7 @@ def _apply_unique(unique: UniqueValues, removed: list[Document], added: list[Doc
     return changed.finish()
 
 
-def _grouped(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
+def _group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
     """What has changed, by each of the keys of the documents."""
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):

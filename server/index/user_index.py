@@ -83,7 +83,7 @@ class UserIndex:
         changes = self._users.changes(0)
         documents = [_user_document(schema.types[USER], u, settings) for u in changes.users]
         self._documents = {document.id: document for document in documents}
-        roles = _role_documents(schema.types[ROLE], settings, _modified(self._root / FILE))
+        roles = _role_documents(schema.types[ROLE], settings, _modification_time(self._root / FILE))
         self._basis, self._joined = (schema, settings), (None, None)
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
@@ -135,7 +135,7 @@ def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:
     return [values.get(name, empty_value(a)) for name, a in type_.attributes.items()]
 
 
-def _modified(path: Path) -> str:
+def _modification_time(path: Path) -> str:
     """When a file was written last, which is the same for all processes; long ago where there is none."""
     try:
         return from_seconds(path.stat().st_mtime)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_partial_timestamp, read_timestamp
 from server.errors import ValidationError, invalid_key
@@ -17,7 +17,7 @@ from server.query import qs
 from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through
 from server.query.operators import LOGIC, OPERATORS, text_of
 from server.query.qs import Mistakes, read_boolean
-from server.query.sorting import AttributePath, queried, target_of
+from server.query.sorting import AttributePath, find_attribute, target_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 
 _DIGITS = re.compile(r"[0-9]{1,18}")
@@ -60,9 +60,9 @@ class _FilterParser:
         if key in LOGIC:
             parts = [self.group(type_, v, path, negated) for v in _conditions(value, key)]
             return _and(parts, negated != (key == "$or"))
-        attribute = queried(type_, key, path, self.param)
+        attribute = find_attribute(type_, key, path, self.param)
         if key == "documentId" or type_.uid == UPLOAD:
-            value = _composed(value)
+            value = _compose(value)
         if attribute.scalar:
             return self.scalar(type_.position[key], attribute, value, (*path, key), negated)
         return self.beyond(type_.position[key], attribute, value, (*path, key), negated)
@@ -138,18 +138,18 @@ def _as_object(value: Any) -> dict[str, Any]:
     return {"$null": "true"} if value is None else {"$eq": value}
 
 
-def _composed(value: Any) -> Any:
+def _compose(value: Any) -> Any:
     """Names of documents and files in a value as the index has them."""
     if isinstance(value, dict):
-        return {key: _composed(item) for key, item in value.items()}
+        return {key: _compose(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_composed(item) for item in value]
-    return composed(value) if isinstance(value, str) else value
+        return [_compose(item) for item in value]
+    return compose(value) if isinstance(value, str) else value
 
 
 def _identity(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
     """A relation compared with a value: by documentId; where that is digits, by the number as well."""
-    value = _composed(value)
+    value = _compose(value)
     values = qs.items(value) if qs.is_list(value) else [value]
     digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)
     one_of, none_of = operator in ("$eq", "$eqi", "$in"), operator in ("$ne", "$nei", "$notIn")

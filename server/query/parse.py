@@ -125,7 +125,7 @@ def read_query(
     if many:
         refuse_outside(params)
     combined = settings.api.populate_with_pagination or type_.singular in settings.api.populate
-    if many and selection.populate and _paged(params) and not combined:
+    if many and selection.populate and _is_paged(params) and not combined:
         raise ValidationError(
             "populate and pagination can't be combined in one request; "
             "set api.populate_with_pagination: allow in site.yaml to allow it"
@@ -168,7 +168,7 @@ def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Sett
     return {**params, "populate": settings.api.populate[type_.singular]}
 
 
-def _paged(params: Mapping[str, Any]) -> bool:
+def _is_paged(params: Mapping[str, Any]) -> bool:
     return isinstance(params.get("pagination"), dict) and bool(params["pagination"])
 
 

@@ -80,7 +80,7 @@ class _PopulateParser:
 
     def wanted(self, value: Any) -> dict[str, Any]:
         """Any form of populate as an object; see `_as_object`."""
-        return _as_object(_merged(value) if self.forgiving else value)
+        return _as_object(_merge_forms(value) if self.forgiving else value)
 
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
@@ -188,14 +188,14 @@ def _of(type_: Type, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if name == "*" or name in type_.populatable}
 
 
-def _merged(value: Any) -> Any:
+def _merge_forms(value: Any) -> Any:
     """`populate[a]=*&populate=b`, which is read as a list of an object and a name → one object."""
     numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
     found: dict[str, Any] = {}
     for key, part in value.items() if numbered else ((str(i), item) for i, item in enumerate(value)):
-        found.update(_as_object(_merged(part)) if key.isdecimal() else {key: part})
+        found.update(_as_object(_merge_forms(part)) if key.isdecimal() else {key: part})
     return found
 
 

@@ -50,7 +50,7 @@ def parse(text: str) -> dict[str, Any]:
         raise ValidationError("The query is not UTF-8") from error
     if _CONTROL.search(plain):
         raise ValidationError("The query has a control character in it")
-    params = decode(_numbered(text), _OPTIONS)
+    params = decode(_number_keys(text), _OPTIONS)
     return _numbers_first(params) if _NUMBERED.search(plain) else params
 
 
@@ -86,7 +86,7 @@ def _refuse_excess(text: str) -> None:
             raise ValidationError(f"The query is nested {depth} deep; at most {DEPTH} levels are read")
 
 
-def _numbered(text: str) -> str:
+def _number_keys(text: str) -> str:
     """The query with `a[0]=…&a[1]=…` in place of a key that stands more often than a list has items.
 
     It means the same; `qs-codec` takes quadratic time for keys that are repeated so often.

@@ -16,7 +16,7 @@ from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 AttributePath = tuple[str, ...]
 
 
-def queried(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
+def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
     """The attribute that a filter or sort names; private ones, passwords and zones are refused."""
     attribute = type_.columns.get(key)
     if attribute is None:
@@ -53,41 +53,41 @@ def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
 
 def mentions(query: Query, uids: Set[str]) -> bool:
     """Whether a query is about documents of one of some types."""
-    return any(uid in uids for uid in mentioned(query))
+    return any(uid in uids for uid in mentioned_types(query))
 
 
-def mentioned(query: Query) -> Iterator[str]:
+def mentioned_types(query: Query) -> Iterator[str]:
     """The uids of all types that a query is about, components too; some more than once."""
     yield query.type.uid
-    yield from _selected(query.selection)
+    yield from _types_in_selection(query.selection)
 
 
 def conditions(selection: Selection) -> Iterator[str]:
     """The uids of the types through which a selection filters or sorts."""
-    yield from _filtered(selection.filter)
+    yield from _types_in_filter(selection.filter)
     for key in selection.sort:
         for step in key.steps:
             yield step.target.uid
 
 
-def _selected(selection: Selection) -> Iterator[str]:
+def _types_in_selection(selection: Selection) -> Iterator[str]:
     yield from conditions(selection)
     for node in selection.populate:
         for uid, inner in node.selections.items():
             yield uid
-            yield from _selected(inner)
+            yield from _types_in_selection(inner)
 
 
-def _filtered(filter_: Filter) -> Iterator[str]:
+def _types_in_filter(filter_: Filter) -> Iterator[str]:
     if isinstance(filter_, And | Or):
         for part in filter_.parts:
-            yield from _filtered(part)
+            yield from _types_in_filter(part)
     elif isinstance(filter_, Missing):
         if filter_.target is not None:
             yield filter_.target.uid
     elif isinstance(filter_, Through):
         yield filter_.target.uid
-        yield from _filtered(filter_.inner)
+        yield from _types_in_filter(filter_.inner)
 
 
 # --- sorting --------------------------------------------------------------------------------------
@@ -165,13 +165,13 @@ def _key(schema: Schema, type_: Type, path: AttributePath, order: str, param: st
         raise ValidationError(f"A sort key leads {len(path)} levels deep; at most {qs.DEPTH} levels are read")
     steps: list[Step] = []
     for i, key in enumerate(path[:-1]):
-        attribute = queried(type_, key, path[:i], param)
+        attribute = find_attribute(type_, key, path[:i], param)
         target = None if attribute.scalar else target_of(schema, attribute)
         if target is None:
             raise invalid_key(path[i + 1], ".".join(path[: i + 1]), param)
         steps.append(Step(attribute, type_.position[key], target, ".".join(path[: i + 1])))
         type_ = target
-    attribute = queried(type_, path[-1], path[:-1], param)
+    attribute = find_attribute(type_, path[-1], path[:-1], param)
     if not attribute.scalar:
         raise invalid_key(path[-1], ".".join(path), param)
     if order not in ORDERS:

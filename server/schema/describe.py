@@ -9,7 +9,7 @@ from server.schema.plugins import PLUGIN_TYPES, Raw
 
 def describe_types(schema: Schema) -> list[dict[str, Any]]:
     """Every content type, those of plugins first: uid, API id, and its schema."""
-    plugins = [_described(uid, _with_others(schema, uid, raw)) for uid, raw in PLUGIN_TYPES.items()]
+    plugins = [_describe_type(uid, _with_others(schema, uid, raw)) for uid, raw in PLUGIN_TYPES.items()]
     return [*plugins, *(describe_type(type_) for type_ in schema.content_types)]
 
 
@@ -30,7 +30,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
         "info": {**_section(type_.raw, "info"), **info},
         "options": options,
     }
-    return _described(type_.uid, raw)
+    return _describe_type(type_.uid, raw)
 
 
 def describe_component(type_: Type) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def describe_component(type_: Type) -> dict[str, Any]:
     }
 
 
-def _described(uid: str, raw: Raw) -> dict[str, Any]:
+def _describe_type(uid: str, raw: Raw) -> dict[str, Any]:
     """A content type by what its schema file says."""
     namespace, _, name = uid.partition("::")
     info, options = _section(raw, "info"), raw.get("pluginOptions")
@@ -81,11 +81,11 @@ def _with_others(schema: Schema, uid: str, raw: Raw) -> Raw:
     if uid != USER:
         return raw
     own = raw["attributes"]
-    others = {n: _derived(a) for n, a in schema.types[USER].attributes.items() if n not in own}
+    others = {n: _derived_raw(a) for n, a in schema.types[USER].attributes.items() if n not in own}
     return {**raw, "attributes": {**own, **others}}
 
 
-def _derived(attribute: Attribute) -> Raw:
+def _derived_raw(attribute: Attribute) -> Raw:
     sides = {"inversedBy": attribute.inversed_by, "mappedBy": attribute.mapped_by}
     return {
         "type": attribute.type,

@@ -26,7 +26,7 @@ from server.schema.model import (
     Schema,
     Type,
 )
-from server.schema.spelling import TOP, mistyped_key, suggestion
+from server.schema.spelling import TOP, find_mistyped_key, suggestion
 
 FORMATS = ("md", "json", "yaml", "toml")  # of new files
 FRONT_MATTER = ("yaml", "toml")  # of new Markdown files
@@ -128,7 +128,7 @@ def _read(root: Path, path: Path) -> ConfigFile:
 
 def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     attributes = _section(file, "attributes")
-    wrong_key = mistyped_key(file.data, "attributes", TOP) if "attributes" not in file.data else None
+    wrong_key = find_mistyped_key(file.data, "attributes", TOP) if "attributes" not in file.data else None
     if wrong_key:  # Otherwise, what relates to one of them would be reported.
         raise file.refuse_key(f'"{wrong_key}" is not known', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":

@@ -464,13 +464,13 @@ def header_value(tags: Iterable[str]) -> str:
     A document whose type is there as well is left out, since each change of it has the tag of its type.
     """
     known = {*tags, SITE}
-    value = _joined({tag for tag in known if ":" not in tag or _type_of(tag) not in known})
-    return value if len(value) <= MOST_BYTES else _joined({_type_of(tag) for tag in known})
+    value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})
+    return value if len(value) <= MOST_BYTES else _join_tags({_type_of(tag) for tag in known})
 
 
 def _type_of(tag: str) -> str:
     return tag.partition(":")[0]
 
 
-def _joined(tags: Iterable[str]) -> str:
+def _join_tags(tags: Iterable[str]) -> str:
     return ", ".join(sorted(tags))

@@ -18,7 +18,7 @@ _OUTSIDE = {r"\D": "[^0-9]", r"\W": "[^A-Za-z0-9_]", "$": r"\Z", ".": r"[^\n\r\u
 def fault(pattern: str) -> str:
     """What is wrong with a pattern; "" where nothing is."""
     try:
-        _compiled(pattern)
+        _compile(pattern)
     except regex.error as error:
         return str(error)
     return ""
@@ -27,7 +27,7 @@ def fault(pattern: str) -> str:
 def mismatch(pattern: str, text: str) -> str:
     """Why a text does not match a pattern, as a sentence without its subject; "" where it does."""
     try:
-        matched = _compiled(pattern).search(text, timeout=MATCH_S)
+        matched = _compile(pattern).search(text, timeout=MATCH_S)
     except TimeoutError:
         return f'takes too long to match against "/{pattern}/"; shorten it'
     return "" if matched else f'must match the following: "/{pattern}/"'
@@ -35,7 +35,7 @@ def mismatch(pattern: str, text: str) -> str:
 
 # Saves 3.4 µs of 163 of a document with a pattern, at a cold start.
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     return regex.compile(_as_python(pattern))
 
 

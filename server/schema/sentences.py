@@ -58,7 +58,7 @@ def _options(attribute: Attribute) -> Iterator[str]:
     if attribute.regex:
         yield f"Matches `{attribute.regex}`."
     if attribute.has_default:
-        yield f"Default: {_shown(attribute.default)}."
+        yield f"Default: {_as_text(attribute.default)}."
     if attribute.unique or attribute.type == "uid":
         yield "Unique."
     if attribute.private:
@@ -74,5 +74,5 @@ def _bounds(least: Any, most: Any, unit: str) -> Iterator[str]:
         yield f"At most {most}{unit}."
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"

@@ -81,16 +81,16 @@ class KnownWords:
         It differs in case, accents and separators alone, or else in two neighbouring letters that changed
         places.
         """
-        found = self._by_fold.get(_folded(word), [])
+        found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
-            found = [other for other in _swapped(word) if other in self._known]
+            found = [other for other in _swap_letters(word) if other in self._known]
         return found[0] if len(found) == 1 else None
 
     @cached_property
     def _by_fold(self) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = {}
         for word in self._known:
-            found.setdefault(_folded(word), []).append(word)
+            found.setdefault(_fold(word), []).append(word)
         return found
 
     @cached_property
@@ -98,13 +98,13 @@ class KnownWords:
         return max(map(len, self._known), default=0)
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     """A word without what people write now in one form and then in another."""
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))
     return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
 
 
-def _swapped(word: str) -> Iterator[str]:
+def _swap_letters(word: str) -> Iterator[str]:
     """What a word becomes where two neighbouring letters of it change places."""
     for i, (first, second) in enumerate(pairwise(word)):
         if first != second and first.isalpha() and second.isalpha():
@@ -137,7 +137,7 @@ _KINDS = ("collectionType", "singleType")
 _LIKENESS = 0.8  # "option" is like "options", "format" is not like "timestamps"
 
 
-def mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> str | None:
+def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> str | None:
     """The key of a mapping that is meant to be one which the mapping does not have."""
     others = (key for key in data if key not in known)
     return next((key for key in others if suggestion(key, [wanted], _LIKENESS)), None)
@@ -146,7 +146,7 @@ def mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
     """A warning of each key in the files of content types and components that is like one of these tables."""
     for type_ in types:
-        found = dict(_mistyped(type_.raw)) if type_.path else {}
+        found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
             positions = read_config_file(root, type_.path).positions if found else {}
         except SetupError:  # It has changed since, and is read again.
@@ -157,7 +157,7 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
             yield Problem(type_.path, line, what, hint, "warning", column, rule="schema")
 
 
-def _mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     """The path of each mistyped key of a schema, with a suggestion."""
     for at, known in other_keys(data):
         near = certain_suggestion(at[-1], known)

@@ -11,14 +11,14 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
-from server.bounded import Turns
+from server.bounded import BoundedMutex
 from server.config.model import Settings
 from server.documents.document import Document
 from server.errors import QuireError
 from server.index.budget import Budget
 from server.paths import FOLDER as STATE_FOLDER
 from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
-from server.search.question import Clause, Question, corrected, enough
+from server.search.question import Clause, Question, correct, enough
 from server.search.status import DAMAGED, FOLDER, Status, read_status, signature
 from server.search.texts import Text, shape, texts
 from server.search.words import fold, language_of, terms
@@ -52,7 +52,7 @@ def scan(
         if language not in tests:
             tests[language] = [_Needle(clause, language) for clause in question.wanted]
             out[language] = [_Needle(clause, language) for clause in question.unwanted]
-        folded = [(text, _folded(text)) for text in texts(version.document, settings)]
+        folded = [(text, _fold(text)) for text in texts(version.document, settings)]
         budget.spend(_STEPS + ((clauses + 1) * sum(len(said) for _, said in folded) >> _READ_IN_A_STEP))
         if any(needle.rate(folded) for needle in out[language]):
             continue
@@ -104,7 +104,7 @@ def _start(word: str, language: str) -> str:
     return stem if folded.startswith(stem) else folded
 
 
-def _folded(text: Text) -> str:
+def _fold(text: Text) -> str:
     value = text.value if isinstance(text.value, str) else "\n".join(text.read())
     return value.lower() if value.isascii() else " ".join(fold(part) for part in _SPACE.split(value))
 
@@ -170,7 +170,7 @@ class Search:
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / FOLDER
-        self._turns = Turns("search", WAITING, LONGEST_WAIT_S)
+        self._turns = BoundedMutex("search", WAITING, LONGEST_WAIT_S)
         self._reader: IndexReader | None = None
         self._status: Status | None = None
         self._signature: object = None
@@ -247,7 +247,7 @@ class Search:
                     self._ask_for_rebuild(error)
             else:
                 words = {word: other for word, other in near.items() if other}
-                return hits, corrected(question, words) if words else None, self._status
+                return hits, correct(question, words) if words else None, self._status
         return None
 
     def _shape_of(self, state: State) -> str:

@@ -94,7 +94,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
     for attribute, paragraphs in ranked.items():
         paragraphs.sort(key=lambda pair: -pair[0])
         shown = (
-            stripped for _, raw in paragraphs for stripped in _stripped(raw, attribute, document, finder)
+            stripped for _, raw in paragraphs for stripped in _strip_markup(raw, attribute, document, finder)
         )
         found[attribute] = [fragment for fragment, _ in zip(shown, range(FRAGMENTS), strict=False)]
     return {attribute: fragments for attribute, fragments in found.items() if fragments}
@@ -123,7 +123,7 @@ def _paragraphs(text: Text) -> Iterator[str]:
         yield from text.read()
 
 
-def _stripped(raw: str, attribute: str, document: Document, finder: Finder) -> Iterator[Fragment]:
+def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) -> Iterator[Fragment]:
     """The fragments of a paragraph, without markup."""
     kind = document.type.attributes[attribute].type
     inner = "text" if kind in ("string", "text") else "richtext"

@@ -80,7 +80,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
     return bool(part["out"]), Clause(words, field, star)
 
 
-def corrected(question: Question, words: dict[str, str]) -> str:
+def correct(question: Question, words: dict[str, str]) -> str:
     """What was typed, with some words replaced; `words` has them as they were typed."""
     text = question.text
     for found in reversed(list(spans(text))):

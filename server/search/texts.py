@@ -94,8 +94,8 @@ READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "enumeration": lambda value: [value],
     "email": lambda value: [value],
     "uid": lambda value: [value],
-    "json": lambda value: _listed(value),
-    "array": lambda value: _listed(value),
+    "json": lambda value: _list_texts(value),
+    "array": lambda value: _list_texts(value),
 }
 # The weight of words by the type of their attribute, unless site.yaml says another (`search.weights`).
 WEIGHTS: Mapping[str, float] = {"string": 2, "text": 2, "enumeration": 2, "email": 2}
@@ -172,7 +172,7 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     return WEIGHTS.get(attribute.type, 1.0)
 
 
-def _listed(value: Any) -> list[str]:
+def _list_texts(value: Any) -> list[str]:
     """The texts of a JSON value: the value itself, or those in a list."""
     return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 

@@ -45,10 +45,10 @@ class BatchReader:
         return writes
 
     def _one(self, operation: Operation) -> DocumentWrite:
-        reader, document_id = self.caller.reader(operation.type), self._filled(operation.document_id)
-        params = self._filled(operation.params)
+        reader, document_id = self.caller.reader(operation.type), self._fill_references(operation.document_id)
+        params = self._fill_references(operation.params)
         permit(reader, operation.verb, params)
-        data = self._filled(operation.data)
+        data = self._fill_references(operation.data)
         if operation.verb is not Verb.DELETE:
             where = {} if operation.verb in ACTIONS else params
             document_id = document_id or self._id_of(operation.type, where)
@@ -63,15 +63,15 @@ class BatchReader:
         there = single_id(snapshot, settings, type_, written_locale(params.get("locale"), type_, settings))
         return there or self.singles.setdefault(type_.uid, new_document_id())
 
-    def _filled(self, value: Any) -> Any:
+    def _fill_references(self, value: Any) -> Any:
         """Return a value with the ids that texts in it refer to."""
         if type(value) is str:
-            return _REFERENCE.sub(self._referred, value) if "{{" in value else value
+            return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value
         if isinstance(value, Mapping):
-            return {key: self._filled(inner) for key, inner in value.items()}
-        return [self._filled(item) for item in value] if isinstance(value, list) else value
+            return {key: self._fill_references(inner) for key, inner in value.items()}
+        return [self._fill_references(item) for item in value] if isinstance(value, list) else value
 
-    def _referred(self, found: re.Match[str]) -> str:
+    def _referred_id(self, found: re.Match[str]) -> str:
         number = int(found[1])
         if number >= len(self.ids):
             raise ValidationError(f"{found[0]} refers to an operation that does not come before this one")

@@ -17,14 +17,14 @@ from server.documents.values import components_in
 from server.index.effective_version import locale_inside
 from server.index.snapshot import Snapshot, View
 from server.query.ast import Node, Query, Selection
-from server.query.sorting import conditions, mentioned
+from server.query.sorting import conditions, mentioned_types
 from server.schema.model import PEOPLE, UPLOAD, Schema, document_tag, type_tag
 from server.storage.images.formats import format_of
 
 
 def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
     """The tags of a list."""
-    return tags_of_types(mentioned(query), schema)
+    return tags_of_types(mentioned_types(query), schema)
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:

@@ -171,7 +171,7 @@ def _change(reader: Reader, operation: Operation) -> WriteRequest:
         reader.user_tables(),
         merge=operation.merge and operation.verb is Verb.UPDATE,
         drafts_only=not reader.actor.may(reader.type.singular, WRITES[reader.type.kind, operation.verb][0]),
-        show=partial(_shown_values, reader, draft=draft),
+        show=partial(_render_values, reader, draft=draft),
     )
 
 
@@ -209,7 +209,7 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 
 
-def _shown_values(
+def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
     """Some attributes of a version, by name, as its reader is shown them with everything in them populated.

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from server.auth.permissions import may_see_file
 from server.documents.path_rules import Claim, Layout
-from server.history.differences import unified_lines
+from server.history.differences import diff_lines
 from server.index.budget import Budget
 from server.service.read import Caller
 from server.site.site import State
 from server.storage.intent import Write
-from server.write.source import masked
+from server.write.source import mask_text
 
 _NO_NEWLINE = "\\ No newline at end of file"
 
@@ -48,14 +48,14 @@ def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str
     """Return how the text of a file would differ, with passwords masked."""
     before, passwords = "", tuple[str, ...]()
     if write.before is not None:
-        shown = masked(state.schema, claim.type, write.path, (write.read or b"").decode())
+        shown = mask_text(state.schema, claim.type, write.path, (write.read or b"").decode())
         before, passwords = shown.text, shown.passwords
     after = ""
     if write.data is not None:
-        after = masked(state.schema, claim.type, write.path, write.data.decode(), passwords).text
+        after = mask_text(state.schema, claim.type, write.path, write.data.decode(), passwords).text
     old, new = _split(before), _split(after)
     budget.spend(len(old) + len(new))
-    return [part for line in unified_lines(old, new) for part in line.split("\n")]
+    return [part for line in diff_lines(old, new) for part in line.split("\n")]
 
 
 def _split(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from server.errors import ForbiddenError, NotFoundError
 from server.history.blame import MOST_VERSIONS, Blame, blame
 from server.history.differences import Content, Difference, content_at, differences, values_after
 from server.history.past import PastStates, selection
-from server.history.restore import restored
+from server.history.restore import restore_values
 from server.history.versions import ACTIONS, Deleted, Timeline, Version, Versions, deleted_documents
 from server.history.viewer import Viewer
 from server.query.parse import read_status, written_locale
@@ -234,7 +234,7 @@ class Histories:
         content = one.content_at(self.past.resolve(at), status)
         if content is None:
             raise NotFoundError(f'There is no such version at "{at}"')
-        data: dict[str, Any] = restored(one.attributes, content.values, fields, one.viewer)
+        data: dict[str, Any] = restore_values(one.attributes, content.values, fields, one.viewer)
         document_id = one.document_id if one.type.kind != "singleType" else None
         wanted = if_match if verb is Verb.UPDATE else None
         operation = Operation(one.type, verb, document_id, one.params, data, wanted)

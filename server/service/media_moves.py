@@ -20,7 +20,7 @@ from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
-from server.storage.document_text import changed_text, new_text
+from server.storage.document_text import change_text, new_text
 from server.storage.files import Signature, signature
 from server.storage.images.formats import needs_formats
 from server.storage.images.kinds import ImageSize
@@ -121,7 +121,7 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
             continue  # Somebody was faster.
         with unreadable(sidecar):
-            text = changed_text(sidecar, context.changeset.text(sidecar), None, {KEY: REMOVE})
+            text = change_text(sidecar, context.changeset.text(sidecar), None, {KEY: REMOVE})
         context.changeset.put(sidecar, text)
         context.changeset.put_file(path, one.source)
         count += 1
@@ -252,4 +252,4 @@ def _say(context: Context, one: _Sent) -> None:
         text = context.changeset.text(path)
         said = parse(path, text, None)
         changes = {key: tree for key, tree in trees.items() if key == KEY or key not in said}
-        context.changeset.put(path, changed_text(path, text, None, changes))
+        context.changeset.put(path, change_text(path, text, None, changes))

@@ -107,7 +107,7 @@ class Reader:
             find(view, query),
             query,
             response_format=self.response_format,
-            known=self._known(query, params),
+            known=self._cache_key(query, params),
         )
         tags = header_value(tags_of_list(query, self.state.schema)) if self._tagged else ""
         return Rendering(body, tag_of_bytes(body), view.snapshot.users, tags)
@@ -133,7 +133,7 @@ class Reader:
         """One document as a query wants it shown. Raises NotFoundError where there is none."""
         if document is None:
             raise NotFoundError()
-        known = self._known(query, params)
+        known = self._cache_key(query, params)
         body = render_one(view, document, query, response_format=self.response_format, known=known)
         tags = header_value(tags_of_document(view, document, query.selection)) if self._tagged else ""
         return Rendering(body, self._tag(view, document, body), view.snapshot.users, tags)
@@ -153,7 +153,7 @@ class Reader:
         version = view.snapshot.fragments.of("version")(document, _version)
         return tag_of(version.decode(), body)
 
-    def _known(self, query: Query, params: Params) -> Hashable:
+    def _cache_key(self, query: Query, params: Params) -> Hashable:
         """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen.
 
         What is asked may be long, so that its digest stands for it.

@@ -132,7 +132,7 @@ class Renderer:
             return self._localizations(node)
         if attribute.holds_components:
             return self._components(node)
-        return self._related(node)
+        return self._compile_relation(node)
 
     def _localizations(self, node: Node) -> Member:
         write = self._count(None) if node.count else self._list(node, many=True, morph=False)
@@ -146,7 +146,7 @@ class Renderer:
 
         return member
 
-    def _related(self, node: Node) -> Member:
+    def _compile_relation(self, node: Node) -> Member:
         attribute, at = node.attribute, node.at
         assert attribute is not None
         # The other side of a morph relation has one type, which need not be said.
@@ -248,7 +248,7 @@ class Renderer:
             uid: self._object(types[uid], selection, b"", _component_member(uid, zone=zone))
             for uid, selection in node.selections.items()
         }
-        shown = self._shown_components(node)
+        shown = self._component_filter(node)
         count = self._count(None) if node.count else None
         many = zone or attribute.repeatable
         begin, end, nothing = (b"[", b"]", b"[]") if many else (b"", b"", b"null")
@@ -269,7 +269,7 @@ class Renderer:
 
         return member
 
-    def _shown_components(self, node: Node) -> Callable[[Sequence[Component], str], Sequence[Component]]:
+    def _component_filter(self, node: Node) -> Callable[[Sequence[Component], str], Sequence[Component]]:
         """What leaves out and sorts the components of a node."""
         tests = {
             uid: None if selection.filter == EVERYTHING else compile_filter(self.view, selection.filter)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from server.auth.permissions import may_read_drafts, require, require_source
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import ConflictError, ForbiddenError, NotFoundError, StorageError
 from server.formats.tree import SyntaxProblem
 from server.index.dangling import Key
@@ -20,7 +20,7 @@ from server.site.site import Site, State
 from server.storage.files import MISSING
 from server.storage.read import decode, parse, read_bytes
 from server.write.request import Address
-from server.write.source import SourceRequest, masked, other_keys, text_of_keys
+from server.write.source import SourceRequest, mask_text, other_keys, text_of_keys
 from server.write.source import replace_source as prepare
 
 
@@ -82,7 +82,7 @@ def find_source(
     status = read_status(params.get("status"))
     if (status == DRAFT or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
         raise ForbiddenError()  # Of some types, only what a file says tells whether it is a draft.
-    document = _document(state.snapshot, type_, composed(document_id), locale, status)
+    document = _document(state.snapshot, type_, compose(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)
         permit(caller.reader(type_), Verb.UPDATE, params)
@@ -94,7 +94,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
     document, type_ = file.document, file.type
     text = _read(site, document.path)
     file.caller.budget.allow(len(text))
-    source = masked(file.caller.state.schema, type_, document.path, text)
+    source = mask_text(file.caller.state.schema, type_, document.path, text)
     problem, others = None, ""
     try:
         keys = other_keys(type_, parse(document.path, source.text, type_.body))

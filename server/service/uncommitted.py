@@ -9,8 +9,8 @@ from server.history.differences import (
     LONG,
     Difference,
     changed_attributes,
+    diff_lines,
     differences,
-    unified_lines,
     values_of,
 )
 from server.history.past import PastStates
@@ -26,7 +26,7 @@ from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_named
 from server.storage.read import decode, read_bytes
 from server.storage.store import Store
-from server.write.source import Masked, masked, without_hashes
+from server.write.source import Masked, mask_text, without_hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +126,18 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
         now = read_bytes(site.root, version.path)[0] if version.path else b""
         if data is None or len(now) > LONG:
             return None
-        before = _masked(one, decode(data), state)
-        after = _masked(one, decode(now), state, before.passwords)
+        before = _mask_passwords(one, decode(data), state)
+        after = _mask_passwords(one, decode(now), state, before.passwords)
     except (OSError, SyntaxProblem, ConflictError):
         return None
-    return unified_lines(before.text.splitlines(), after.text.splitlines())
+    return diff_lines(before.text.splitlines(), after.text.splitlines())
 
 
-def _masked(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
+def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
     """Return the text of a file, or of none, without the hashes of passwords. Raises ConflictError."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
-    return masked(state.schema, one.type, one.change.path, text, earlier)
+    return mask_text(state.schema, one.type, one.change.path, text, earlier)
 
 
 def _store(site: Site, state: State) -> Store:

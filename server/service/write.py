@@ -165,7 +165,7 @@ class Writes:
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
         writes = with_hashes(writes, caller.state.schema)
-        act = prepare.batch if command.is_batch else prepare.alone
+        act = prepare.batch if command.is_batch else prepare.without_batch
         wanted = BatchRequest(tuple((write.prepare, write.request) for write in writes))
         if command.dry_run:
             return Result(caller.state, files=self.preview(caller, act, wanted))

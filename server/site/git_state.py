@@ -57,7 +57,7 @@ def head_moved(root: Path, before: GitState) -> bool:
     return head_mark(folder) != before.head
 
 
-def look_at_git(root: Path, before: GitState) -> GitState:
+def read_git_state(root: Path, before: GitState) -> GitState:
     """What git says now; `before` itself where nothing has moved."""
     place = place_mark(root)
     folder = before.folder if place == before.place else None
@@ -147,7 +147,7 @@ def with_commits_since(
     return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
 
 
-def retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
+def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
     """The paths, of some, to which later commits give other timestamps."""
     return {
         path

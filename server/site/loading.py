@@ -24,7 +24,7 @@ from server.formats.tree import SyntaxProblem
 from server.paths import cache_folder
 from server.site.configure import Configuration
 from server.site.contents import Contents
-from server.site.git_state import GitState, look_at_git
+from server.site.git_state import GitState, read_git_state
 from server.site.reuse import stamp_of, usable
 from server.site.stale_files import changed, unsettled
 from server.storage.files import Signature, Walk, digest_of, walk
@@ -35,7 +35,7 @@ from server.storage.parse_cache import (
     NOTHING,
     CachedEntry,
     ParseCache,
-    framed,
+    frame,
     pack,
     pack_in_blocks,
     unpack,
@@ -55,7 +55,7 @@ LARGE = 30_000_000  # bytes of a cache: while so much is read, another core can 
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Keep the garbage collector from looking at a growing site again and again; none of it is garbage.
 
     Each look would stop all threads, for a second where there are 50,000 documents.
@@ -107,7 +107,7 @@ def load_contents(
     cache = _cache(folder / "documents", configuration) if folder else None
     apart = alone and cores > 1 and cache is not None and cache.size > LARGE
     with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
-        looking = beside.submit(look_at_git, root, GitState())  # whose processes are waited for meanwhile
+        looking = beside.submit(read_git_state, root, GitState())  # whose processes are waited for meanwhile
         kept = cache.load(configuration.schema.types) if cache else {}
         if cached and apart and kept:
             before = Contents.of(root, image_cache, configuration, GitState())
@@ -117,11 +117,11 @@ def load_contents(
         git = looking.result()
     contents = Contents.of(root, image_cache, configuration, git)
     contents.folders, contents.links = tuple(found.problems), found.links
-    readers = partial(_forked, nice=nice) if alone else _beside
+    readers = partial(_read_in_processes, nice=nice) if alone else _beside
     begin = partial(readers, contents.store, cores) if cores > 1 else None
     contents.entries = _read_all(contents.store, found, cache, kept, progress, begin, packed)
     if replaced is not None:
-        replaced.extend(islice(_replaced(kept, contents.entries), MOST_REPLACED))
+        replaced.extend(islice(_replaced_documents(kept, contents.entries), MOST_REPLACED))
     contents.unsettled = unsettled(contents.entries.values(), began)
     changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
@@ -141,7 +141,7 @@ def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[C
         yield pool.apply_async(walk, (root, folders)).get
 
 
-def _replaced(kept: Mapping[str, CachedEntry], entries: Mapping[str, Entry]) -> Iterator[Document]:
+def _replaced_documents(kept: Mapping[str, CachedEntry], entries: Mapping[str, Entry]) -> Iterator[Document]:
     """The documents of what is kept whose files are gone, or have been read anew."""
     for path, one in kept.items():
         document, entry = one.entry.document, entries.get(path)
@@ -168,7 +168,7 @@ def _read_all(
         cache.add([pack(renewed)])
     if packed is not None:
         for part in pack_in_blocks(used):
-            packed += framed(part)
+            packed += frame(part)
     done = len(used)
     for block, read in _read(store, left, readers if len(left) >= MANY else None):
         entries.update((entry.path, entry) for entry in read)
@@ -177,7 +177,7 @@ def _read_all(
             cache.add([block])
         if packed is not None:
             others = pack(CachedEntry(entry, 0) for entry in read if not _keepable(entry))
-            packed += framed(block) + framed(others)
+            packed += frame(block) + frame(others)
         done += BLOCK
         if progress:
             progress(min(done, len(owners)), len(owners))
@@ -227,7 +227,9 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
         yield block, [kept.entry for part in (block, others) for kept in unpack(part, types)]
 
 
-def _forked(store: Store, cores: int, parts: list[list[str]], nice: int) -> Iterator[tuple[bytes, bytes]]:
+def _read_in_processes(
+    store: Store, cores: int, parts: list[list[str]], nice: int
+) -> Iterator[tuple[bytes, bytes]]:
     """Read parts in forked processes, which have the store as it is here: nothing is sent but paths."""
     with multiprocessing.get_context("fork").Pool(cores, _begin, (store, nice)) as pool:
         yield from pool.imap_unordered(_read_in_child, parts)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
 from server.problems import Problem, in_order
@@ -25,7 +25,7 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 def problems_between(root: Path, snapshot: Snapshot) -> Iterator[Problem]:
     """The problems that no single file has: of two that claim one document, and of what points to nothing."""
-    yield from contested(snapshot)
+    yield from find_contested(snapshot)
     yield from dangling(snapshot, partial(parsed, root))
 
 
@@ -37,14 +37,14 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
         yield from entry.problems
 
 
-def contested(snapshot: Snapshot) -> Iterable[Problem]:
+def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
     """The problems of files that claim a document which another file has."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
             what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
             fix = "give it another documentId or name, or remove it"
-            if other.path != first.path and composed(other.path) == composed(first.path):
+            if other.path != first.path and compose(other.path) == compose(first.path):
                 what += f": {_ALIKE}"
             yield Problem(other.path, None, what, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions

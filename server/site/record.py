@@ -14,7 +14,7 @@ from server.problems import Problem
 from server.schema.model import BUILT_IN, Schema, Type
 from server.site.configure import Configuration
 from server.site.git_state import GitChange
-from server.storage.parse_cache import CachedEntry, blocks_in, framed, pack_in_blocks, unpack
+from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_blocks, unpack
 from server.storage.store import Entry
 
 
@@ -51,7 +51,7 @@ def encode(record: Record) -> bytes:
     packed = record.packed
     if not packed:
         kept = (CachedEntry(entry, 0) for entry in record.entries.values() if entry)
-        packed = b"".join(map(framed, pack_in_blocks(kept)))
+        packed = b"".join(map(frame, pack_in_blocks(kept)))
     out = BytesIO()
     plain = replace(record, entries={}, packed=b"", configuration=configuration)
     _Pickler(out, protocol=5).dump((plain, gone, packed))

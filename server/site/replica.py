@@ -20,7 +20,7 @@ from server.site.change import IN_FILES, Change, Observe, Origin
 from server.site.change_log import PATIENCE_NS, ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
-from server.site.loading import give_back, uncollected
+from server.site.loading import give_back, pause_collector
 from server.site.problems import note_of, read_note
 from server.site.record import Record, decode, encode
 from server.storage.changeset import Changeset
@@ -148,9 +148,9 @@ class Replica:
         with self._lock:
             try:
                 position, data = log.since(self._position)
-                with uncollected() if sum(map(len, data)) > SMALL else nullcontext():
+                with pause_collector() if sum(map(len, data)) > SMALL else nullcontext():
                     if data:
-                        records = self._decoded(data)
+                        records = self._decode(data)
                         self._torn = True
                         self._apply(records)
                         self._torn = False
@@ -201,7 +201,7 @@ class Replica:
         log.newest = record.number
         return position
 
-    def _decoded(self, data: Iterable[bytes]) -> list[Record]:
+    def _decode(self, data: Iterable[bytes]) -> list[Record]:
         """Decode records; each may bring the schema of those that follow.
 
         Rows are read once, or else a damaged one would fail requests later; a whole record has too many

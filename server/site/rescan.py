@@ -23,16 +23,16 @@ from server.site.configure import Configuration, configuration_mark, configure, 
 from server.site.contents import Contents, equal
 from server.site.git_state import (
     GitState,
+    find_retimed,
     git_change,
     git_moved,
-    look_at_git,
-    retimed,
+    read_git_state,
     with_changed,
     with_commit,
     with_commits_since,
     with_written,
 )
-from server.site.loading import cores, load_contents, uncollected
+from server.site.loading import cores, load_contents, pause_collector
 from server.site.record import Record
 from server.site.stale_files import changed, is_own, is_settled, unsettled, walk_for
 from server.storage.files import Signature, digest_of, is_skipped, same_files, signature_of, walk
@@ -42,7 +42,7 @@ from server.storage.git.uncommitted import changed_paths
 from server.storage.intent import Write
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, upload_path
-from server.storage.parse_cache import CachedEntry, framed, pack
+from server.storage.parse_cache import CachedEntry, frame, pack
 from server.storage.read import read_bytes
 from server.storage.store import Entry, Store
 
@@ -72,7 +72,7 @@ class Anew:
     packed: bytearray
 
 
-def reshaped(contents: Contents) -> Configuration | None:
+def read_new_configuration(contents: Contents) -> Configuration | None:
     """What site.yaml and content-types/ say now, where everything must be read anew for it; else None."""
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
@@ -82,18 +82,18 @@ def reshaped(contents: Contents) -> Configuration | None:
 def read_anew(contents: Contents) -> Anew | None:
     """Everything under the schema that the files say now; None where that is the one of some contents.
 
-    It takes long, and needs no lock: what changes meanwhile, `look` finds.
+    It takes long, and needs no lock: what changes meanwhile, `rescan_all` finds.
     """
-    configuration = reshaped(contents)
+    configuration = read_new_configuration(contents)
     if configuration is None:
         return None
     root, pictures, packed = contents.root, contents.image_cache, bytearray()
-    with uncollected():
+    with pause_collector():
         read = load_contents(root, pictures, configuration, cores=cores(), alone=False, packed=packed)
     return Anew(read, packed)
 
 
-def look(
+def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
     """What differs in the files: in those hinted at, or in all where None or anything else says so.
@@ -105,15 +105,15 @@ def look(
     contents.unsettled -= settled
     if configuration and configuration.shape != contents.configuration.shape:
         if anew and anew.contents.configuration.says_as_much_as(configuration):
-            return _replaced(anew, writes, young)
+            return _replace_all(anew, writes, young)
         configuration, young = None, set()
-    git = look_at_git(contents.root, contents.git)
+    git = read_git_state(contents.root, contents.git)
     if configuration:
         git = with_changed(contents.root, git, configuration.mark)
     everything = hints is None or configuration or git_change(contents.git, git)
     found = walk_for(contents, None if everything else hints)
     paths, folders, links = changed(contents, hints or (), found)
-    paths |= _retimed(contents, git)
+    paths |= _find_retimed(contents, git)
     record = _read(contents, git, paths)
     record = replace(record, configuration=configuration, folders=folders, links=links, writes=writes)
     record = replace(record, unsettled=record.unsettled | young)
@@ -122,43 +122,43 @@ def look(
     return None if same and (folders, links, writes) == known else record
 
 
-def _replaced(anew: Anew, writes: int, young: set[str]) -> Record:
+def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
     """Everything that was read anew, with what has changed in the files since."""
     read, packed = anew.contents, anew.packed
-    git = look_at_git(read.root, read.git)
+    git = read_git_state(read.root, read.git)
     paths, folders, links = changed(read, (), walk(read.root, read.store.layout.roots))
-    since = _read(read, git, paths | _retimed(read, git))
+    since = _read(read, git, paths | _find_retimed(read, git))
     read.apply(replace(since, folders=folders, links=links, writes=writes))
-    packed += framed(pack(CachedEntry(entry, 0) for entry in since.entries.values() if entry))
+    packed += frame(pack(CachedEntry(entry, 0) for entry in since.entries.values() if entry))
     whole = read.whole()
     gone = {path: None for path, entry in since.entries.items() if entry is None}
     return replace(whole, entries={**whole.entries, **gone}, unsettled=whole.unsettled | young, packed=packed)
 
 
-def look_at(contents: Contents, paths: Iterable[str]) -> Record:
+def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
     """What some files are now, whether or not they seem changed."""
     record = _read(contents, contents.git, paths)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
 
-def look_at_written(
+def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
     """What the files are now that a write of this process has just put in place, and the branch at `joined`.
 
-    Where settings or schemas are among them, all is read anew; of a large site, that is left to `look`.
+    Where settings or schemas are among them, all is read anew; of a large site, that is left to `rescan_all`.
     """
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < LARGE
     try:
-        record = _joined(contents, written, joined) if joined else None
+        record = _join_writes(contents, written, joined) if joined else None
     except GitError as error:  # The files are in place: a look at all tells as much.
         log.warning("%s: what a commit has changed is not known: %s", contents.root, error)
         record = None
     if record:
         return replace(record, writes=writes)
     if joined or (small and any(map(is_configuration, paths))):
-        found = look(contents, None, writes, read_anew(contents) if small else None)
+        found = rescan_all(contents, None, writes, read_anew(contents) if small else None)
         if found is not None:
             return found
     paths = same_files(paths, contents.links)
@@ -167,7 +167,7 @@ def look_at_written(
     return replace(record, folders=contents.folders, links=contents.links, writes=writes)
 
 
-def _joined(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
+def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
     """What it comes to that files were written and the branch moved; None where only a look at all tells."""
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
@@ -193,11 +193,11 @@ def _joined(contents: Contents, written: Collection[Write], joined: Joined) -> R
     return replace(record, folders=contents.folders, links=contents.links)
 
 
-def look_at_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
+def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
     """What it comes to that some files have been committed; `git` says what git knows since."""
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
-    moved = retimed(contents.git.committed, git.committed, paths)
+    moved = find_retimed(contents.git.committed, git.committed, paths)
     record = _read(contents, git, owners if moved else (), ask_git=False)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
@@ -226,15 +226,17 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
         _wait_for_writers(contents.root, before.mark.keys() | mark.keys(), missing=before.mark)
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
-        found = _configured(contents.root, before, mark)
+        found = _read_configuration(contents.root, before, mark)
         # Read twice, since somebody may have written it meanwhile under the same signature.
-        again = _configured(contents.root, found, mark) if young else found
+        again = _read_configuration(contents.root, found, mark) if young else found
         if again == found and configuration_mark(contents.root) == mark:
             break
     return (None if found == before else found), young, mark.keys() - young
 
 
-def _configured(root: Path, before: Configuration, mark: Mapping[str, Signature | None]) -> Configuration:
+def _read_configuration(
+    root: Path, before: Configuration, mark: Mapping[str, Signature | None]
+) -> Configuration:
     """The configuration read now, with the schema of the one before where that says the same."""
     try:
         found = replace(configure(root), mark=mark)
@@ -255,12 +257,12 @@ def _refuse_emptied(found: Configuration, before: Configuration) -> None:
         raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
 
 
-def _retimed(contents: Contents, git: GitState) -> set[str]:
+def _find_retimed(contents: Contents, git: GitState) -> set[str]:
     """The paths of entries whose timestamps git gives otherwise now."""
     if git.committed is contents.git.committed:
         return set()
     beside = {path + DESCRIPTION: path for path in contents.entries if upload_path(path)}
-    found = retimed(contents.git.committed, git.committed, [*contents.entries, *beside])
+    found = find_retimed(contents.git.committed, git.committed, [*contents.entries, *beside])
     return {beside.get(path, path) for path in found}
 
 
@@ -279,7 +281,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
         left = {path for path in left if not _was_read_as(contents, before[path], path, found[path])}
         if not left:
             break
-    entries = {path: _kept(contents.entries.get(path), entry) for path, entry in found.items()}
+    entries = {path: _keep_entry(contents.entries.get(path), entry) for path, entry in found.items()}
     moving = unsettled((entry for entry in entries.values() if entry), at) | left
     same = {path for path, entry in entries.items() if entry == contents.entries.get(path)}
     contents.unsettled -= same - moving
@@ -331,10 +333,10 @@ def _read_one(contents: Contents, store: Store, path: str) -> Entry | None:
         return store.unreadable(path, wrong)
     if not is_own(contents, path):
         return None
-    return _touched(store, contents.entries.get(path)) or store.read(path)
+    return _refresh_entry(store, contents.entries.get(path)) or store.read(path)
 
 
-def _touched(store: Store, entry: Entry | None) -> Entry | None:
+def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
     """The entry of a file of which nothing but the ctime has changed, without parsing it; else None.
 
     A backup that links all files, or a `chmod -R`, changes the ctime of each.
@@ -353,7 +355,7 @@ def _touched(store: Store, entry: Entry | None) -> Entry | None:
     return replace(entry, signature=now) if digest_of(data) == entry.digest else None
 
 
-def _kept(before: Entry | None, after: Entry | None) -> Entry | None:
+def _keep_entry(before: Entry | None, after: Entry | None) -> Entry | None:
     """An entry as it is kept: broken, or the same as before, it keeps the document that there was."""
     if before is None or before.document is None or after is None:
         return after

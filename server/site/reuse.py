@@ -43,7 +43,7 @@ def usable(configuration: Configuration, then: Stamp) -> Usable:
     types that are as they were, or have attributes more that no file can have.
     """
     types, now = configuration.schema.types, stamp_of(configuration)
-    added = {uid: _added(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
+    added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
     found = {uid: values for uid, values in added.items() if values is not None}
     if then[0] == now[0]:
         return Usable(found)
@@ -54,11 +54,11 @@ def usable(configuration: Configuration, then: Stamp) -> Usable:
 def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
     own = (type_.kind, type_.singular, type_.plural, type_.draft_publish, type_.localized, type_.files)
     keys = (type_.draft_key, type_.file_name, type_.body, type_.other_keys)
-    forms = {a.name: _digest(_said_of(a, types)) for a in type_.attributes.values()}
+    forms = {a.name: _digest(_declarations_of(a, types)) for a in type_.attributes.values()}
     return _digest((own, keys, locales)), forms
 
 
-def _said_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
+def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
     """What is said of an attribute, and of each component that may be in it, which may be in itself."""
     said: list[Any] = []
     left, seen = [attribute], set[str]()
@@ -78,7 +78,9 @@ def _digest(value: object) -> bytes:
     return digest_of(repr(value).encode(errors="surrogatepass"))
 
 
-def _added(then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]) -> dict[int, Any] | None:
+def _added_columns(
+    then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
+) -> dict[int, Any] | None:
     """The values, by position, that all documents of a type have more; None where they must be read again."""
     if then is None or then[0] != now[0]:
         return None

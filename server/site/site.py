@@ -33,13 +33,29 @@ from server.site.commits.message import Authorship, keeping
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, moving
-from server.site.loading import Progress, give_back, load_contents, uncollected
+from server.site.loading import Progress, give_back, load_contents, pause_collector
 from server.site.problems import all_problems, problems_in_files
 from server.site.record import Record
 from server.site.replica import Overtaken, Prepared, Replica, State
-from server.site.rescan import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
+from server.site.rescan import (
+    Anew,
+    read_anew,
+    read_new_configuration,
+    rescan_all,
+    rescan_paths,
+    rescan_written,
+    seems_changed,
+)
 from server.site.stale_files import writes_of
-from server.site.writing.preparing import Ahead, Arbiter, Prepare, Request, Result, Wanted, prepared_on
+from server.site.writing.preparing import (
+    Arbiter,
+    Prepare,
+    Request,
+    Result,
+    SpeculativeWrite,
+    Wanted,
+    prepare_on,
+)
 from server.storage.changeset import Changeset
 from server.storage.git.repository import git_lock, is_at_work
 from server.storage.git.times import CommitTimes
@@ -190,7 +206,7 @@ class Site:
             state_folder(self.root)  # where the lock is, if the site can be written to
         writes, replaced = self._journal.lock.number, list[Document]()
         self.recover()
-        with uncollected():
+        with pause_collector():
             root, pictures, append = self.root, self.image_cache, self._replica.append
             show = lambda found: append(found.whole())  # noqa: E731
             contents = load_contents(
@@ -245,7 +261,7 @@ class Site:
         before = moving(contents.git)
         if patient and is_at_work(before[0]):
             return None
-        record = look(contents, None if writes != contents.writes else hints, writes, anew)
+        record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and moving(contents.git) != before:
             return None
         if record is None or self.folder.is_gone():  # It may have gone while it was looked at.
@@ -329,25 +345,25 @@ class Site:
                     prepared = self._prepare((prepare, request), changeset)
                 return self._commit(prepared, by), self.state, prepared.result
 
-        (change, pending), state, result = self._tried(attempt)
+        (change, pending), state, result = self._try(attempt)
         if change and self._parts.report:
             self._parts.report(change, time.perf_counter() - began)
         return state, result, pending
 
     def preview(
-        self, prepare: Prepare[Request, Result], request: Request, ahead: Ahead | None = None
+        self, prepare: Prepare[Request, Result], request: Request, ahead: SpeculativeWrite | None = None
     ) -> tuple[list[Write], Result]:
         """The files that `write` would change now, and what `prepare` returns; it raises what that would."""
-        ahead = ahead or Ahead()
+        ahead = ahead or SpeculativeWrite()
 
         def attempt(changeset: Changeset) -> tuple[list[Write], Result]:
             prepared = self._prepare((prepare, request), changeset, ahead)
             self._journal.check(writes := writes_of(self._contents, changeset, ahead.chain))
             return writes, prepared.result
 
-        return self._tried(attempt, ahead)
+        return self._try(attempt, ahead)
 
-    def _tried(self, attempt: Callable[[Changeset], Result], ahead: Ahead | None = None) -> Result:
+    def _try(self, attempt: Callable[[Changeset], Result], ahead: SpeculativeWrite | None = None) -> Result:
         """What an attempt at a change comes to, made again where somebody else has changed the site."""
         left, deadline = TRIES, time.monotonic() + WRITE_GIT_S
         while True:
@@ -370,11 +386,11 @@ class Site:
                 self._refresh_files(changeset.paths, deadline)
 
     def _prepare(
-        self, wanted: Wanted[Request, Result], changeset: Changeset, ahead: Ahead | None = None
+        self, wanted: Wanted[Request, Result], changeset: Changeset, ahead: SpeculativeWrite | None = None
     ) -> Prepared[Result]:
         """A change of the state that is shown now; nothing is written."""
         git, recent = self._contents.git.committed, partial(self._recent.find, self.state.schema)
-        return prepared_on(self.state, git, recent, changeset, wanted, ahead or Ahead())
+        return prepare_on(self.state, git, recent, changeset, wanted, ahead or SpeculativeWrite())
 
     def _look_at_other_servers(self) -> None:
         """Take over what another server of the site has written, which has a log of its own."""
@@ -389,7 +405,7 @@ class Site:
         with self.committer.noting(writes, by, prepared.result) as pending, keeping(writes, by):
             self._journal.commit(writes, self._refuse_beside_git)
         joined = by.joined(prepared.result) if by.joined else None
-        record = look_at_written(contents, writes, self._journal.lock.number, joined)
+        record = rescan_written(contents, writes, self._journal.lock.number, joined)
         change = change_of_write(contents, record, writes)
         self._append(record, by.origin(pending))
         return change, pending
@@ -403,7 +419,7 @@ class Site:
         file = self.state.snapshot.media.get(media_key(path) or "")
         if file and self.image_cache.wanting(file) and self.image_cache.make(upload_path(path) or ""):
             with self._locked():
-                self._replica.append(look_at(self._contents, {path}))
+                self._replica.append(rescan_paths(self._contents, {path}))
         return self.state
 
     def unscaled(self) -> list[str]:
@@ -479,7 +495,7 @@ class Site:
         with suppress(OSError):  # A killed writer may have left half of a write.
             self._journal.recover()
         contents = self._contents
-        record = look(contents, None, self._journal.lock.number, read_anew(contents))
+        record = rescan_all(contents, None, self._journal.lock.number, read_anew(contents))
         if record is not None:
             log.warning(
                 "a change from another process can't be applied (%s); the files are read for it", error
@@ -487,7 +503,7 @@ class Site:
             self._append(record)
         self._replica.skip()
         # A look does not find the formats that were made of a picture: its file is as it was.
-        scaled = look_at(contents, self.unscaled())
+        scaled = rescan_paths(contents, self.unscaled())
         if scaled.entries:
             self._append(scaled)
 
@@ -509,7 +525,7 @@ class Site:
             self._wait_for_git(deadline)
             with self._locked():
                 looked = self._look(None, patient=time.monotonic() < deadline)
-                if looked is not None and reshaped(self._contents) is None:
+                if looked is not None and read_new_configuration(self._contents) is None:
                     return self._replica.succeed(log)
 
     def _leaves_all(self) -> bool:
@@ -519,7 +535,7 @@ class Site:
             request_reload is None
             or not self._replica.is_shared
             or not large
-            or reshaped(self._contents) is None
+            or read_new_configuration(self._contents) is None
         ):
             return False
         self._replica.leave_note()

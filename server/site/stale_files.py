@@ -35,7 +35,11 @@ UNSETTLED_NS = 50_000_000  # a file changed so shortly before it was read may ch
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
     """A walk of all folders, where only that can tell what has become of the paths hinted at."""
-    if hints is None or len(hints) > FEW or needs_walk(contents.root, _seen(hints), contents.folders):
+    if (
+        hints is None
+        or len(hints) > FEW
+        or needs_walk(contents.root, _content_paths(hints), contents.folders)
+    ):
         return walk(contents.root, contents.store.layout.roots)
     return None
 
@@ -48,7 +52,7 @@ def changed(
     A media file that is hinted at is one of them anyhow: the formats of a picture may be made now.
     Returns the problems of folders and links as well, and where links lead, as they are now.
     """
-    hinted = _seen(hints)
+    hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
     if found is None:
         paths = set[str]()
@@ -104,7 +108,7 @@ def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
 
-def _seen(hints: Iterable[str]) -> set[str]:
+def _content_paths(hints: Iterable[str]) -> set[str]:
     """The paths of some that can be content at all."""
     return {hint for hint in hints if not any(map(ignored, hint.split("/")))}
 

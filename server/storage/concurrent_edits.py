@@ -18,7 +18,7 @@ from server.storage.durable import copy
 from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
 from server.storage.files import FileMark, below_file, digest_of, file_mark, link_mark
 from server.storage.intent import Step, Write
-from server.storage.links import opened_folder
+from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
 _KEPT = 64  # files that a change has replaced and are kept open, in case that .quire/ is deleted
@@ -72,7 +72,7 @@ class Replacement:
 def replace(step: StagedFile, done: list[Replacement], kept: ExitStack, left: Recovery) -> None:
     """Put a step's file in place, and what was there aside; add it to `done`, its open file to `kept`."""
     step.check()  # beforehand, since its folder may be gone with it
-    with opened_folder(step.target.parent) as folder:
+    with open_folder(step.target.parent) as folder:
         former = open_reader(step.target, kept) if step.before else None
         if former and not former.hold():
             raise _conflict(step.write.path, "was open in another program")
@@ -141,7 +141,7 @@ def take_back(done: Replacement, left: Recovery) -> None:
         if done.holds_an_edit:
             left.replaced.put_aside(step.aside, step.write.path)
         return
-    with opened_folder(target.parent) as folder:
+    with open_folder(target.parent) as folder:
         if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
             _take_back_without(done, folder)  # .quire/ was deleted.
         elif step.after is None:

@@ -75,7 +75,7 @@ def _no_null(path: str) -> Iterator[None]:
 WRITTEN_NULL = Plain("null")
 
 
-def changed_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
+def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
     """A file's text with other trees under some attributes; REMOVE removes one.
 
     A body that is null is left out. One that is WRITTEN_NULL is written as null, in the front matter.

@@ -34,7 +34,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
     before it was replaced. Raises OSError.
     """
     # The target comes first: who watches its folder is told that it went, and then that it came.
-    if _renamed((target.name, folder), (str(aside), _HERE), _EXCHANGE):
+    if _rename((target.name, folder), (str(aside), _HERE), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")
     former.unlink(missing_ok=True)  # of a writer that was killed here
@@ -46,7 +46,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
     """Rename a file to a target in an opened folder. Raises OSError, FileExistsError where there is one."""
-    if _renamed((str(aside), _HERE), (target.name, folder), _NOREPLACE):
+    if _rename((str(aside), _HERE), (target.name, folder), _NOREPLACE):
         return
     try:
         os.link(aside, target.name, dst_dir_fd=folder)
@@ -155,7 +155,7 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
         return is_same and not reader.is_awaited
 
 
-def _renamed(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
+def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
     """Whether a name in a folder was renamed with the flags of renameat2; False where that is not known.
 
     Raises OSError.

@@ -120,7 +120,7 @@ class Journal:
                 ) from error
             reason = error.strerror or str(error)
             raise StorageError(
-                f"The files could not be written: {reason}", {"path": _shown(error, self.root)}
+                f"The files could not be written: {reason}", {"path": _reason_of(error, self.root)}
             ) from error
         except ApiError:
             self._clean(staged, made)
@@ -230,6 +230,6 @@ class Journal:
                 folder.rmdir()
 
 
-def _shown(error: OSError, root: Path) -> str:
+def _reason_of(error: OSError, root: Path) -> str:
     name = str(error.filename or "")
     return name.removeprefix(f"{root}/")

@@ -97,11 +97,11 @@ def _real_path(descriptor: int, path: str) -> str | None:
         if real.endswith(_DELETED) and not os.path.lexists(real):
             return real.removesuffix(_DELETED)
     except OSError:
-        return _resolved(descriptor, path)
+        return _resolve(descriptor, path)
     return real
 
 
-def _resolved(descriptor: int, path: str) -> str | None:
+def _resolve(descriptor: int, path: str) -> str | None:
     try:
         real = os.path.realpath(path, strict=True)
         return real if os.path.samestat(os.lstat(real), os.fstat(descriptor)) else None
@@ -135,7 +135,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 
 @contextmanager
-def opened_folder(folder: Path) -> Iterator[int]:
+def open_folder(folder: Path) -> Iterator[int]:
     """A descriptor of a folder in whose path nothing is a link. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from server.documents.document import Document, make
 from server.documents.encode import Reading, read_own_id, read_own_timestamp, read_value, warn_unknown
-from server.documents.ids import composed, id_of_name
+from server.documents.ids import compose, id_of_name
 from server.formats.tree import Tree
 from server.paths import UPLOADS
 from server.schema.model import FILE_FIELDS, Type
@@ -91,7 +91,7 @@ def upload_path(path: str) -> str | None:
 def media_key(path: str) -> str | None:
     """What a media file is called, by documents and in URLs: its upload path with each accent composed."""
     inside = upload_path(path)
-    return composed(inside) if inside else None
+    return compose(inside) if inside else None
 
 
 def read_media(
@@ -130,9 +130,9 @@ def read_media(
         if name in description:
             value = read_value(type_.attributes[name], description[name], (name,), reading)
             values[name] = values.get(name) if value is None else value
-    values["name"] = composed(values["name"])
+    values["name"] = compose(values["name"])
     if values["formats"]:
-        values["formats"] = _named(values["formats"], values["name"])
+        values["formats"] = _with_name(values["formats"], values["name"])
     document_id = read_own_id(description, id_of_name(inside), reading)
     row = [values.get(name) for name in type_.attributes]
     published = read_own_timestamp(description, "publishedAt", timestamps[1], reading)
@@ -141,10 +141,10 @@ def read_media(
 
 def with_formats(file: Document, formats: Mapping[str, Any]) -> Document:
     """Return the document of a media file with the formats that were made of it."""
-    return file.with_values({"formats": _named(formats, file.get("name"))})
+    return file.with_values({"formats": _with_name(formats, file.get("name"))})
 
 
-def _named(formats: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _with_name(formats: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: {**one, "name": f"{key}_{name}"} for key, one in formats.items()}
 
 

@@ -20,7 +20,7 @@ from xxhash import xxh3_128_digest
 
 from server import __version__
 from server.documents.document import Document, rows_of
-from server.documents.packed_rows import PackedRows, dump, load, pack_rows, widened
+from server.documents.packed_rows import PackedRows, dump, load, pack_rows, widen
 from server.schema.model import Type
 from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, last_change
@@ -143,7 +143,7 @@ def _unpack(
                 yield from [None] * len(facts)
                 continue
             type_ = types[uid]
-            rows, data = PackedRows.read(widened(of_rows, added, len(type_.columns)), data, types)
+            rows, data = PackedRows.read(widen(of_rows, added, len(type_.columns)), data, types)
             for i, (path, signature, more, at, status, key, other) in enumerate(facts):
                 document = Document.unread(type_, key, status, other or path, rows, i)
                 entry = Entry(path, signature, document, *more)
@@ -152,7 +152,7 @@ def _unpack(
         raise ValueError("not a block of the cache") from error
 
 
-def framed(block: bytes) -> bytes:
+def frame(block: bytes) -> bytes:
     """A block with its length before it, so that several can be joined."""
     return len(block).to_bytes(8, "big") + block
 

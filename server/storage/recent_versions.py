@@ -67,7 +67,7 @@ class RecentVersions:
             shutil.rmtree(older, ignore_errors=True)
             newer.rename(older)
             newer.mkdir(mode=0o700)
-        with _opened(newer / "data") as data, _opened(newer / "index") as index:
+        with _open(newer / "data") as data, _open(newer / "index") as index:
             start = os.fstat(data).st_size
             os.pwrite(data, b"".join(block for _, block in part), start)
             rows = []
@@ -144,7 +144,7 @@ def _read(data: BinaryIO, row: tuple[int, int, int], type_: Type, schema: Schema
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open(path: Path) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         yield descriptor

@@ -15,7 +15,7 @@ from server.storage.durable import sync_folder
 from server.storage.exchange import exchange, is_unchanged, put_new, take_away
 from server.storage.files import FileMark, link_mark
 from server.storage.intent import Step, read_intent
-from server.storage.links import opened_folder
+from server.storage.links import open_folder
 from server.storage.replaced import ReplacedFiles
 
 RECORD = ".intent"  # how the name of a record ends
@@ -91,7 +91,7 @@ class Recovery:
         """Let what is aside and what is at the target change places; 0 if a program edits that meanwhile."""
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)
-        with opened_folder(target.parent) as folder:
+        with open_folder(target.parent) as folder:
             if there is None:
                 try:
                     put_new(aside, target, folder)

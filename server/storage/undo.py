@@ -17,7 +17,7 @@ from pathlib import Path
 from server.paths import FOLDER, state_folder
 from server.storage.durable import make_once
 from server.storage.intent import Write
-from server.storage.links import open_file, opened_folder
+from server.storage.links import open_file, open_folder
 
 # --- kept -----------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class UndoFolder:
     def find(self, id_: str, caller: str) -> KeptWrite | None:
         """A write of a caller, if it is still kept."""
         try:
-            with _opened(_file(self.root / FOLDER / "undo", id_)) as file:
+            with _open(_file(self.root / FOLDER / "undo", id_)) as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > KEPT_S:
                     return None
                 kept = unpack(file.read())
@@ -151,9 +151,9 @@ def _file(folder: Path, id_: str) -> Path:
     return folder / hashlib.sha256(id_.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _opened(path: Path) -> BufferedReader:
+def _open(path: Path) -> BufferedReader:
     """A file of the folder, open for reading. Raises OSError, also where it is a link, pipe or device."""
-    with opened_folder(path.parent) as folder:
+    with open_folder(path.parent) as folder:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path.name, flags, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

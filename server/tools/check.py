@@ -181,7 +181,7 @@ def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
     """The lines that say what was fixed and what could not be fixed."""
     for path, fixes in groupby(done.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
-        yield from ([("  ✓ ", {"fg": "green"}), (printable(_shown(fix)), _PLAIN)] for fix in fixes)
+        yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)
     for path, reason in done.refused.items():
         yield [(printable(prefix + path), _PATH)]
         yield [("  ! ", {"fg": "yellow"}), (printable(reason), _PLAIN)]
@@ -189,7 +189,7 @@ def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
         yield []
 
 
-def _shown(fix: Fix | KeyFix) -> str:
+def _fix_line(fix: Fix | KeyFix) -> str:
     name = ".".join(map(str, fix.at))
     if fix.at[-1] == fix.old:  # It is the key itself.
         return f"{name} → {fix.new}"

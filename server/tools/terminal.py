@@ -64,7 +64,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def refused_in_one_line(what: str, otherwise: str = "nothing was changed") -> Iterator[None]:
+def refuse_in_one_line(what: str, otherwise: str = "nothing was changed") -> Iterator[None]:
     """Turn the refusal of a write in a block into one line for a person: of `what`, and what there is now."""
     try:
         yield

@@ -101,7 +101,7 @@ class Shapes:
         described = comment(describe_type(type_))
         base = "{\n  id: number;\n" if type_.kind == "component" else "Version & {\n"
         parts = [
-            f"{described}export type {name} = {base}{''.join(self._shown(type_))}}};\n",
+            f"{described}export type {name} = {base}{''.join(self._answer_type(type_))}}};\n",
             f"export type {name}Links = {{\n{''.join(self._links(type_))}}};\n",
         ]
         if type_.uid not in BUILT_IN:
@@ -115,7 +115,7 @@ class Shapes:
         shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
         return f"  {prop(key_of(type_))}: {{ {shape} }};\n"
 
-    def _shown(self, type_: Type) -> Iterator[str]:
+    def _answer_type(self, type_: Type) -> Iterator[str]:
         for name in type_.default_fields:
             attribute = type_.columns[name]
             if type_.kind != "component" and name in STANDARD_FIELDS:
@@ -153,7 +153,7 @@ class Shapes:
 
     def _input(self, type_: Type) -> Iterator[str]:
         for attribute in type_.attributes.values():
-            value = self._written(attribute)
+            value = self._input_type(attribute)
             if not value:
                 continue
             needed = attribute.required and not attribute.derived
@@ -161,7 +161,7 @@ class Shapes:
             nullable = needed or value == "Json" or value.startswith("RelationInput")
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
-    def _written(self, attribute: Attribute) -> str:
+    def _input_type(self, attribute: Attribute) -> str:
         """The type of an attribute in a request body; "" for a relation to a type that does not exist."""
         match attribute.type:
             case "enumeration":

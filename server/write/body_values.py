@@ -68,7 +68,7 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
         raise Unreadable("a whole number" if kind == "biginteger" else "a date, YYYY-MM-DD")
     if kind in ("datetime", "timestamp"):
         return _timestamp(tree)
-    value = READERS[kind](_parsed(tree) if kind == "json" else tree, attribute)
+    value = READERS[kind](_parse_form_value(tree) if kind == "json" else tree, attribute)
     if isinstance(value, float) and not math.isfinite(value):
         raise Unreadable("a number")
     return value
@@ -111,7 +111,7 @@ def _is_json_text(tree: Tree) -> bool:
     return isinstance(tree, str) and type(tree) is not Plain and tree.lstrip()[:1] in ("{", "[")
 
 
-def _parsed(tree: Tree) -> Tree:
+def _parse_form_value(tree: Tree) -> Tree:
     """What text holds that is a JSON object or list; anything else as it is."""
     if _is_json_text(tree):
         try:

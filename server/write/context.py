@@ -18,7 +18,7 @@ from server.formats.tree import SyntaxProblem, Tree
 from server.index.snapshot import Snapshot, apply
 from server.schema.model import Type
 from server.storage.changeset import Changeset
-from server.storage.document_text import WRITTEN_NULL, changed_text
+from server.storage.document_text import WRITTEN_NULL, change_text
 from server.storage.files import size_signature
 from server.storage.read import parse, refuse_empty
 from server.storage.store import Entry, Store
@@ -33,7 +33,7 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
     return ()
 
 
-class First:
+class FirstSeen:
     """What one write was prepared on the first time, in the order in which it asks, each time for the same.
 
     A write that a git remote has to take is prepared again where another machine was faster.
@@ -83,7 +83,7 @@ class Context:
     changeset: Changeset
     now: str
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
-    first: First = field(default_factory=First)
+    first: FirstSeen = field(default_factory=FirstSeen)
     touched: dict[str, Document | None] = field(default_factory=dict)
     _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` of the same write's earlier contexts
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with its text
@@ -175,7 +175,7 @@ class Context:
         if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
             keys = {**keys, body.name: WRITTEN_NULL}  # No body would mean the default.
         with unreadable(document.path):
-            return changed_text(document.path, self._text(document), type_.body, keys)
+            return change_text(document.path, self._text(document), type_.body, keys)
 
     def _text(self, document: Document) -> str:
         text = self.changeset.text(document.path)

@@ -23,7 +23,7 @@ def error_of(faults: list[Fault]) -> ValidationError:
     errors = [
         {
             "path": [str(part) for part in fault.path],
-            "message": f"{_dotted(fault.path)} {fault.sentence}".strip(),
+            "message": f"{_dotted_path(fault.path)} {fault.sentence}".strip(),
             "name": "ValidationError",
             "value": fault.value,
         }
@@ -35,7 +35,7 @@ def error_of(faults: list[Fault]) -> ValidationError:
     return ValidationError(message, {"errors": errors})
 
 
-def _dotted(path: KeyPath) -> str:
+def _dotted_path(path: KeyPath) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.document import PUBLISHED, Document
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
 from server.index.snapshot import Snapshot
@@ -37,15 +37,17 @@ class MediaInput:
         Raises ValidationError for a key that neither a file nor an operation has.
         """
         if isinstance(value, dict) and value and not _is_file(value):
-            files = self._changed(value, path, current)
+            files = self._apply_changes(value, path, current)
         else:
             files = self._files(value, path)
         return files if multiple else files[:1]
 
-    def _changed(self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]) -> tuple[str, ...]:
+    def _apply_changes(
+        self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]
+    ) -> tuple[str, ...]:
         """What is left and added by `disconnect` and `connect`, where there is no `set`, which is all."""
         refuse_operations(dict(value), path)
-        added, removed = (_listed(value.get(key)) for key in ("connect", "disconnect"))
+        added, removed = (_as_list(value.get(key)) for key in ("connect", "disconnect"))
         if value.get("set") is not None or ("set" in value and not added and not removed):
             return self._files(value["set"], path, known=False)
         out = self._files(removed, path, known=False, must_exist=False)
@@ -57,7 +59,7 @@ class MediaInput:
     ) -> tuple[str, ...]:
         """The files that a value names, each once; `known`: an object may only say what files say."""
         found: dict[str, None] = {}
-        for item in _listed(value):
+        for item in _as_list(value):
             if known and isinstance(item, dict):
                 self._refuse_keys(item, path)
             file = self._find(item)
@@ -91,7 +93,7 @@ class MediaInput:
             and isinstance(key, str)
             and not (isinstance(item, dict) and "documentId" not in item)
         ):
-            file = self.snapshot.get(type_, composed(key), self.locale, PUBLISHED)
+            file = self.snapshot.get(type_, compose(key), self.locale, PUBLISHED)
         return media_key(file.path) if file else None
 
 
@@ -105,7 +107,7 @@ def _is_number(item: Any) -> bool:
     return type(key) is int or (isinstance(key, str) and key.isascii() and key.isdecimal())
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     items = value if isinstance(value, list) else [] if value == {} else [value]
     return [item for item in items if item is not None]
 

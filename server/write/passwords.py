@@ -33,7 +33,7 @@ def hash_passwords(
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MOST:
         raise ValidationError(f"The body has {passwords} passwords; at most {MOST} are taken at once")
-    return [_hashed_object(schema, type_, data) for type_, data in bodies]
+    return [_hash_object(schema, type_, data) for type_, data in bodies]
 
 
 def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
@@ -64,24 +64,24 @@ def _type_of(schema: Schema, attribute: Attribute, tree: Tree) -> Type | None:
     return type_ if type_ and type_.kind == "component" else None
 
 
-def _hashed_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[str, Tree]:
+def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[str, Tree]:
     return {
-        name: _hashed(schema, type_.attributes[name], tree) if name in type_.attributes else tree
+        name: _hash(schema, type_.attributes[name], tree) if name in type_.attributes else tree
         for name, tree in data.items()
     }
 
 
-def _hashed(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
+def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
         # Text with unprintable characters may be invalid: the validation refuses it, or hashes it later.
         return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):
-            return [_hashed_component(schema, attribute, item) for item in tree]
-        return _hashed_component(schema, attribute, tree)
+            return [_hash_component(schema, attribute, item) for item in tree]
+        return _hash_component(schema, attribute, tree)
     return tree
 
 
-def _hashed_component(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
+def _hash_component(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     type_ = _type_of(schema, attribute, tree)
-    return _hashed_object(schema, type_, tree) if type_ and isinstance(tree, dict) else tree
+    return _hash_object(schema, type_, tree) if type_ and isinstance(tree, dict) else tree

@@ -39,19 +39,19 @@ Prepare = Callable[[WriteRequest, Context], str]
 def create(request: WriteRequest, context: Context) -> str:
     """A new document of a collection type."""
     written = _writer(request, context).create(*_read(request, context))
-    return _kept_published(request, context, written)
+    return _keep_published(request, context, written)
 
 
 def update(request: WriteRequest, context: Context) -> str:
     """New values for a version of a document. Raises NotFoundError where there is no such document."""
     written = _writer(request, context).update(*_read(request, context))
-    return _kept_published(request, context, written)
+    return _keep_published(request, context, written)
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
     """New values for the document of a single type, which is made where there is none."""
     written = _writer(request, context).put_single(*_read(request, context))
-    return _kept_published(request, context, written)
+    return _keep_published(request, context, written)
 
 
 def delete(request: WriteRequest, context: Context) -> str:
@@ -60,12 +60,12 @@ def delete(request: WriteRequest, context: Context) -> str:
     There is none in a locale that the site does not have.
     """
     address = _of_type(request.address, context)
-    return _writer(request, context).delete(_matched(request, address, context), request.locales)
+    return _writer(request, context).delete(_check_match(request, address, context), request.locales)
 
 
 def unpublish(request: WriteRequest, context: Context) -> str:
     """Nothing published of a document in some locales. Raises NotFoundError where it is in none of them."""
-    address = _of_drafts(_matched(request, _address(request, context), context), request.locales, context)
+    address = _of_drafts(_check_match(request, _address(request, context), context), request.locales, context)
     document_id = address.document_id or ""
     publication.unpublish(context, address.type, document_id, request.locales)
     return document_id
@@ -76,10 +76,10 @@ def discard(request: WriteRequest, context: Context) -> str:
 
     Raises NotFoundError where there is no such document, ValidationError where there is nothing to discard.
     """
-    address = _of_drafts(_matched(request, _address(request, context), context), request.locales, context)
+    address = _of_drafts(_check_match(request, _address(request, context), context), request.locales, context)
     document_id, blind = address.document_id or "", not may_read_drafts(request.actor, address.type)
     publication.discard(context, address.type, document_id, request.locales, blind=blind)
-    return _kept_published(request, context, document_id)
+    return _keep_published(request, context, document_id)
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
@@ -95,7 +95,7 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
     return tuple(written)
 
 
-def alone(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
+def without_batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
     """One write by itself; returns the same of it, but its errors say nothing of a batch."""
     [(prepare, wanted)] = request.operations
     return (_noting_merge(prepare, wanted, context),)
@@ -107,7 +107,7 @@ def _noting_merge(prepare: Prepare, request: WriteRequest, context: Context) -> 
     return written, request.merge and _earlier(request, _address(request, context), context) is not None
 
 
-def _kept_published(request: WriteRequest, context: Context, written: str) -> str:
+def _keep_published(request: WriteRequest, context: Context, written: str) -> str:
     """What was written. Raises ForbiddenError where that changes what is published, and may not.
 
     A draft does so by relations: those to types without drafts are kept by the other side, say.
@@ -138,7 +138,7 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     if earlier:
         return address, rebase(request, writer, change, earlier)
     if first and current:
-        with _told_of(address, current):
+        with _naming_document(address, current):
             return address, rebase(request, writer, change, first, [current])
     return address, change
 
@@ -171,7 +171,7 @@ def _is_same(one: Document | None, other: Document | None) -> bool:
 
 
 @contextmanager
-def _told_of(address: Address, current: Document) -> Iterator[None]:
+def _naming_document(address: Address, current: Document) -> Iterator[None]:
     """Name the document in the error for a change that overlaps one of another machine."""
     try:
         yield
@@ -185,7 +185,7 @@ def _names(address: Address, current: Document | None) -> dict[str, object]:
     return {"type": address.type.singular, "documentId": document_id, "locale": address.locale}
 
 
-def _matched(request: WriteRequest, address: Address, context: Context) -> Address:
+def _check_match(request: WriteRequest, address: Address, context: Context) -> Address:
     """The address of a request with the document's id, where its `If-Match` is met.
 
     Raises OvertakenError where another machine has changed the document since this was first prepared.
@@ -232,10 +232,10 @@ def _earlier(request: WriteRequest, address: Address, context: Context) -> Docum
 
 def _address(request: WriteRequest, context: Context) -> Address:
     """The address of a request under the schema that there is now."""
-    return fitted(request.address, context)
+    return fit_to_schema(request.address, context)
 
 
-def fitted(address: Address, context: Context) -> Address:
+def fit_to_schema(address: Address, context: Context) -> Address:
     """An address under the schema that there is now.
 
     Raises NotFoundError, and ConflictError where settings or a schema that changed meanwhile know none such.

@@ -31,13 +31,13 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
     Raises UnknownVersionError where that is not known.
     """
-    for document in _shown_before(current, address, context):
+    for document in _versions_shown(current, address, context):
         if is_named(if_match, document):
             return document
     raise UnknownVersionError(details={"version": version_of(current)})
 
 
-def _shown_before(current: Document, address: Address, context: Context) -> Iterator[Document]:
+def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
     """The versions that a GET of an address may have shown: of a draft also what was published."""
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)

@@ -150,11 +150,11 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
     )
 
 
-def divided(value: Any, locales: Iterable[str], default: str) -> dict[str, Any]:
+def divide_by_locale(value: Any, locales: Iterable[str], default: str) -> dict[str, Any]:
     """By locale, the part of a relation value that is about documents in it; `default` where none is said."""
 
     def part(items: Any, locale: str) -> list[Any]:
-        return [item for item in _items(items) if _said(item, default) == locale]
+        return [item for item in _items(items) if _locale_of(item, default) == locale]
 
     if not isinstance(value, dict) or _is_item(value):
         return {locale: part(value, locale) for locale in locales}
@@ -168,7 +168,7 @@ def divided(value: Any, locales: Iterable[str], default: str) -> dict[str, Any]:
     }
 
 
-def _said(item: Any, default: str) -> Any:
+def _locale_of(item: Any, default: str) -> Any:
     return item.get("locale") or default if isinstance(item, dict) else default
 
 

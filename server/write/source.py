@@ -16,11 +16,11 @@ from server.formats import frontmatter
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
 from server.schema.model import FILE_FIELDS, Schema, Type
-from server.storage.document_text import changed_text
+from server.storage.document_text import change_text
 from server.storage.files import size_signature
 from server.storage.read import BOM, parse
 from server.write.context import Context, unreadable, values_of
-from server.write.prepare import PUBLISHES, fitted
+from server.write.prepare import PUBLISHES, fit_to_schema
 from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change
@@ -55,7 +55,7 @@ def mask_of(number: int) -> Plain:
     return Plain(f"(hidden {number + 1})")
 
 
-def masked(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
+def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
     """The text of a file of a type with masks in place of passwords; of a later one, those `earlier` had.
 
     Raises ConflictError for a text that can't be read and may hold a password.
@@ -72,7 +72,7 @@ def masked(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[
 
     with unreadable(path):
         tree = parse(path, text, type_.body)
-    shown = changed_text(path, text, type_.body, masked_values(schema, type_, tree, mask))
+    shown = change_text(path, text, type_.body, mask_values(schema, type_, tree, mask))
     return _without_strays(shown, tuple(found))
 
 
@@ -104,7 +104,7 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
     return False
 
 
-def masked_values(
+def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
     """The attributes of a file that hold passwords, by name, with what `mask` makes of each password.
@@ -133,7 +133,7 @@ def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree
     type_ = schema.types.get(str(uid or tree.get("__component")))
     if type_ is None:
         return tree
-    values = {**tree, **masked_values(schema, type_, tree, mask)}
+    values = {**tree, **mask_values(schema, type_, tree, mask)}
     return {key: value for key, value in values.items() if value is not REMOVE}
 
 
@@ -195,18 +195,18 @@ def replace_source(request: SourceRequest, context: Context) -> str:
     Raises NotFoundError where the version has no file of its own, PreconditionError where that has another
     text than the one named, and ValidationError for a text that can't be this document's.
     """
-    address = fitted(request.address, context)
-    held = _held(address, context)
+    address = fit_to_schema(request.address, context)
+    held = _find_version(address, context)
     path, type_, schema = held.path, held.type, context.snapshot.schema
     current = context.changeset.text(path)
     bom, current = (BOM, current.removeprefix(BOM)) if current.startswith(BOM) else ("", current)
-    shown = masked(schema, type_, path, current)
+    shown = mask_text(schema, type_, path, current)
     _require_match(request.if_match, shown)
     if shown.strays and request.text is not None:
         raise ConflictError(f"{path} has a password's hash where no password is; edit it by hand")
-    with _told(path):
+    with _locate_errors(path):
         if request.text is not None:
-            made = _unmasked(context, held, request.text, shown)
+            made = _unmask(context, held, request.text, shown)
         else:
             made = _with_keys(held, current, shown, request.other_keys or "")
     if made != current:
@@ -219,7 +219,7 @@ def replace_source(request: SourceRequest, context: Context) -> str:
     return held.document_id
 
 
-def _held(address: Address, context: Context) -> Document:
+def _find_version(address: Address, context: Context) -> Document:
     """The version that an address means, which has a file of its own. Raises NotFoundError."""
     document_id = address.document_id or single_id(
         context.snapshot, context.settings, address.type, address.locale
@@ -239,7 +239,7 @@ def _require_match(if_match: str, shown: Masked) -> None:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _locate_errors(path: str) -> Iterator[None]:
     """Turn what is wrong in a text that was sent into a ValidationError that says where."""
     try:
         yield
@@ -253,7 +253,7 @@ def _refusal(path: str, line: int | None, message: str, fix: str) -> ValidationE
     return ValidationError(f"{where}{message}{f' ({fix})' if fix else ''}", {"line": line, "file": path})
 
 
-def _unmasked(context: Context, held: Document, text: str, shown: Masked) -> str:
+def _unmask(context: Context, held: Document, text: str, shown: Masked) -> str:
     """A text that was sent with the passwords that its masks stand for."""
     kept = {str(mask_of(number)): Plain(password) for number, password in enumerate(shown.passwords)}
 
@@ -265,8 +265,8 @@ def _unmasked(context: Context, held: Document, text: str, shown: Masked) -> str
     if not has_passwords(context.snapshot.schema, held.type):
         return text
     tree = parse(held.path, text, held.type.body)
-    passwords = masked_values(context.snapshot.schema, held.type, tree, unmask)
-    return changed_text(held.path, text, held.type.body, passwords) if passwords else text
+    passwords = mask_values(context.snapshot.schema, held.type, tree, unmask)
+    return change_text(held.path, text, held.type.body, passwords) if passwords else text
 
 
 def _with_keys(held: Document, current: str, shown: Masked, said: str) -> str:
@@ -279,7 +279,7 @@ def _with_keys(held: Document, current: str, shown: Masked, said: str) -> str:
         before = other_keys(held.type, parse(held.path, shown.text, held.type.body))
     changes: dict[str, Any] = {name: REMOVE for name in before if name not in keys}
     changes |= {k: v for k, v in keys.items() if k not in before or not same(before[k], v)}
-    return changed_text(held.path, current, held.type.body, changes) if changes else current
+    return change_text(held.path, current, held.type.body, changes) if changes else current
 
 
 def _read(context: Context, held: Document, text: str) -> Document:

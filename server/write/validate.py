@@ -13,8 +13,8 @@ from server.documents.advice import advice
 from server.documents.blocks import cast_blocks, wrong_blocks
 from server.documents.constraints import Limits, broken_by_text, broken_within
 from server.documents.document import DRAFT, ID, PUBLISHED, column_of
-from server.documents.ids import composed
-from server.documents.keys import taken_keys
+from server.documents.ids import compose
+from server.documents.keys import reserved_keys
 from server.documents.readers import Unreadable
 from server.documents.values import Component, empty_value, identify
 from server.errors import ApplicationError, ValidationError
@@ -26,7 +26,7 @@ from server.write.body_values import default_of, read_scalar, shown
 from server.write.faults import Fault, error_of
 from server.write.media_input import MediaInput
 from server.write.passwords import Hashed
-from server.write.relation_input import OPERATIONS, Links, divided, read_links, targets_in
+from server.write.relation_input import OPERATIONS, Links, divide_by_locale, read_links, targets_in
 
 IGNORED = ("publishedAt", "locale")
 # The components that an attribute holds, by type and id; None of a version that is only being made.
@@ -118,7 +118,7 @@ class Validator:
         name = str(type_.other_keys)
         if value is not None and not isinstance(value, dict):
             self._fail((name,), "must be an object", shown(value))
-        elif known := sorted((value or {}).keys() & taken_keys(type_)):
+        elif known := sorted((value or {}).keys() & reserved_keys(type_)):
             self._fail((name, known[0]), f"must not be in {name}: it is a key of its own")
 
     def _stored_in_locales(self, attribute: Attribute) -> bool:
@@ -127,7 +127,7 @@ class Validator:
         return attribute.derived and target is not None and target.localized
 
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
-        parts = divided(tree, self.locales, self.locales[0])
+        parts = divide_by_locale(tree, self.locales, self.locales[0])
         links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
         # What leaves comes first: of a one-to-one relation, the last that comes is the one that stays.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
@@ -229,7 +229,7 @@ class Validator:
             tree = {}  # It keeps its place in a list, so that the paths of other faults are right.
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}", shown(tree["__component"]))
-        before = _known_component(type_, tree, path, held)
+        before = _find_component(type_, tree, path, held)
         values = []
         for i, (name, attribute) in enumerate(type_.attributes.items()):
             at, current = (*path, name), before.values[i] if before else _NEW
@@ -269,13 +269,13 @@ class Validator:
                 raise _unknown_key(str(path[-1]), ".".join(map(str, path)))
         number = item.get("id") if isinstance(item, dict) else item
         if isinstance(uid, str) and not isinstance(document_id, str) and type(number) is int:
-            document_id = self._numbered(uid, number)
+            document_id = self._find_by_number(uid, number)
             if document_id is None and isinstance(item, dict) and not existing:
                 return None
         if not isinstance(document_id, str) or not document_id or not isinstance(uid, str):
             dotted = ".".join(map(str, path))
             raise ValidationError(f"Invalid relation at {dotted}: relate by documentId", {"path": dotted})
-        document_id = composed(document_id)
+        document_id = compose(document_id)
         status = item.get("status") if isinstance(item, dict) and not self.drafts else None
         if existing and not self._exists(uid, document_id, published=status == "published"):
             raise ValidationError(
@@ -284,7 +284,7 @@ class Validator:
             )
         return (uid, document_id) if attribute.polymorphic else document_id
 
-    def _numbered(self, uid: str, number: int) -> str | None:
+    def _find_by_number(self, uid: str, number: int) -> str | None:
         """The documentId of the document of a type that has a version with a number, its `id`."""
         table = self.snapshot.tables.get(uid)
         if uid not in self.numbers and table:
@@ -325,7 +325,7 @@ def _by_id(current: Any) -> _Held:
     return {(component.type.uid, str(component.id)): component for component in reversed(held)}
 
 
-def _known_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
+def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
     """The component that a body changes: the one with the `id` that it was read with; None for a new one.
 
     Raises ApplicationError for an id that no component of the attribute has.

@@ -16,7 +16,7 @@ from server.documents.encode import Reading, read_own_timestamp
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.schema.model import Type
-from server.storage.document_text import changed_text
+from server.storage.document_text import change_text
 from server.storage.read import parse
 from server.write.context import Context, Values
 
@@ -86,4 +86,4 @@ def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str
         return after  # What is wrong with it is told later; or it was, and is no more.
     kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
     changes: Values = {name: Plain(now) for name in kept}
-    return changed_text(path, after, type_.body, changes) if changes else after
+    return change_text(path, after, type_.body, changes) if changes else after

@@ -14,7 +14,7 @@ import yaml
 from PIL import Image
 
 from server.site.check.audit import Audit
-from server.site.check.unclaimed import unclaimed
+from server.site.check.unclaimed import find_unclaimed
 from server.storage.bucket import bucket as buckets
 from server.storage.bucket import site_bucket
 from server.storage.parse_cache import CachedEntry, pack, unpack
@@ -348,7 +348,7 @@ def test_a_renamed_file_keeps_its_object(api: Api, s3: S3) -> None:
     assert fetch(api, url).status == 404
     assert api.get("/api/posts/one?populate=cover").data["cover"]["url"] == "/uploads/b.txt"
     assert list(s3.objects().values()) == [b"text"]
-    assert not [*unclaimed(Audit(api.site.root, api.site.state.settings, api.site.state.snapshot))]
+    assert not [*find_unclaimed(Audit(api.site.root, api.site.state.settings, api.site.state.snapshot))]
 
 
 def test_a_site_that_has_a_bucket_no_more(tmp_path: Path, s3: S3) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from server.api.environ import BUDGET
 from server.api.response import ENCODINGS, JSON, LARGE, Answer, encoding_for, matches, represent, send
 from server.config.model import Settings
-from server.errors import Postponed
+from server.errors import NeedsThreadPool
 from server.index.budget import Budget, turns
 
 TAG = '"0123456789abcdef"'
@@ -122,14 +122,14 @@ def test_a_large_answer_is_compressed_by_one_request_at_a_time() -> None:
     line, headers, body = sent_of(large_read(budget=Budget(Settings(), taken)))
     assert (line, gzip.decompress(body)) == ("200 OK", b"x" * (LARGE + 1))
     assert int(headers["Content-Length"]) == len(body)
-    with pytest.raises(Postponed):  # The first one still has the turn.
+    with pytest.raises(NeedsThreadPool):  # The first one still has the turn.
         sent_of(large_read(budget=Budget(Settings(), taken, waits=False)))
 
 
 @pytest.mark.parametrize(("method", "known"), [("HEAD", ""), ("GET", TAG), ("GET", "*"), ("HEAD", TAG)])
 def test_what_is_answered_without_a_body_is_not_compressed(method: str, known: str) -> None:
     taken = turns()
-    taken.take()  # Compressing would raise Postponed.
+    taken.take()  # Compressing would raise NeedsThreadPool.
     line, headers, body = sent_of(large_read(method, known, Budget(Settings(), taken, waits=False)))
     got = sent_of(large_read())[1]
     assert body == b""

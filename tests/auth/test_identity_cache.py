@@ -15,7 +15,7 @@ from server.auth import identity_cache
 from server.auth.accounts import Accounts
 from server.auth.logins import Logins
 from server.auth.users import Users
-from server.errors import Postponed, UnavailableError
+from server.errors import NeedsThreadPool, UnavailableError
 from tests.postgres import Postgres
 from tests.waiting import until
 
@@ -61,12 +61,12 @@ def test_a_change_that_nobody_tells_of_counts_after_a_moment(accounts: Accounts,
 
 def test_who_was_asked_about_lately_is_known_without_waiting(accounts: Accounts) -> None:
     token = accounts.create_token("one", "read-only")
-    with pytest.raises(Postponed):
+    with pytest.raises(NeedsThreadPool):
         accounts.find_token(token, waits=False)
     assert accounts.find_token(token)
     assert accounts.find_token(token, waits=False)
     accounts.known.forget(*(key for key, _ in accounts.known._kept.items()))
-    with pytest.raises(Postponed):
+    with pytest.raises(NeedsThreadPool):
         accounts.find_token(token, waits=False)
 
 

@@ -7,7 +7,7 @@ from argon2 import PasswordHasher, extract_parameters
 
 from server.auth import passwords
 from server.auth.passwords import check_password, hash_password, is_outdated
-from server.bounded import Turns
+from server.bounded import BoundedMutex
 from server.errors import BusyError
 
 pytestmark = pytest.mark.usefixtures("real_passwords")
@@ -39,7 +39,7 @@ def test_a_hash_of_an_older_release_is_good_and_outdated() -> None:
 
 
 def test_more_at_once_than_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "_TURNS", Turns("have passwords", waiting=1, longest=10))
+    monkeypatch.setattr(passwords, "_TURNS", BoundedMutex("have passwords", waiting=1, longest=10))
     kept, refused, checked = hash_password("secret12"), [], []
 
     def check() -> None:

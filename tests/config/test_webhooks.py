@@ -8,7 +8,7 @@ import pytest
 
 from server.config.model import Settings
 from server.config.reader import check_subjects, read_settings, survey_settings
-from server.config.webhooks import Webhook, check_environment, resolved
+from server.config.webhooks import Webhook, check_environment, resolve_environment
 from server.errors import SetupError
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -141,7 +141,7 @@ SET = {"HOOK": "https://a.example/", "KEY": "k", "SECRET": SECRET}
 def test_values_of_the_environment_are_put_in_when_they_are_needed(tmp_path: Path) -> None:
     settings, wrong = read(tmp_path, HOOK)
     assert wrong == []
-    found = resolved(settings.webhooks[0], SET)
+    found = resolve_environment(settings.webhooks[0], SET)
     assert (found.url, found.headers, found.secrets) == ("https://a.example/", {"X-Key": "k"}, (SECRET,))
 
 

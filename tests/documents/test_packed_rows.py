@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.documents.document import DRAFT, PUBLISHED, Document, column_of, make, packed_runs, rows_of
+from server.documents.document import DRAFT, PUBLISHED, Document, column_of, find_runs, make, rows_of
 from server.documents.packed_rows import PackedRows, dump, load, pack_rows
 from server.documents.readers import READERS, Unreadable
 from server.documents.values import Component
@@ -101,7 +101,7 @@ def test_runs_are_of_rows_that_are_packed_one_behind_the_other() -> None:
     values: list[tuple[Any, ...]] = [("T", None, None, i, None, None) for i in range(4)]
     [own], packed = notes(values[:1]), unread(notes(values))
     other = unread(notes(values[:2]))
-    runs = packed_runs([*packed[1:3], own, None, *other, packed[3], packed[0]])
+    runs = find_runs([*packed[1:3], own, None, *other, packed[3], packed[0]])
     assert [run[1:] for run in runs] == [(1, 3), (2, 4), (0, 2), (3, 4), (0, 1)]
     assert [run[0] is None for run in runs] == [False, True, False, False, False]
 

@@ -15,7 +15,7 @@ import pytest
 
 from server.events.database import ALL, Recorded, Transaction
 from server.events.model import Event
-from server.events.recorder import Recorder, recorded_of
+from server.events.recorder import Recorder, recorded_version
 from server.history.past import PastStates
 from server.history.remote.background_push import Outgoing
 from server.history.remote.following import Follower
@@ -124,7 +124,7 @@ def recorded(machine: Machine) -> set[Recorded]:
 
 def served(machine: Machine) -> set[Recorded]:
     """The versions that a machine serves."""
-    return {one for entry in machine.api.site._contents.entries.values() if (one := recorded_of(entry))}
+    return {one for entry in machine.api.site._contents.entries.values() if (one := recorded_version(entry))}
 
 
 # --- cases -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.storage.document_text import changed_text, parse
+from server.storage.document_text import change_text, parse
 from tests.formats.test_yaml_edit import rearranged
 
 TAGS = """tags: [ # all
@@ -35,12 +35,12 @@ x: 1
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_list_changes_item_by_item(new: list[str], line: str, instead: str, newline: str) -> None:
-    made = changed_text("a.yaml", TAGS.replace("\n", newline), None, {"tags": new})
+    made = change_text("a.yaml", TAGS.replace("\n", newline), None, {"tags": new})
     assert made == TAGS.replace(line, instead).replace("\n", newline)
 
 
 def test_an_item_moves_with_its_comments() -> None:
-    made = changed_text("a.yaml", TAGS, None, {"tags": ["fog", "mist", "sea"]})
+    made = change_text("a.yaml", TAGS, None, {"tags": ["fog", "mist", "sea"]})
     lines = "  # about fog\n  'fog', # grey\n  mist,   # thin\n  sea,   # the first\n"
     assert made == f"tags: [ # all\n{lines}]  # end\nx: 1\n"
 
@@ -66,18 +66,18 @@ MEMBERS = """place: {
 )
 def test_a_mapping_changes_member_by_member(change: dict[str, Any], line: str, instead: str) -> None:
     value = {"name": "sea", "at": {"x": 1, "y": 2}, "empty": None, **change}
-    assert changed_text("a.yaml", MEMBERS, None, {"place": value}) == MEMBERS.replace(line, instead)
+    assert change_text("a.yaml", MEMBERS, None, {"place": value}) == MEMBERS.replace(line, instead)
 
 
 def test_a_flow_item_of_a_block_list_changes_in_place() -> None:
     text = "rows:\n  - {a: 1, b: 'x'} # one\n  - [\n      1, # first\n    ]\n"
-    made = changed_text("a.yaml", text, None, {"rows": [{"a": 2, "b": "x"}, [1, 2]]})
+    made = change_text("a.yaml", text, None, {"rows": [{"a": 2, "b": "x"}, [1, 2]]})
     assert made == text.replace("a: 1", "a: 2").replace("# first\n", "# first\n      2,\n")
 
 
 def test_a_file_that_is_one_flow_mapping_keeps_its_comments() -> None:
     text = "{\n  a: 1, # one\n  b: 2 # two\n}\n"
-    assert changed_text("a.yaml", text, None, {"a": 3, "c": "x"}) == (
+    assert change_text("a.yaml", text, None, {"a": 3, "c": "x"}) == (
         "{\n  a: 3, # one\n  b: 2, # two\n  c: x\n}\n"
     )
 
@@ -98,7 +98,7 @@ COMMAS_FIRST = "tags: [ sea # wide\n      , fog # grey\n      , mist # thin\n   
     ],
 )
 def test_the_style_of_a_list_stays(text: str, new: list[str], made: str) -> None:
-    assert changed_text("a.yaml", text, None, {"tags": new}) == made
+    assert change_text("a.yaml", text, None, {"tags": new}) == made
 
 
 LAYOUTS = {
@@ -124,7 +124,7 @@ def test_what_stays_of_a_list_keeps_its_comments(
     sign = " = " if path == "a.toml" else ": "
     before, after = f"# first\nx{sign}1\nlist{sign}", " # last\ny" + sign + "2\n"
     text = before + opening + between.join(written) + closing + after
-    made = changed_text(path, text.replace("\n", newline), None, {"list": new})
+    made = change_text(path, text.replace("\n", newline), None, {"list": new})
     assert made.count("\r\n") == (made.count("\n") if newline == "\r\n" else 0)
     made = made.replace("\r\n", "\n")
     assert parse(path, made, None)["list"] == new
@@ -146,7 +146,7 @@ def test_one_line_stays_one_line(items: tuple[list[str], list[str]], style: str,
         comma = ", "
     write = json.dumps
     text = f"a = 1\nlist = {style.format(comma.join(map(write, old)))} # last\n"
-    made = changed_text("a.toml", text, None, {"list": new})
+    made = change_text("a.toml", text, None, {"list": new})
     inner = style.format(comma.join(map(write, new))) if new else "[]"
     assert made == f"a = 1\nlist = {inner} # last\n"
 
@@ -167,7 +167,7 @@ def test_json_keeps_its_style(tree: Any, new: Any, style: dict[str, Any], newlin
     def written(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, **style).replace("\n", newline)
 
-    made = changed_text("a.json", written({"x": 1, "y": tree}), None, {"y": new})
+    made = change_text("a.json", written({"x": 1, "y": tree}), None, {"y": new})
     assert json.loads(made) == {"x": 1, "y": new}
     assert made == written(json.loads(made))
 
@@ -180,7 +180,7 @@ def test_flow_collections_in_yaml_say_what_they_should(
     text = "x: 1\ny: " + json.dumps(tree, indent=4 if commented else None) + "\nz: 2\n"
     if commented:
         text = text.replace(",\n", ", # behind\n").replace("[\n", "[ # above\n")
-    made = changed_text("a.yaml", text.replace("\n", newline), None, {"y": new})
+    made = change_text("a.yaml", text.replace("\n", newline), None, {"y": new})
     assert parse("a.yaml", made, None).keys() == {"x", "y", "z"}
-    again = changed_text("a.yaml", made, None, {"y": new})
+    again = change_text("a.yaml", made, None, {"y": new})
     assert again == made

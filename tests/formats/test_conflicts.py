@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from server.formats.tree import SyntaxProblem
-from server.storage.document_text import changed_text, new_text
+from server.storage.document_text import change_text, new_text
 from server.storage.read import parse
 from tests.sites import collection, make
 
@@ -54,7 +54,7 @@ def test_what_shows_a_conflict_is_none(body: str) -> None:
 def test_text_that_looks_like_a_conflict_can_be_written(path: str) -> None:
     text = f"Before\n{CONFLICT}After"
     assert parse(path, new_text(path, "body", {"x": "1", "body": text}), "body")["body"] == text
-    made = changed_text(path, new_text(path, "body", {"x": "1", "body": "old"}), "body", {"body": text})
+    made = change_text(path, new_text(path, "body", {"x": "1", "body": "old"}), "body", {"body": text})
     assert parse(path, made, "body")["body"] == text
     assert parse(path, new_text(path, "body", {"body": text}, "toml"), "body")["body"] == text
 

@@ -15,7 +15,7 @@ from server.formats.edits import REMOVE, same
 from server.formats.json import read_json
 from server.formats.tree import Plain, SyntaxProblem
 from server.formats.yaml.reader import read_yaml
-from server.storage.document_text import changed_text
+from server.storage.document_text import change_text
 from server.storage.read import parse
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -60,10 +60,10 @@ def test_there_are_enough() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_changing_nothing_changes_no_byte(name: str) -> None:
     text = text_of(name)
-    assert changed_text(name, text, BODY, {}) == text
+    assert change_text(name, text, BODY, {}) == text
     tree = tree_of(name, text)
     plain = {key: value for key, value in tree.items() if isinstance(value, str) and type(value) is not Plain}
-    assert changed_text(name, text, BODY, plain) == text
+    assert change_text(name, text, BODY, plain) == text
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -74,7 +74,7 @@ def test_a_changed_key_says_the_new_value_and_all_others_the_old(name: str) -> N
         for value in VALUES:
             if key == BODY and not isinstance(value, str | None):
                 continue
-            after = tree_of(name, changed_text(name, text, BODY, {key: value}))
+            after = tree_of(name, change_text(name, text, BODY, {key: value}))
             assert same(after.get(key), value), (key, value)
             assert {k: v for k, v in after.items() if k != key} == {
                 k: v for k, v in before.items() if k != key
@@ -87,7 +87,7 @@ def test_a_key_can_be_taken_out(name: str) -> None:
     before = tree_of(name, text)
     shared = "&" in text or "<<" in text
     for key in before:
-        after = tree_of(name, changed_text(name, text, BODY, {key: REMOVE}))
+        after = tree_of(name, change_text(name, text, BODY, {key: REMOVE}))
         assert key not in after
         assert shared or {**after, key: before[key]} == before
 
@@ -95,7 +95,7 @@ def test_a_key_can_be_taken_out(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in FILES if "count" in text_of(n) and not n.startswith("flow.y")])
 def test_one_number_changes_one_line(name: str) -> None:
     text = text_of(name)
-    made = changed_text(name, text, BODY, {"count": 4})
+    made = change_text(name, text, BODY, {"count": 4})
     gone = removed_lines(text, made)
     assert len(gone) == 1, gone
     assert "count" in gone[0]
@@ -113,7 +113,7 @@ def test_comments_and_body_survive_changes_of_the_front_matter(name: str) -> Non
     )
     for key in tree_of(name, text):
         if key != BODY:
-            made = changed_text(name, text, BODY, {key: "changed", "added": [1]})
+            made = change_text(name, text, BODY, {key: "changed", "added": [1]})
             kept = frontmatter.split(made.removeprefix("\ufeff"))
             assert kept.body == body
             if "literal" not in name and not isinstance(tree_of(name, text)[key], list | dict):
@@ -158,7 +158,7 @@ TEXTS = [
 def test_text_stays_text_for_every_reader(value: str, flow: bool) -> None:
     text = "list: [a]\n" if flow else "key: x\n"
     key, new = ("list", [value]) if flow else ("key", value)
-    made = changed_text("a.yaml", text, None, {key: new})
+    made = change_text("a.yaml", text, None, {key: new})
     assert yaml.safe_load(made)[key] == new
     assert YAML(typ="safe", pure=True).load(made)[key] == new
     assert same(read_yaml(made)[key], new)
@@ -193,14 +193,14 @@ def test_what_is_ambiguous_is_refused_with_its_line(name: str) -> None:
 )
 @pytest.mark.parametrize("text", ['key = "x"\n', "key = 'x'\n", "key = 1\n", ""])
 def test_text_stays_text_in_toml(value: str, text: str) -> None:
-    made = changed_text("a.toml", text, None, {"key": value})
+    made = change_text("a.toml", text, None, {"key": value})
     assert tomllib.loads(made) == {"key": value}
-    made = changed_text("a.md", f"+++\n{text}+++\n", None, {"key": value, "list": [value]})
+    made = change_text("a.md", f"+++\n{text}+++\n", None, {"key": value, "list": [value]})
     assert parse("a.md", made, None) == {"key": value, "list": [value]}
 
 
 def test_json_numbers_keep_their_digits() -> None:
-    made = changed_text("a.json", text_of("numbers.json"), None, {"count": 4})
+    made = change_text("a.json", text_of("numbers.json"), None, {"count": 4})
     assert '"price": 1.10' in made
     assert '"big": 123456789012345678901234567890' in made
     assert read_json(made)["count"] == 4
@@ -210,5 +210,5 @@ def test_an_item_that_is_added_does_not_part_another_from_its_comment() -> None:
     text = "tags:\n  # about a\n  - a\n  - |\n    # no comment\n  - b # behind b\n"
     old = ["a", "# no comment\n", "b"]
     for at, line in ((0, "  # about a\n"), (2, "  - b # behind b\n")):
-        made = changed_text("a.yaml", text, None, {"tags": [*old[:at], "z", *old[at:]]})
+        made = change_text("a.yaml", text, None, {"tags": [*old[:at], "z", *old[at:]]})
         assert made == text.replace(line, f"  - z\n{line}")

@@ -14,7 +14,7 @@ from server.formats.toml.edit import edit_toml
 from server.formats.toml.reader import NoNull, read_toml, toml_mapping
 from server.formats.toml.statements import positions_in
 from server.formats.tree import Plain, SyntaxProblem, Tree, typed
-from server.storage.document_text import changed_text
+from server.storage.document_text import change_text
 
 DATES = {
     "2024-01-02T03:04:05Z": "2024-01-02T03:04:05.000Z",
@@ -277,7 +277,7 @@ def test_what_stays_of_a_list_keeps_its_lines(
     if not closed:
         text = text.replace(f'"{old[-1]}",', f'"{old[-1]}"')
     text = text.replace("\n", newline)
-    made = changed_text("a.toml", bom + text, None, {"tags": new}).replace("\r\n", "\n")
+    made = change_text("a.toml", bom + text, None, {"tags": new}).replace("\r\n", "\n")
     assert tomllib.loads(made.removeprefix("\ufeff"))["tags"] == new
     assert made.startswith(f"{bom}# first\ntitle = 1 # one\ntags = [")
     assert made.endswith("]\n\n# last\n[end]\nx = 1\n")
@@ -295,7 +295,7 @@ def test_what_stays_of_a_list_of_tables_keeps_its_lines(
     old, new = items
     block = '\n# above {0}\n[[t]] # beside {0}\nname = "{0}" # behind {0}\n  [t.in]\n  deep = "{0}"\n'
     text = "x = 1 # one\n" + "".join(map(block.format, old)) + "\n# last\n[end]\ny = 1\n"
-    made = changed_text(
+    made = change_text(
         "a.toml", text.replace("\n", newline), None, {"t": [{"name": n, "in": {"deep": n}} for n in new]}
     )
     assert made.count("\r\n") == (made.count("\n") if newline == "\r\n" else 0)
@@ -313,12 +313,12 @@ def test_a_change_leaves_the_lines_of_all_other_keys(
     """With comments between: every line but those of the key is there afterwards, in its order."""
     others = {k: v for k, v in tree.items() if k != key and "\n" not in repr(v)}
     before = bom + "# first\n" + toml_mapping(others) + "\n# last\n"
-    made = changed_text("a.toml", before, None, {key: value})
+    made = change_text("a.toml", before, None, {key: value})
     assert made.startswith(bom)
     text = made.removeprefix(bom)
     lines = difflib.SequenceMatcher(
         None, before.removeprefix(bom).split("\n"), text.split("\n"), autojunk=False
     )
     assert {tag for tag, *_ in lines.get_opcodes()} <= {"equal", "insert"}
-    before, again = before.removeprefix(bom), changed_text("a.toml", text, None, {key: REMOVE})
+    before, again = before.removeprefix(bom), change_text("a.toml", text, None, {key: REMOVE})
     assert [line for line in again.split("\n") if line] == [line for line in before.split("\n") if line]

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.storage.document_text import changed_text
+from server.storage.document_text import change_text
 
 ROWS = """rows:
   # above 1
@@ -43,21 +43,21 @@ def row(n: int) -> dict[str, Any]:
 @pytest.mark.parametrize("end", ["# last\n", ""])
 def test_a_comment_moves_with_its_item(new: list[Any], lines: str, newline: str, end: str) -> None:
     text = (ROWS + end).replace("\n", newline)
-    assert changed_text("a.yaml", text, None, {"rows": new}) == f"rows:\n{lines}{end}".replace("\n", newline)
+    assert change_text("a.yaml", text, None, {"rows": new}) == f"rows:\n{lines}{end}".replace("\n", newline)
     if not end:
-        made = changed_text("a.yaml", text.removesuffix(newline), None, {"rows": new})
+        made = change_text("a.yaml", text.removesuffix(newline), None, {"rows": new})
         assert made == f"rows:\n{lines}".replace("\n", newline).removesuffix(newline)
 
 
 def test_a_changed_text_keeps_its_comment() -> None:
     text = "tags:\n- fog # f\n- 'sea' # s\n- # nothing\n- |\n  long\n- a-b # - dash\n"
-    made = changed_text("a.yaml", text, None, {"tags": ["mist", "salt", None, "long\n", "a-c"]})
+    made = change_text("a.yaml", text, None, {"tags": ["mist", "salt", None, "long\n", "a-c"]})
     assert made == text.replace("fog", "mist").replace("sea", "salt").replace("a-b", "a-c")
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_lines_can_be_added_to_a_file_without_a_last_newline(newline: str) -> None:
-    made = changed_text("a.yaml", f"x: 0{newline}a: 1 # one", None, {"b": "two\nlines\n"})
+    made = change_text("a.yaml", f"x: 0{newline}a: 1 # one", None, {"b": "two\nlines\n"})
     assert made == "x: 0\na: 1 # one\nb: |\n  two\n  lines\n".replace("\n", newline)
 
 
@@ -93,7 +93,7 @@ def test_what_stays_of_a_block_list_keeps_its_lines(
     text = "# first\nx: 1 # one\nlist: # all\n" + "".join(map(block.format, old))
     end = "# last\ny: 2\n" if closed or kind == "kept newlines" else ""
     text = (text + end).replace("\n", newline) if end else text.replace("\n", newline).removesuffix(newline)
-    made = changed_text("a.yaml", text, None, {"list": wanted})
+    made = change_text("a.yaml", text, None, {"list": wanted})
     assert made.count("\r\n") == (made.count("\n") if newline == "\r\n" else 0)
     made = made.replace("\r\n", "\n")
     assert yaml.safe_load(made)["list"] == wanted

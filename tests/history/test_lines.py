@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.history.differences import LineMatcher, unified_lines
+from server.history.differences import LineMatcher, diff_lines
 from tests.waiting import computing_less_than
 
 LINES = st.lists(st.sampled_from(["", "a", "b", "c", "d", "e"]), max_size=60)
@@ -27,7 +27,7 @@ def test_blocks_are_of_the_same_lines_and_in_order(before: list[str], after: lis
 
 @given(LINES, LINES)
 def test_a_diff_has_all_that_differs(before: list[str], after: list[str]) -> None:
-    lines = unified_lines(before, after)
+    lines = diff_lines(before, after)
     gone, added = (sum(line.startswith(sign) for line in lines) for sign in "-+")
     assert len(before) - gone == len(after) - added
     assert bool(lines) == (before != after)
@@ -36,8 +36,8 @@ def test_a_diff_has_all_that_differs(before: list[str], after: list[str]) -> Non
 def test_a_diff_is_written_as_difflib_does() -> None:
     before = [f"line {n}" for n in range(40)]
     after = ["new", *before[:10], "other", *before[11:30], *before[32:]]
-    assert unified_lines(before, after) == [*difflib.unified_diff(before, after, lineterm="")][2:]
-    assert unified_lines([], ["a"]) == ["@@ -0,0 +1 @@", "+a"]
+    assert diff_lines(before, after) == [*difflib.unified_diff(before, after, lineterm="")][2:]
+    assert diff_lines([], ["a"]) == ["@@ -0,0 +1 @@", "+a"]
 
 
 def test_lines_that_come_often_stay_where_they_are_among_others() -> None:
@@ -52,4 +52,4 @@ def test_long_texts_take_no_long_time(common: str) -> None:
     after = [f"new {n}" if n % 2 else common.replace("%d", str(n % 97)) for n in range(20_000)]
     with computing_less_than(5):
         LineMatcher(before, after).get_matching_blocks()
-        unified_lines(before, ["", *after])
+        diff_lines(before, ["", *after])

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from server.bounded import Turns
+from server.bounded import BoundedMutex
 from server.config.model import DEFAULTS, Settings, with_values
-from server.errors import BusyError, ClientGone, LimitError, Postponed
+from server.errors import BusyError, ClientGone, LimitError, NeedsThreadPool
 from server.index import budget as budgets
 from server.index.budget import Budget, turns
 
@@ -59,7 +59,7 @@ def test_processor_time_ends() -> None:
     assert refused.value.details == {"limit": "time"}
 
 
-def costly(taking: Turns) -> Budget:
+def costly(taking: BoundedMutex) -> Budget:
     """A budget of which so much is spent that it has its turn."""
     budget = Budget(
         with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(minutes=1)}), taking
@@ -101,7 +101,7 @@ def test_too_many_that_wait_are_refused() -> None:
 def test_who_must_not_wait_is_postponed_when_another_has_the_turn() -> None:
     taking = turns()
     settings = with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(minutes=1)})
-    with costly(taking), pytest.raises(Postponed) as postponed:
+    with costly(taking), pytest.raises(NeedsThreadPool) as postponed:
         spend_without_end(Budget(settings, taking, waits=False))
     assert postponed.value.costly
 

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.search.highlight import Finder, fragment
-from server.search.question import Clause, corrected, read_question
+from server.search.question import Clause, correct, read_question
 from server.search.texts import block_texts, paragraphs
 from server.search.words import LONGEST, PLAIN, beginning, fold, language_of, spans, split, terms
 
@@ -146,12 +146,12 @@ def test_whatever_is_typed_is_a_question(typed: str) -> None:
     question = read_question(typed, FIELDS)
     words = [word for clause in (*question.wanted, *question.unwanted) for word in clause.words]
     assert len(words) <= 32
-    assert corrected(question, {}) == typed
+    assert correct(question, {}) == typed
 
 
 def test_a_correction_keeps_what_was_typed() -> None:
     question = read_question('title:Harbor "slak water" -slak', FIELDS)
-    assert corrected(question, {"slak": "slack"}) == 'title:Harbor "slack water" -slack'
+    assert correct(question, {"slak": "slack"}) == 'title:Harbor "slack water" -slack'
 
 
 def test_words_are_marked_in_a_part_of_a_long_text() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from server.site.record import decode, encode
-from server.site.rescan import look, read_anew
+from server.site.rescan import read_anew, rescan_all
 from server.site.site import Site
 from server.storage.parse_cache import CachedEntry, pack_in_blocks
 from tests.git import commit_all, git
@@ -91,7 +91,7 @@ def test_a_record_leads_another_process_to_the_same(change: object, root: Path) 
     one, other = loaded(root), loaded(root)
     assert callable(change)
     change(root)
-    found = look(one._contents, None, one._contents.writes, read_anew(one._contents))
+    found = rescan_all(one._contents, None, one._contents.writes, read_anew(one._contents))
     assert found is not None
     data = encode(found)
     one._replica.append(found)
@@ -128,7 +128,7 @@ def test_a_document_that_stays_equal_stays_the_same_object(root: Path) -> None:
     one, other = loaded(root), loaded(root)
     before, state = other._contents.entries["content/notes/c.md"], other.state
     (root / "content/notes/c.md").write_text(f"{dated}\n")
-    found = look(one._contents, None, one._contents.writes, read_anew(one._contents))
+    found = rescan_all(one._contents, None, one._contents.writes, read_anew(one._contents))
     assert found is not None
     other._replica.append(decode(encode(found), other.state.schema))
     after = other._contents.entries["content/notes/c.md"]

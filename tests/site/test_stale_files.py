@@ -10,7 +10,7 @@ from server.site.configure import configure
 from server.site.contents import Contents
 from server.site.loading import load_contents
 from server.site.record import Record
-from server.site.rescan import look_at
+from server.site.rescan import rescan_paths
 from server.site.stale_files import changed, walk_for, writes_of
 from server.storage.changeset import Changeset
 from server.storage.files import signature_of
@@ -84,7 +84,7 @@ def test_a_file_that_is_written_in_place_with_its_old_time_is_read(make_site: Ma
     path.write_bytes(path.read_bytes().replace(b"00:00Z", b"00:01Z"))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert differing(contents) == {PATH}
-    record = look_at(contents, {PATH})
+    record = rescan_paths(contents, {PATH})
     before, after = contents.entries[PATH].document, record.entries[PATH]
     assert before
     assert after
@@ -102,7 +102,7 @@ def test_a_file_of_which_only_the_ctime_is_new_is_not_parsed_and_says_the_same(
     os.link(contents.root / PATH, contents.root / "backup")
     assert differing(contents) == {PATH}
     monkeypatch.delattr(Store, "read")
-    contents.apply(look_at(contents, {PATH}))
+    contents.apply(rescan_paths(contents, {PATH}))
     after = contents.entries[PATH]
     assert after == replace(before, signature=signature_of(contents.root / PATH))
     assert after.document is before.document

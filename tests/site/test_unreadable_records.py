@@ -13,7 +13,7 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.site.change_log import ChangeLog
-from server.site.rescan import look
+from server.site.rescan import rescan_all
 from server.site.site import Site
 from server.storage.store import Entry
 from tests.servers import free_port, start, stop, wait, workers
@@ -69,7 +69,7 @@ def append_cut_off(writer: Site) -> None:
 
 def append_foreign(writer: Site) -> None:
     """Record what differs in the files with texts of a class that the others refuse."""
-    record = look(writer._contents, None, writer._contents.writes)
+    record = rescan_all(writer._contents, None, writer._contents.writes)
     assert record is not None
 
     def foreign(entry: Entry | None) -> Entry | None:

@@ -15,7 +15,7 @@ from server.events.recorder import Recorder
 from server.events.webhooks.delivery_table import waiting
 from server.history.remote.backlog import Backlog, backlog
 from server.history.remote.remote_status import BEHIND as LAGGING
-from server.history.remote.remote_status import Standing, read_standing
+from server.history.remote.remote_status import RemoteStatus, read_remote_status
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 
@@ -35,7 +35,7 @@ class Condition:
     last_event: int
     deliveries: Mapping[str, int]  # those of each webhook that wait, or are tried again
     media: str  # READY where the bucket of media can be used, or there is none
-    remote: Standing | None  # how what is served stands to the git remote; None where none is followed
+    remote: RemoteStatus | None  # how what is served stands to the git remote; None where none is followed
     push: Backlog | None  # what the git remote has not got yet; None where nothing is pushed
 
     @property
@@ -73,7 +73,7 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
         last_event=last,
         deliveries=deliveries,
         media=READY if bucket.is_ready(site.state.settings) else AWAY,
-        remote=read_standing(site.root) if site.state.settings.git.follow is not None else None,
+        remote=read_remote_status(site.root) if site.state.settings.git.follow is not None else None,
         push=_backlog(site) if site.state.settings.git.push else None,
     )
 
@@ -86,7 +86,7 @@ def _backlog(site: Site) -> Backlog:
         return Backlog(error=error.message)
 
 
-def _remote(standing: Standing, *, all_of_it: bool) -> Mapping[str, Any]:
+def _remote(standing: RemoteStatus, *, all_of_it: bool) -> Mapping[str, Any]:
     since = from_seconds(standing.since) if standing.since else None
     told = {"state": standing.state, "behind": standing.commits, "since": since}
     if all_of_it:

@@ -99,15 +99,15 @@ class RequestCounts:
 
     def workers(self) -> Iterator[tuple[int, int]]:
         """The processes that are alive, and how many bytes of answers each keeps."""
-        for place in self._taken():
+        for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
 
     def _sums(self, begin: int, end: int) -> list[int]:
-        places = [self._numbers[place + begin : place + end].tolist() for place in self._taken()]
+        places = [self._numbers[place + begin : place + end].tolist() for place in self._taken_slots()]
         return [sum(counts) for counts in zip([0] * (end - begin), *places, strict=True)]
 
-    def _taken(self) -> Iterator[int]:
+    def _taken_slots(self) -> Iterator[int]:
         return (place for place in range(0, PLACES * _SIZE, _SIZE) if self._numbers[place + _PROCESS])
 
 

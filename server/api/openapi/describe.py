@@ -40,14 +40,14 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
         *["message"] * commits,
     ]
     parameters = [*docs.parameters, *shared_parameters(*names)]
-    answers = {s: _committed(a) if commits else a for s, a in docs.answers.items()}
+    answers = {s: _with_commit(a) if commits else a for s, a in docs.answers.items()}
     errors = {*docs.errors, *[429] * audience.is_rate_limited}
     if operation.method == "GET" and 200 in answers:
         parameters += shared_parameters("ifNoneMatch", *["after"] * area.varies_by_commit)
         answers |= _read(answers[200], varies_by_commit=area.varies_by_commit)
         errors |= {503} if area.varies_by_commit else set()
     if tries:
-        answers[200] = _tried(answers.get(200))
+        answers[200] = _with_dry_run(answers.get(200))
     responses = {status: ref(f"Error{status}", "responses") for status in errors} | answers
     public = operation.permission(audience.public, audience.schema, type_)
     found: JsonSchema = {
@@ -86,7 +86,7 @@ def _commits(operation: Operation, audience: Audience) -> bool:
     return operation.commits == "always"
 
 
-def _committed(answered: JsonSchema) -> JsonSchema:
+def _with_commit(answered: JsonSchema) -> JsonSchema:
     return {**answered, "headers": {**answered.get("headers", {}), COMMIT_HEADER: _WRITTEN}}
 
 
@@ -100,7 +100,7 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
     }
 
 
-def _tried(written: JsonSchema | None) -> JsonSchema:
+def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
     """The answer to a write that can be tried: what it has written, or would change in files."""
     tried = ref("DryRun")
     if written is None:

@@ -47,7 +47,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
         if area is not CONTENT:
             _add(paths, area, audience)
     _leave_out_unknown(paths, components["parameters"])
-    used = _reached(paths, components)
+    used = _used_components(paths, components)
     document = {
         "openapi": OPENAPI,
         "info": {"title": state.settings.name, "description": _ABOUT, "version": _version(paths, used)},
@@ -92,7 +92,7 @@ def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonS
     return {"schemas": made, "parameters": parameters, "responses": dict(error_responses())}
 
 
-def _reached(
+def _used_components(
     paths: Any, components: Mapping[str, Mapping[str, JsonSchema]]
 ) -> dict[str, dict[str, JsonSchema]]:
     """The components that the paths refer to, also through others: what nothing leads to is not shown."""

@@ -32,7 +32,7 @@ _MOST = 10**18 - 1  # more digits are refused
 _WHOLE: JsonSchema = {"type": "integer", "minimum": -_MOST, "maximum": _MOST}
 
 
-def _listed(
+def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
     """A parameter that is a list of names, `most` of them at most, separated by commas."""
@@ -159,7 +159,7 @@ def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Js
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
         f"{name}.fields",
-        _listed(
+        _list_parameter(
             "fields",
             {"enum": ["*", *columns]},
             "Shows only these, with `id` and `documentId`.",
@@ -186,7 +186,7 @@ def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Js
 
 
 def _populate(links: list[str]) -> JsonSchema:
-    return _listed(
+    return _list_parameter(
         "populate",
         {"enum": ["*", *links]},
         "Shows what these lead to; `*` is all of them, one level. Dotted names go on (`author.avatar`). In "
@@ -197,9 +197,9 @@ def _populate(links: list[str]) -> JsonSchema:
 
 
 def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -> JsonSchema:
-    keys = "|".join([*columns, *(_nested(schemas, type_))])
+    keys = "|".join([*columns, *(_nested_sort_keys(schemas, type_))])
     pattern = rf"^({keys})(:({'|'.join(ORDERS)}))?$"
-    return _listed(
+    return _list_parameter(
         "sort",
         {"type": "string", "pattern": pattern},
         "Sorts by these, each `name`, `name:asc` or `name:desc`; dotted names lead through relations.",
@@ -208,7 +208,7 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
     )
 
 
-def _nested(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
+def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
     """Patterns of the sort keys one level below: `author\\.(name|slug)`."""
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
@@ -232,13 +232,13 @@ def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
     some and no business of others.
     """
     if not public.may(type_.singular, "find"):
-        return _invented(type_)
+        return _invent_input(type_)
     document = _first(state, type_)
     if document is None:
-        return _invented(type_)
-    found = {"plain": _shown(state, public, document, {})}
+        return _invent_input(type_)
+    found = {"plain": _example_of(state, public, document, {})}
     if any(a.populatable for a in type_.attributes.values()):
-        found["populated"] = _shown(state, public, document, {"populate": "*"})
+        found["populated"] = _example_of(state, public, document, {"populate": "*"})
     found["input"] = _input(type_, lambda a: document.get(a.name))
     return {name: example for name, example in found.items() if example is not None}
 
@@ -253,7 +253,7 @@ def _first(state: State, type_: Type) -> Document | None:
     return next(iter(find(view, query).documents), None)
 
 
-def _shown(state: State, public: Actor, document: Document, params: Mapping[str, Any]) -> Any:
+def _example_of(state: State, public: Actor, document: Document, params: Mapping[str, Any]) -> Any:
     query = read_query(state.schema, state.settings, document.type, params, many=False)
     query = narrow(query, public, state.schema)
     view = View(state.snapshot, state.settings)
@@ -293,7 +293,7 @@ _SAMPLES: Mapping[str, Any] = {
 }
 
 
-def _invented(type_: Type) -> Mapping[str, Any]:
+def _invent_input(type_: Type) -> Mapping[str, Any]:
     """An input made from the schema alone, where that is possible."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
@@ -310,13 +310,13 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
         known = value_of if attribute.visible else _sample
         value = known(attribute) if attribute.scalar else None
         if not is_empty(value) and not broken_options(attribute, value):
-            found[attribute.name] = _written(attribute, value)
+            found[attribute.name] = _input_value(attribute, value)
         elif attribute.required and not attribute.derived:
             return None
     return found
 
 
-def _written(attribute: Attribute, value: Any) -> Any:
+def _input_value(attribute: Attribute, value: Any) -> Any:
     """A value as a body has it: short where it may be, a `uid` that is still free."""
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from server.api.openapi.values import (
     OPERAND_KINDS,
     count_bounds,
-    described,
-    shown_value,
-    written_value,
+    input_value_schema,
+    value_schema,
+    with_description,
 )
 from server.api.operations.json_schema import JsonSchema, list_of, object_of, ref
 from server.auth.permissions import Actor, may_find
@@ -87,13 +87,13 @@ class TypeSchemas:
             properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
         else:
             properties["documentId"] = {"type": "string"}
-            if self._named_in_relations():
+            if self._may_be_named_in_relations():
                 properties["__type"] = {"const": type_.uid, "description": "In relations to any type."}
         for name, attribute in type_.columns.items():
             if name not in properties and attribute.selectable:
-                properties[name] = _formats(type_, name) or shown_value(attribute)
+                properties[name] = _formats(type_, name) or value_schema(attribute)
         for link in self.links(type_):
-            properties[link.name] = described(self._held(link), link)
+            properties[link.name] = with_description(self._populated_schema(link), link)
         if type_.uid == UPLOAD:
             properties["isUrlSigned"] = {"const": False, "description": "In answers of the media library."}
         if type_.localized:
@@ -107,11 +107,11 @@ class TypeSchemas:
             "additionalProperties": False,
         }
 
-    def _named_in_relations(self) -> bool:
+    def _may_be_named_in_relations(self) -> bool:
         every = (a for t in self.types.types.values() for a in t.attributes.values())
         return any(a.polymorphic for a in every)
 
-    def _held(self, attribute: Attribute) -> JsonSchema:
+    def _populated_schema(self, attribute: Attribute) -> JsonSchema:
         """What a populated attribute holds."""
         refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
         if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -130,8 +130,8 @@ class TypeSchemas:
 
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
         """What a body says of a document or component; `whole` where what is missing has no value."""
-        properties = {a.name: self._written(a) for a in type_.attributes.values() if self._writable(a)}
-        needed = [a.name for a in type_.attributes.values() if a.name in properties and _needed(a)]
+        properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
+        needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}
         if type_.kind == "component":
             properties["id"] = {"description": "Ignored: an id comes from the place."}
@@ -152,13 +152,13 @@ class TypeSchemas:
             self.may_find(attribute) if attribute.type == "relation" else True
         )
 
-    def _written(self, attribute: Attribute) -> JsonSchema:
+    def _input_schema(self, attribute: Attribute) -> JsonSchema:
         match attribute.type:
             case "relation":
                 named = attribute.polymorphic
-                return described(ref("MorphInput" if named else "RelationInput"), attribute)
+                return with_description(ref("MorphInput" if named else "RelationInput"), attribute)
             case "media":
-                return described(ref("MediaInput"), attribute)
+                return with_description(ref("MediaInput"), attribute)
             case "component":
                 made = ref(f"{self.names[str(attribute.component)]}Input")
                 if attribute.repeatable:
@@ -166,8 +166,10 @@ class TypeSchemas:
             case "dynamiczone":
                 made = {**_LIST, "items": self._zone_input(attribute), **count_bounds(attribute)}
             case _:
-                return written_value(attribute)
-        return described(made if attribute.required else {"anyOf": [made, {"type": "null"}]}, attribute)
+                return input_value_schema(attribute)
+        return with_description(
+            made if attribute.required else {"anyOf": [made, {"type": "null"}]}, attribute
+        )
 
     def _zone_input(self, attribute: Attribute) -> JsonSchema:
         types = targets_of(self.types, attribute)
@@ -196,7 +198,7 @@ class TypeSchemas:
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _needed(attribute: Attribute) -> bool:
+def _is_required(attribute: Attribute) -> bool:
     """Whether a body that makes a document has to have an attribute."""
     return attribute.required and not attribute.derived and not attribute.has_default
 

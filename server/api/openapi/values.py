@@ -91,18 +91,18 @@ def nullable(schema: Mapping[str, Any]) -> JsonSchema:
     return {**schema, "type": [*kinds, "null"], **values}
 
 
-def described(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
+def with_description(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
     """The schema with what its attribute is, in sentences."""
     return {**schema, "description": " ".join(describe_attribute(attribute))}
 
 
-def shown_value(attribute: Attribute) -> JsonSchema:
+def value_schema(attribute: Attribute) -> JsonSchema:
     """A scalar attribute in an answer."""
     values = {"enum": list(attribute.enum)} if attribute.type == "enumeration" else {}
-    return described(nullable({**SHOWN[attribute.type], **values}), attribute)
+    return with_description(nullable({**SHOWN[attribute.type], **values}), attribute)
 
 
-def written_value(attribute: Attribute) -> JsonSchema:
+def input_value_schema(attribute: Attribute) -> JsonSchema:
     """A scalar attribute in a body."""
     schema = {**WRITTEN[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
@@ -114,7 +114,7 @@ def written_value(attribute: Attribute) -> JsonSchema:
         schema["enum"] = list(attribute.enum)
     if attribute.default is not None:
         schema["default"] = attribute.default
-    return described(schema if attribute.required else nullable(schema), attribute)
+    return with_description(schema if attribute.required else nullable(schema), attribute)
 
 
 def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:

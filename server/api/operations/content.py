@@ -51,7 +51,7 @@ def _create(audience: Audience) -> Docs:
 
 def _find_one(audience: Audience) -> Docs:
     view = _view(audience)
-    parameters = [*_named(view), *_reading(view, many=False)]
+    parameters = [*_path_parameters(view), *_reading(view, many=False)]
     return Docs(f"One {view.type.singular}", {200: _document(view)}, parameters, errors=READ_ONE)
 
 
@@ -60,14 +60,17 @@ def _update(audience: Audience) -> Docs:
     summary = f"Change a {view.type.singular}: omitted attributes keep their values, null clears them"
     summary += ", or create it if it does not exist" * (view.type.kind == SINGLE)
     changed = {**_document(view), "headers": {"ETag": TAG, "Preference-Applied": _MERGED}}
-    parameters = [*_named(view), *_writing(view), *shared_parameters("ifMatch", "prefer")]
+    parameters = [*_path_parameters(view), *_writing(view), *shared_parameters("ifMatch", "prefer")]
     return Docs(summary, {200: changed}, parameters, _body(view, f"{view.name}Change"), (*WRITE, 404, 412))
 
 
 def _delete(audience: Audience) -> Docs:
     view = _view(audience)
     localized = view.type.localized
-    parameters = [*_named(view), *shared_parameters(*["localeOfList"] * localized, "ifMatch", "prefer")]
+    parameters = [
+        *_path_parameters(view),
+        *shared_parameters(*["localeOfList"] * localized, "ifMatch", "prefer"),
+    ]
     summary = f"Delete a {view.type.singular}" + ", or one locale of it" * localized
     errors = (*WRITE, *[404] * audience.may_branch, 412)
     return Docs(summary, {204: answer("Deleted, or it did not exist.")}, parameters, errors=errors)
@@ -84,7 +87,7 @@ def _discard(audience: Audience) -> Docs:
 def _action(audience: Audience, summary: str) -> Docs:
     view = _view(audience)
     locales = shared_parameters(*["localesWritten"] * view.type.localized)
-    parameters = [*_named(view), *_showing(view), *locales, *shared_parameters("ifMatch", "prefer")]
+    parameters = [*_path_parameters(view), *_showing(view), *locales, *shared_parameters("ifMatch", "prefer")]
     errors = (*WRITE, 404, 412)
     return Docs(summary.format(view.type.singular), {200: _document(view)}, parameters, errors=errors)
 
@@ -97,7 +100,7 @@ def _view(audience: Audience) -> TypeView:
     return audience.view
 
 
-def _named(view: TypeView) -> Sequence[JsonSchema]:
+def _path_parameters(view: TypeView) -> Sequence[JsonSchema]:
     return shared_parameters("documentId") if view.type.kind == COLLECTION else ()
 
 

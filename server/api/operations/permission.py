@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from server.auth.permissions import OF_SITE, Actor, may_draft, may_of_site, may_write
 from server.errors import ForbiddenError
-from server.events.presence import PUBLIC, attended_types
+from server.events.presence import PUBLIC, types_to_attend
 from server.events.reading import subjects_of
 from server.schema.model import Schema, Type
 
@@ -84,5 +84,5 @@ def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
     """Return whether an actor may see who is present at documents of some type."""
     with suppress(ForbiddenError):
-        return bool(attended_types(actor, schema))
+        return bool(types_to_attend(actor, schema))
     return False

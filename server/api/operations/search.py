@@ -31,7 +31,7 @@ def _search(audience: Audience) -> Docs:
     locales, prefix = list(settings.locales.available), {"enum": [*BOOLEANS], "default": "true"}
     return Docs(
         "Find documents of all types by their words",
-        {200: answer("What was found, the best first.", _found(names, locales))},
+        {200: answer("What was found, the best first.", _hit_schema(names, locales))},
         [
             in_query(
                 "q", {**TEXT, "maxLength": MAX_QUESTION_CHARACTERS}, words, required=True, example="tide"
@@ -46,7 +46,7 @@ def _search(audience: Audience) -> Docs:
     )
 
 
-def _found(names: list[str], locales: list[str]) -> JsonSchema:
+def _hit_schema(names: list[str], locales: list[str]) -> JsonSchema:
     marked = {**TEXT, "description": "HTML in which only `<mark>` is not escaped."}
     hit = object_of(
         {

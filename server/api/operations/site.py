@@ -53,7 +53,7 @@ LOCALES = Area(
 _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
 
-def _described(kind: str, path: str, what: str) -> tuple[Operation, Operation]:
+def _describe_operations(kind: str, path: str, what: str) -> tuple[Operation, Operation]:
     """The operations that describe all content types or components, and one of them."""
     many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
     one = {200: answer("Its schema.", object_of({"data": _DESCRIBED}))}
@@ -76,8 +76,8 @@ SCHEMA = Area(
     takes_at=True,
     varies_by_commit=True,
     operations=(
-        *_described("ContentType", "/api/content-type-builder/content-types", "content types"),
-        *_described("Component", "/api/content-type-builder/components", "components"),
+        *_describe_operations("ContentType", "/api/content-type-builder/content-types", "content types"),
+        *_describe_operations("Component", "/api/content-type-builder/components", "components"),
     ),
 )
 

@@ -15,7 +15,7 @@ from server.api.routes.login import (
     attempt_at,
     attempt_by,
     count,
-    logged_in,
+    login_answer,
     prove_password,
     read_sign_in,
     refuse_unready,
@@ -44,7 +44,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         require_permission(request, "auth", "callback")
         body = read_sign_in(request)
         user = prove_password(request, body)
-        return logged_in(request, user, body=body)
+        return login_answer(request, user, body=body)
 
     @handles("register")
     def register() -> Response:
@@ -60,7 +60,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if settings.auth.confirm_email:
             outbox.put(lambda: _mail_confirmation(settings, identities, user))
             return answer(dumps({"user": public_fields(user)}))
-        return logged_in(request, user)
+        return login_answer(request, user)
 
     @handles("changePassword")
     def change_password() -> Response:
@@ -79,7 +79,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
         user = identities.users.update(user.id, {"password": form["password"]}) or user
-        return logged_in(request, user)
+        return login_answer(request, user)
 
     @handles("forgotPassword")
     def forgot_password() -> Response:
@@ -104,7 +104,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         for identifier in (user.username, user.email):
             identities.directory().attempts.succeeded(attempt_at(request, user, identifier))
         refuse_unready(user, state_of(request).settings)
-        return logged_in(request, user)
+        return login_answer(request, user)
 
     @handles("sendConfirmation")
     def send_confirmation() -> Response:

@@ -27,7 +27,7 @@ from server.api.routes.write_requests import (
     undo_of,
 )
 from server.auth.permissions import may_find, may_write
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import ForbiddenError, LimitError, NotFoundError, ValidationError, of_operation
 from server.query import qs
 from server.schema.model import Type
@@ -70,7 +70,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
         result = writes.write(command)
         if result.files is not None:
             return answer_files(result.files)
-        body = {"data": [_shown(written) for written in result.documents], **undo_of(result.undo)}
+        body = {"data": [_result_json(written) for written in result.documents], **undo_of(result.undo)}
         return tell_commit(tell_undo(answer(dumps(body)), result.undo), result.commit)
 
 
@@ -118,10 +118,10 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
     if wanted.get("prefer") not in (None, MERGE):
         raise ValidationError(f'prefer must be "{MERGE}"')
     place, _, query = path.partition("?")
-    place, verb = composed(unquote(place)), VERBS[method]
+    place, verb = compose(unquote(place)), VERBS[method]
     if (acted := _ACTION.fullmatch(place)) and verb is Verb.CREATE:
         place, verb = acted[1], Verb(acted[2])
-    type_, document_id = _addressed(place, verb, caller)
+    type_, document_id = _find_address(place, verb, caller)
     params = qs.parse(query)
     if "branch" in params:
         raise ValidationError("A batch is written to one branch; name it in /batch?branch=NAME")
@@ -131,7 +131,7 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
     return Operation(type_, verb, document_id, params, data, if_match, merge)
 
 
-def _addressed(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
+def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
     """Return the type that a path names, and the id in it.
 
     Raises ForbiddenError for a type that the caller may neither find nor write, before anything is told of
@@ -168,7 +168,7 @@ def _may_use(caller: Caller, type_: Type) -> bool:
     return may_find(caller.actor, type_.uid) or may_write(caller.actor, [type_])
 
 
-def _shown(written: Written) -> dict[str, Any]:
+def _result_json(written: Written) -> dict[str, Any]:
     """Return what an operation came to: its document as it is after the whole batch.
 
     There is no body if that is deleted, or if the answer has no room for it: it is written already.

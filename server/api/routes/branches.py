@@ -45,14 +45,16 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     @handles("findBranches")
     def listed() -> Response:
         found, served = branches.all(permitted("find")), branches.served
-        return answer(dumps({"data": [_shown(branch, served) for branch in found]}), cache_control=CALLER)
+        return answer(
+            dumps({"data": [_branch_json(branch, served) for branch in found]}), cache_control=CALLER
+        )
 
     @handles("createBranch")
     def create() -> Response:
         caller = permitted("create")
         name, origin = _new_branch(read_body(request))
         branch = branches.create(caller, name, origin)
-        return answer(dumps({"data": _shown(branch, branches.served)}), 201)
+        return answer(dumps({"data": _branch_json(branch, branches.served)}), 201)
 
     @handles("deleteBranch")
     def delete(name: str) -> Response:
@@ -77,7 +79,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     @handles("mergeBranch")
     def merge(name: str) -> Response:
         caller = permitted("merge")
-        into, message, resolution = _wanted_merge(read_body(request))
+        into, message, resolution = _read_merge(read_body(request))
         made = branches.merge(caller, name, resolution, into, message_of(request, message))
         shown = {"branch": name, "into": made.into, "result": made.result, "commit": made.commit}
         counted = {"documents": made.documents, "files": made.files}
@@ -94,7 +96,7 @@ def _new_branch(body: Any) -> tuple[str, str]:
     return name, origin
 
 
-def _wanted_merge(body: Any) -> tuple[str, str, Resolution]:
+def _read_merge(body: Any) -> tuple[str, str, Resolution]:
     """What to merge into, "" for what is served; the message; how conflicts end. Raises ValidationError."""
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
@@ -127,7 +129,7 @@ def _change(change: DocumentChange, budget: Budget) -> Fragment:
     return Fragment(body)
 
 
-def _shown(branch: Branch, served: str) -> dict[str, Any]:
+def _branch_json(branch: Branch, served: str) -> dict[str, Any]:
     return {
         "name": branch.name,
         "commit": branch.commit,

@@ -40,7 +40,9 @@ def stream(
         raise BusyError(TOO_MANY_HERE)
     bounds = database.bounds()
     newest = (hub.newest if hub is not None else 0) or bounds.last
-    begun = _begun(request.headers.get("Last-Event-ID", ""), newest if since is None else since, bounds)
+    begun = _start_position(
+        request.headers.get("Last-Event-ID", ""), newest if since is None else since, bounds
+    )
     asked, position = request.headers.get("Authorization", ""), newest if begun is None else begun
     restarted = begun is None
     body = Stream(asked, actor, selection, bounds.id, position, newest, restarted=restarted, sender=sender)
@@ -49,7 +51,7 @@ def stream(
     return response
 
 
-def _begun(last_id: str, since: int, bounds: Bounds) -> int | None:
+def _start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
     """After which event a stream goes on; None where that, or what followed it, is not in the log."""
     if last_id:
         found = parse_id(last_id)

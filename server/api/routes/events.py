@@ -15,11 +15,11 @@ from server.api.request import actor_of, answer, budget_of, identities_of, param
 from server.api.routes.event_stream import stream, wants_stream
 from server.api.routes.handlers import Handlers
 from server.config.model import with_values
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.events.database import EventDatabase
 from server.events.model import KINDS
-from server.events.presence import attended_types
+from server.events.presence import types_to_attend
 from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, shown, subjects_of
 from server.schema.model import SITE, Type, document_tag, type_tag
 from server.service.cache_tags import tags_of_file
@@ -38,7 +38,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         subjects, asked = subjects_of(actor, schema), parameters(request)
         selection = read_selection(asked, subjects)
         since, limit = read_number(asked, "since", 0), read_number(asked, "limit", LIMIT, MOST)
-        if selection.presence and selection.presence[0] not in attended_types(actor, schema):
+        if selection.presence and selection.presence[0] not in types_to_attend(actor, schema):
             raise ForbiddenError()
         if wants_stream(request):
             return stream(request, database, actor, selection, since if asked.get("since") else None)
@@ -93,7 +93,7 @@ def tags_of_address(
     if content is not None:
         return _tags_of_content(*content, query, reader)
     if path.startswith("/uploads/"):
-        return [SITE, *tags_of_file(state.snapshot, composed(path.removeprefix("/uploads/")))]
+        return [SITE, *tags_of_file(state.snapshot, compose(path.removeprefix("/uploads/")))]
     about_all = path.startswith(("/search", "/api/upload"))
     return [SITE, *(subjects if about_all else ())]
 
@@ -102,8 +102,8 @@ def _tags_of_content(
     type_: Type, document_id: str, query: str, reader: Callable[[Type], Reader]
 ) -> list[str]:
     try:
-        read = reader(type_).get(parse_query(query), composed(document_id) or None)
+        read = reader(type_).get(parse_query(query), compose(document_id) or None)
     except NotFoundError:
-        tag = document_tag(type_.uid, composed(document_id)) if document_id else type_tag(type_.uid)
+        tag = document_tag(type_.uid, compose(document_id)) if document_id else type_tag(type_.uid)
         return [SITE, tag]
     return read.cache_tags.split(", ")

@@ -80,7 +80,7 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
         body = _body()
         require_signature(dict(request.headers), secret, body)
         settings = state_of(request).settings
-        pushed = dict(_pushed(_read(body)))
+        pushed = dict(_read_pushes(_read(body)))
         branch = settings.git.branch or checked_out(site.root)
         if not settings.git.remote or branch not in pushed:
             return Response(status=204)
@@ -107,7 +107,7 @@ def _read(body: bytes) -> Any:
         raise ValidationError("The body must be the JSON of a push") from error
 
 
-def _pushed(told: Any) -> Iterator[tuple[str, str]]:
+def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
     """The branches that were pushed, each with its commit; none where something else is told."""
     if not isinstance(told, dict):
         return

@@ -86,7 +86,7 @@ def refuse_unready(user: User, settings: Settings) -> None:
         raise ApplicationError("Your account email is not confirmed")
 
 
-def logged_in(request: Request, user: User, body: object = None) -> Response:
+def login_answer(request: Request, user: User, body: object = None) -> Response:
     """The answer to a user who has just proved who it is; the body may name the device (`deviceId`)."""
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}

@@ -2,7 +2,7 @@
 
 from flask import Response, request
 
-from server.api.request import answer, caller_of, parameters, tagged
+from server.api.request import answer, caller_of, parameters, with_cache_tags
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.service.cache_tags import tags_of_types
@@ -18,4 +18,4 @@ def bind(handles: Handlers) -> None:
         caller = caller_of(request)
         body, scope = overview(caller, parameters(request))
         shown = answer(dumps(body), cache_control=CALLER)
-        return tagged(shown, request, tags_of_types(scope.statuses, caller.state.schema))
+        return with_cache_tags(shown, request, tags_of_types(scope.statuses, caller.state.schema))

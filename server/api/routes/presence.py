@@ -9,16 +9,16 @@ from flask import Response, request
 from server.api.request import actor_of, answer_within, identities_of, parameters, read_body, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import NotFoundError, ValidationError
 from server.events.presence import (
     EXPIRES_S,
     Presence,
     PresenceTable,
-    attended_types,
     by_document,
     is_field,
     others_at,
+    types_to_attend,
 )
 from server.schema.model import Type
 from server.schema.spelling import suggestion
@@ -35,7 +35,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
 
     def attend() -> tuple[Actor, Mapping[str, Type]]:
         actor = actor_of(request)
-        return actor, attended_types(actor, state_of(request).schema)
+        return actor, types_to_attend(actor, state_of(request).schema)
 
     @handles("findPresence")
     def listed() -> Response:
@@ -86,7 +86,7 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
     if not isinstance(document_id, str):
         raise ValidationError('"documentId" must be the id of one document')
     if name:
-        _named(name, types)
+        _find_type(name, types)
     return str(name), document_id
 
 
@@ -100,7 +100,7 @@ def _read_place(
         )
     for key in body.keys() - set(KEYS):
         raise ValidationError(f'The body has no key "{str(key)[:_LONGEST]}"; there are {", ".join(KEYS)}')
-    type_, document_id = _named(body.get("type"), types), composed(body["documentId"])
+    type_, document_id = _find_type(body.get("type"), types), compose(body["documentId"])
     locale, field = body.get("locale"), body.get("field")
     locale = state.settings.locales.default if locale is None else locale
     if locale not in state.settings.locales.available:
@@ -112,7 +112,7 @@ def _read_place(
     return type_, document_id, locale, field
 
 
-def _named(name: object, types: Mapping[str, Type]) -> Type:
+def _find_type(name: object, types: Mapping[str, Type]) -> Type:
     """The type with a name, of those that the caller may attend to. Raises ValidationError for any other."""
     if isinstance(name, str) and name in types:
         return types[name]

@@ -46,20 +46,20 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
             "more": told.check.more,
             "pagination": pagination(page, len(told.found)),
         }
-        data = [_shown(one, schema) for one in part]
+        data = [_problem_json(one, schema) for one in part]
         return answer_within(request, {"data": data, "meta": meta}, CALLER)
 
     @handles("fixProblems")
     def fix() -> Response:
         viewer = ProblemViewer.of(caller_of(request), "fix", "find")
-        wanted = _wanted_fixes(read_body(request))
+        wanted = _read_fixes(read_body(request))
         done = problems.fix(viewer, wanted, lambda count: message_of(request, fix_message(count)))
-        refused = [{**_named(change), "reason": reason} for change, reason in done.refused]
-        body = dumps({"data": {"fixed": [_named(one) for one in done.made], "refused": refused}})
+        refused = [{**_fix_json(change), "reason": reason} for change, reason in done.refused]
+        body = dumps({"data": {"fixed": [_fix_json(one) for one in done.made], "refused": refused}})
         return tell_commit(answer(body), done.commit)
 
 
-def _shown(found: Found, schema: Schema) -> dict[str, Any]:
+def _problem_json(found: Found, schema: Schema) -> dict[str, Any]:
     problem, type_ = found.problem, schema.types.get(found.uid)
     return {
         **problem.as_json(),
@@ -69,25 +69,25 @@ def _shown(found: Found, schema: Schema) -> dict[str, Any]:
         "status": found.status or None,
         "title": found.title or None,
         "attribute": ".".join(map(str, problem.at)) or None,
-        "change": _named(found.fix) if found.fix else None,
+        "change": _fix_json(found.fix) if found.fix else None,
     }
 
 
-def _named(change: Change) -> dict[str, str | None]:
+def _fix_json(change: Change) -> dict[str, str | None]:
     return {"path": change.path, "key": change.key, "before": change.before, "after": change.after}
 
 
-def _wanted_fixes(body: Any) -> list[Change]:
+def _read_fixes(body: Any) -> list[Change]:
     """The fixes that a body names. Raises ValidationError."""
     given = body["fixes"] if isinstance(body, dict) and body.keys() == {"fixes"} else None
     if not isinstance(given, list) or not given:
         raise ValidationError('The body must be {"fixes": [{"path", "key", "before", "after"}]}')
     if len(given) > MAX_FIXES:
         raise ValidationError(f"At most {MAX_FIXES:,} fixes are made at once")
-    return [_wanted_fix(one, i) for i, one in enumerate(given)]
+    return [_read_fix(one, i) for i, one in enumerate(given)]
 
 
-def _wanted_fix(given: Any, i: int) -> Change:
+def _read_fix(given: Any, i: int) -> Change:
     """A fix as `GET /problems` shows it. Raises ValidationError."""
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]

@@ -75,7 +75,9 @@ def bind(handles: Handlers, identities: Identities) -> None:
     def get_sessions() -> Response:
         user_id, login_id = caller("getSessions")
         found = sorted(identities.logins.of_user(user_id), key=lambda login: login.id != login_id)
-        return answer(dumps({"data": [_shown(login, login_id) for login in found]}), cache_control=NOBODY)
+        return answer(
+            dumps({"data": [_login_json(login, login_id) for login in found]}), cache_control=NOBODY
+        )
 
     @handles("revokeSession")
     def revoke_session(session_id: str) -> Response:
@@ -85,7 +87,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return answer(dumps({"data": {}}))
 
 
-def _shown(login: Login, current: str) -> dict[str, Any]:
+def _login_json(login: Login, current: str) -> dict[str, Any]:
     """A login as its user sees it: no token, and nothing of other users."""
     named = {"deviceName": login.device_name} if login.device_name else {}
     return {

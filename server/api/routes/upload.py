@@ -18,8 +18,8 @@ from server.api.request import (
     parameters,
     require_permission,
     state_of,
-    tagged,
     tell_commit,
+    with_cache_tags,
 )
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import message_of
@@ -60,14 +60,14 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
     def list_files() -> Response:
         caller, query = asked("find")
         files = render(caller, query, find_files(caller, query).documents)
-        return _tagged(answer(_listed(files)), query)
+        return _with_cache_tags(answer(_list_answer(files)), query)
 
     @handles("findFilesPage")
     def list_page() -> Response:
         caller, query = asked("find", paged=True)
         listing = find_files(caller, query)
         files = render(caller, query, listing.documents)
-        return _tagged(answer(list_answer(files, query.page, listing.total)), query)
+        return _with_cache_tags(answer(list_answer(files, query.page, listing.total)), query)
 
     @handles("findOneFile")
     def show_file(key: str) -> Response:
@@ -75,7 +75,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         whole = replace(query, selection=replace(query.selection, fields=None))
         file = find_file(caller.state, key)
         shown = answer(render(caller, whole, [file])[0])
-        return tagged(shown, request, tags_of_document(view_of(caller), file, whole.selection))
+        return with_cache_tags(shown, request, tags_of_document(view_of(caller), file, whole.selection))
 
     @handles("deleteFile")
     def delete_file(key: str) -> Response:
@@ -93,20 +93,20 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         if (request.content_length or 0) > limit:
             raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")
         key = _key(parameters(request).get("id"))
-        with _received(incoming, limit) as (files, form):
+        with _receive_form(incoming, limit) as (files, form):
             if key:
                 changed = uploads.change(caller, _change(key, files, form), message_of(request))
                 return tell_commit(answer(changed.bodies[0]), changed.commit)
             if not files:
                 raise ValidationError("Files are empty")
-            described = _described(files, form)
+            described = _read_files(files, form)
             made = uploads.upload(caller, described, _attachment(form), message_of(request))
-            return tell_commit(answer(_listed(made.bodies), 201), made.commit)
+            return tell_commit(answer(_list_answer(made.bodies), 201), made.commit)
 
 
-def _tagged(response: Response, query: Query) -> Response:
+def _with_cache_tags(response: Response, query: Query) -> Response:
     """A list of files with its cache tags."""
-    return tagged(response, request, tags_of_list(query, state_of(request).schema))
+    return with_cache_tags(response, request, tags_of_list(query, state_of(request).schema))
 
 
 def _key(value: Any) -> str:
@@ -116,11 +116,11 @@ def _key(value: Any) -> str:
     return value or ""
 
 
-def _listed(files: list[bytes]) -> bytes:
+def _list_answer(files: list[bytes]) -> bytes:
     return b"[%b]" % b",".join(files)
 
 
-def _described(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
+def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
     """The files of a form with what it says of each. Raises ValidationError."""
     infos = read_info(form.getlist("fileInfo"), len(files))
     return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
@@ -150,7 +150,7 @@ def _sweep(folder: Path) -> None:
 
 
 @contextmanager
-def _received(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
+def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
     """The files and fields of the request's form; a file goes to disk as it comes, until it is moved."""
     with ExitStack() as stack:
 

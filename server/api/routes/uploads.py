@@ -8,9 +8,9 @@ from typing import IO
 from flask import Response, request, send_file
 
 from server.api.caching import tag_of_file
-from server.api.request import commit_of, state_of, tagged
+from server.api.request import commit_of, state_of, with_cache_tags
 from server.api.routes.handlers import Handlers
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import NotFoundError
 from server.history.commit_files import open_blob
 from server.history.past import PastStates, replaced_file
@@ -31,14 +31,14 @@ def bind(handles: Handlers, site: Site, past: PastStates, bucket: SiteBucket) ->
 
     @handles("download")
     def upload(path: str) -> Response:
-        commit, key = commit_of(request), composed(path)
+        commit, key = commit_of(request), compose(path)
         stored = stored_object(state_of(request).snapshot.media, key)
         found = _in_bucket(stored, key) if stored else _then(key, commit) if commit else None
         if found is None:
             found = _now(key)
         # An SVG or HTML file is shown, but can't run script on the site's origin.
         found.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
-        return tagged(found, request, tags_of_file(state_of(request).snapshot, key))
+        return with_cache_tags(found, request, tags_of_file(state_of(request).snapshot, key))
 
     def _in_bucket(stored: StoredObject, key: str) -> Response:
         """A file that is in a bucket: where to get it, or the file itself."""
@@ -47,7 +47,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, bucket: SiteBucket) ->
             headers = {"Location": elsewhere, "Cache-Control": f"public, max-age={REDIRECTED_S}"}
             return Response(status=302, headers=headers)
         file, name = bucket.open(settings, stored), posixpath.basename(key)
-        return _sent(file, name, mime_type(key), stored.sha256)
+        return _send(file, name, mime_type(key), stored.sha256)
 
     def _now(key: str) -> Response:
         media, of_picture = state_of(request).snapshot.media, format_of(key)
@@ -55,10 +55,10 @@ def bind(handles: Handlers, site: Site, past: PastStates, bucket: SiteBucket) ->
         file = site.root / media[key].path if key in media else site.image_cache.file_of(key, media)
         if file is None:
             raise NotFoundError()
-        opened = _opened(site, file)
+        opened = _open(site, file)
         at = os.fstat(opened.fileno()).st_mtime
         modified = site.git.committed.modified(media[described].path, at)
-        return _sent(opened, file.name, mime_type(key), tag_of_file(opened), modified)
+        return _send(opened, file.name, mime_type(key), tag_of_file(opened), modified)
 
     def _then(key: str, commit: str) -> Response | None:
         """A file that differed at a commit; None for one that is still as it was."""
@@ -66,7 +66,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, bucket: SiteBucket) ->
         if key in media:
             blob = replaced_file(past, commit, media[key].path)
             name = posixpath.basename(media[key].path)
-            return _sent(open_blob(site.root, blob), name, mime_type(key), blob.id) if blob else None
+            return _send(open_blob(site.root, blob), name, mime_type(key), blob.id) if blob else None
         if of_picture is None or of_picture[1] not in media:
             raise NotFoundError()
         picture = media[of_picture[1]].path
@@ -76,11 +76,11 @@ def bind(handles: Handlers, site: Site, past: PastStates, bucket: SiteBucket) ->
         file = past.picture_file(picture, blob, of_picture[0])
         if file is None:
             raise NotFoundError()
-        opened = _opened(site, file)
-        return _sent(opened, file.name, mime_type(key), tag_of_file(opened))
+        opened = _open(site, file)
+        return _send(opened, file.name, mime_type(key), tag_of_file(opened))
 
 
-def _opened(site: Site, file: Path) -> IO[bytes]:
+def _open(site: Site, file: Path) -> IO[bytes]:
     """A file of the site, opened. Raises NotFoundError where it is none any more, or became a link."""
     try:
         return open_ordinary(site.root, file.relative_to(site.root).as_posix())
@@ -88,7 +88,7 @@ def _opened(site: Site, file: Path) -> IO[bytes]:
         raise NotFoundError() from error
 
 
-def _sent(file: IO[bytes], name: str, mime: str, etag: str, modified: float | None = None) -> Response:
+def _send(file: IO[bytes], name: str, mime: str, etag: str, modified: float | None = None) -> Response:
     """An opened file, or the part of it that the request asks for."""
     size = os.fstat(file.fileno()).st_size
     found = send_file(

@@ -37,7 +37,7 @@ from server.api.monitoring.request_counts import Observer
 from server.api.response import Environ, Header
 from server.api.serving.bodies import SMALL, Receiver
 from server.api.serving.sockets import LARGE, StreamClient, begin, send_body, stop_accepting
-from server.errors import ApiError, BadRequestError, ClientGone, Postponed, UnauthorizedError
+from server.errors import ApiError, BadRequestError, ClientGone, NeedsThreadPool, UnauthorizedError
 from server.events.hub import Hub
 from server.events.stream import Stream
 
@@ -153,7 +153,7 @@ class HttpServer:
             try:
                 self._answer(environ, request.proto)
                 return
-            except Postponed as postponed:
+            except NeedsThreadPool as postponed:
                 del environ[IN_PLACE]
                 if postponed.costly:
                     environ[COSTLY] = True
@@ -231,7 +231,7 @@ class HttpServer:
                 self._loop.call_soon_threadsafe(self._begin, send_body(body, length, client))
             else:
                 protocol.response_bytes(status, headers, b"".join(body))
-        except Postponed:
+        except NeedsThreadPool:
             raise
         except ClientGone:
             status = CLIENT_GONE

@@ -114,7 +114,7 @@ class Offer:
         """Hand the socket to who asks for it; whether another server answers now in the place of this one."""
         if self._taker is not None:
             with suppress(BlockingIOError):
-                if _received(self._taker) == _READY:
+                if _receive(self._taker) == _READY:
                     return True
                 self._let_go()  # It has ended before it answered.
         if self._asked is not None:
@@ -123,7 +123,7 @@ class Offer:
                 self._silent[-1].setblocking(False)
         for other in list(self._silent):
             with suppress(BlockingIOError):
-                asks = _received(other) == _ASK
+                asks = _receive(other) == _ASK
                 self._silent.remove(other)
                 if not asks or not self._hand_over(other):
                     other.close()
@@ -164,7 +164,7 @@ class Offer:
         return True
 
 
-def _received(other: socket.socket) -> bytes:
+def _receive(other: socket.socket) -> bytes:
     """What another server says; b"" where it has ended. Raises BlockingIOError where it says nothing yet."""
     try:
         return other.recv(1)

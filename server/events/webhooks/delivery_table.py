@@ -54,7 +54,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WebhookStatus:
     """How a webhook stands: how many deliveries wait, when it was disabled, if it was, and its last try."""
 
     waiting: int
@@ -66,7 +66,7 @@ def put(
     connection: Connection, name: str, document: str, event: Event, state: str, at: float, due: float
 ) -> None:
     """Add a delivery of an event."""
-    row = (name, new_id(), document, packed(event), event.seq, event.seq, state, at, due, due - at)
+    row = (name, new_id(), document, pack(event), event.seq, event.seq, state, at, due, due - at)
     connection.execute(
         "INSERT INTO deliveries (webhook, id, document, event, first, last, state, made, due, wait)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -83,7 +83,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
     """The deliveries of a webhook to be tried at a time, at most so many, without those that are `busy`."""
     statement = (
-        f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_listed(busy)})"
+        f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
     )
     return [delivery_of(row) for row in connection.execute(statement, (name, at, most))]
@@ -92,14 +92,14 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
     """When the next delivery of a webhook is to be tried, of those that are not `busy`."""
     statement = (
-        f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_listed(busy)})"
+        f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"
     )
     row = connection.execute(statement, (name,)).fetchone()
     return row[0] if row else None
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _sql_list(numbers: Iterable[int]) -> str:
     return ",".join(map(str, (0, *numbers)))  # an empty list is no SQL, and no delivery has the number 0
 
 
@@ -142,7 +142,7 @@ def give_up_all(connection: Connection, name: str, why: str) -> None:
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
     """The oldest deliveries of a webhook that are not done, as many as there are more than `beyond`."""
-    count = standing(connection, name).waiting - beyond
+    count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
     statement = f"{_SELECT} WHERE webhook = ? AND {OPEN} ORDER BY number LIMIT ?"
@@ -187,13 +187,13 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
     return delivery_of(row) if row else None
 
 
-def standing(connection: Connection, name: str) -> Standing:
+def webhook_status(connection: Connection, name: str) -> WebhookStatus:
     """How a webhook stands."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"
     found = connection.execute(last, (name,)).fetchone()
-    return Standing(
+    return WebhookStatus(
         connection.execute(waiting, (name,)).fetchone()[0],
         disabled[0] if disabled else None,
         delivery_of(found) if found else None,
@@ -206,12 +206,12 @@ def waiting(connection: Connection) -> dict[str, int]:
     return dict(connection.execute(statement).fetchall())
 
 
-def packed(event: Event) -> str:
-    """An event as text; see `unpacked`."""
+def pack(event: Event) -> str:
+    """An event as text; see `unpack`."""
     return json.dumps(asdict(event))
 
 
-def unpacked(text: str) -> Event:
+def unpack(text: str) -> Event:
     """The event that a text is."""
     values: Mapping[str, Any] = json.loads(text)
     changed = values["changed"]
@@ -221,4 +221,4 @@ def unpacked(text: str) -> Event:
 def delivery_of(row: tuple[Any, ...]) -> Delivery:
     """The delivery that a row of the table is."""
     number, webhook, webhook_id, document, event, *rest = row
-    return Delivery(number, webhook, webhook_id, document, unpacked(event), *rest)
+    return Delivery(number, webhook, webhook_id, document, unpack(event), *rest)

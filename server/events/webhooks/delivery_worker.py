@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from server.config.model import Settings
-from server.config.webhooks import Webhook, resolved
+from server.config.webhooks import Webhook, resolve_environment
 from server.database.engine import Connection
 from server.documents.document import DRAFT
 from server.errors import ApiError, BusyError, SetupError, StorageError
@@ -205,7 +205,7 @@ class Deliverer(Job):
         for webhook in settings.webhooks:
             if webhook.enabled:
                 try:
-                    yield resolved(webhook, os.environ)
+                    yield resolve_environment(webhook, os.environ)
                 except SetupError as error:
                     self._tell(str(error), f"{error}; until then webhook {webhook.name} waits")
 

@@ -47,7 +47,7 @@ def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
-def signed_headers(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
+def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
     """The headers of Standard Webhooks for one try; each secret signs, so that receivers may have any."""
     return {
         "webhook-id": webhook_id,
@@ -187,7 +187,7 @@ def send(
     except ssl.SSLCertVerificationError as error:
         outcome = Outcome(0, f"the certificate can't be trusted: {error.verify_message}")
     except (OSError, HTTPException, ValueError) as error:
-        outcome = Outcome(0, _told(error))
+        outcome = Outcome(0, _reason_of(error))
     told = _on_one_line(outcome.error)
     return Outcome(outcome.status, told, outcome.retry_after, time.monotonic() - began)
 
@@ -197,7 +197,7 @@ def _on_one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:EXCERPT]
 
 
-def _told(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return f"the answer is no HTTP: {reason}" if isinstance(error, HTTPException) else reason
 
@@ -213,7 +213,7 @@ def _exchange(
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     with connect(host, port, allowed, deadline) as plain:
-        channel = _encrypted(plain, host, deadline) if parts.scheme == "https" else plain
+        channel = _encrypt(plain, host, deadline) if parts.scheme == "https" else plain
         with channel:
             connection = HTTPConnection(host, port)
             connection.sock = cast(socket.socket, _Channel(channel, deadline))
@@ -226,7 +226,7 @@ def _exchange(
             return _read(connection.getresponse(), url)
 
 
-def _encrypted(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
+def _encrypt(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
     plain.settimeout(left(deadline))
     return _context().wrap_socket(plain, server_hostname=host)
 
@@ -325,6 +325,6 @@ def post(
         "Content-Type": "application/json",
         "User-Agent": f"Quire/{__version__}",
         "X-Strapi-Event": event,
-        **signed_headers(secrets, webhook_id, int(at), body),
+        **sign(secrets, webhook_id, int(at), body),
     }
     return send(webhook.url, headers, body, allowed, timeout)

@@ -21,9 +21,9 @@ from server.events.webhooks.delivery_table import (
     note,
     of_events_after,
     oldest_open,
-    packed,
+    pack,
     put,
-    unpacked,
+    unpack,
 )
 from server.events.webhooks.matching import SITE_UPDATE, concerns
 
@@ -104,16 +104,16 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
     statement = "SELECT number, made, event FROM deliveries WHERE webhook = ? AND state = ?"
     found = connection.execute(statement, (webhook.name, GATHERING)).fetchone()
     if found is None:
-        put(connection, webhook.name, "", together(None, event), GATHERING, at, at + pause)
+        put(connection, webhook.name, "", extend_burst(None, event), GATHERING, at, at + pause)
         return
     number, made, text = found
     due = max(at, min(at + pause, made + LONGEST_BURST * pause))
     statement = "UPDATE deliveries SET event = ?, last = ?, due = ?, wait = ? WHERE number = ?"
-    told = packed(together(unpacked(text), event))
+    told = pack(extend_burst(unpack(text), event))
     connection.execute(statement, (told, event.seq, due, due - at, number))
 
 
-def together(burst: Event | None, event: Event) -> Event:
+def extend_burst(burst: Event | None, event: Event) -> Event:
     """The site.update that stands for a burst so far, if any, with one more event."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}

@@ -123,7 +123,7 @@ class NoNull(ValueError):
 
 def toml_key(key: str) -> str:
     """A key, in quotes where it needs them."""
-    return key if _BARE.fullmatch(key) else _quoted(key)
+    return key if _BARE.fullmatch(key) else _quote(key)
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
@@ -187,10 +187,10 @@ def _text(text: str, *, lines: bool, quote: str) -> str:
     if lines and "\n" in text.rstrip("\n") and not _LINES_UNFIT.search(text):
         escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
         return '"""\n' + (escaped[:-1] + '\\"' if escaped.endswith('"') else escaped) + '"""'
-    return _quoted(text)
+    return _quote(text)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Text in quotes on one line: TOML's escapes are JSON's, and it escapes one character more."""
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 

@@ -19,7 +19,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 # --- flow -----------------------------------------------------------------------------------------
 
 
-def changed_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
+def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
     """The text of a flow collection with another value, item by item; None where that is not possible."""
     if not value or node.style != "flow" or node.anchored:
         return None
@@ -37,9 +37,9 @@ def changed_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
 def _items(text: str, node: Node, tree: list[Tree], value: list[Any]) -> Iterator[Part]:
     for step in steps(tree, value):
         if step.kind == "comes":
-            yield -1, _written(step.new)
+            yield -1, _write_scalar(step.new)
         elif step.kind == "changes":
-            yield step.old, _changed(text, node.items[step.old], tree[step.old], step.new)
+            yield step.old, _change_value(text, node.items[step.old], tree[step.old], step.new)
         elif step.kind == "goes":
             yield step.old, None
         elif step.kind != "leaves":
@@ -54,19 +54,21 @@ def _members(text: str, node: Node, tree: dict[str, Tree], value: dict[str, Any]
         elif same(tree[key.value], new):
             yield i, text[key.start : max(key.end, item.end)]
         elif item.end > item.start:
-            yield i, text[key.start : item.start] + _changed(text, item, tree[key.value], new)
+            yield i, text[key.start : item.start] + _change_value(text, item, tree[key.value], new)
         else:
-            yield i, text[key.start : key.end] + ": " + _written(new)
-    yield from ((-1, _written({k: v})[1:-1]) for k, v in value.items() if k not in tree and v is not REMOVE)
+            yield i, text[key.start : key.end] + ": " + _write_scalar(new)
+    yield from (
+        (-1, _write_scalar({k: v})[1:-1]) for k, v in value.items() if k not in tree and v is not REMOVE
+    )
 
 
-def _changed(text: str, node: Node, tree: Tree, value: Any) -> str:
+def _change_value(text: str, node: Node, tree: Tree, value: Any) -> str:
     """The text of what stands in a flow collection with another value."""
-    made = changed_flow(text, node, tree, value)
-    return made or _written(value, node.style if node.kind == "scalar" else "")
+    made = change_flow(text, node, tree, value)
+    return made or _write_scalar(value, node.style if node.kind == "scalar" else "")
 
 
-def _written(value: Any, quote: str = "") -> str:
+def _write_scalar(value: Any, quote: str = "") -> str:
     """A value as it is written in a flow collection, in the quotes that text had before where it can."""
     if quote in ("'", '"'):
         quoted = yaml_entry("k", value, quote=quote).removesuffix("\n").removeprefix("k: ")
@@ -172,7 +174,7 @@ class _YamlEditor:
         one_line = "\n" not in self.text[node.start : node.end]
         if one_line and _shallow(tree) and not _shallow(value):
             return False
-        made = changed_flow(self.text, node, tree, value)
+        made = change_flow(self.text, node, tree, value)
         if made:
             self.cuts.append(Cut(node.start, node.end, made))
         return bool(made)
@@ -282,7 +284,7 @@ class _YamlEditor:
 
     def rewrite(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
         """Write a file's flow mapping: member by member where that is possible, else anew."""
-        if not self.forced and (made := changed_flow(self.text, node, tree, {**tree, **changes})):
+        if not self.forced and (made := change_flow(self.text, node, tree, {**tree, **changes})):
             self.cuts.append(Cut(node.start, node.end, made))
             return
         value = {**tree, **changes}

@@ -202,7 +202,7 @@ class _Builder:
             return len(container) - 1
         if key is _NONE:
             key = self.keys[-1] = self.key(container, value, event)
-            self.note(_shown(key), event)
+            self.note(_key_text(key), event)
         elif key is not _MERGE:
             self.keys[-1] = _NONE
             container[key] = value
@@ -210,7 +210,7 @@ class _Builder:
         elif type(event) not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
             self.keys[-1] = _NONE
             self.merge(container, value, event)
-        return _shown(key)
+        return _key_text(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
         """A mapping's key as text, or _MERGE for `<<` without quotes."""
@@ -262,7 +262,7 @@ def _refusal(event: Any, message: str, fix: str) -> SyntaxProblem:
     return SyntaxProblem(message, event.start_mark.line + 1, fix, event.start_mark.column + 1)
 
 
-def _shown(key: Any) -> Any:
+def _key_text(key: Any) -> Any:
     return "<<" if key is _MERGE else key
 
 

@@ -140,7 +140,7 @@ def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quo
     `quote` is the kind of quotes that text had here before, and keeps where it can; ESCAPED puts
     text of several lines on one.
     """
-    style = _kept_quotes(value, quote)
+    style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)
 
 
@@ -213,7 +213,7 @@ def _without_quotes(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _kept_quotes(value: Any, quote: str) -> str:
+def _keep_quotes(value: Any, quote: str) -> str:
     """The style of a text that keeps the quotes it had before; "" where that does not fit."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""

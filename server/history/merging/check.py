@@ -75,14 +75,16 @@ def _of_schema(before: PastState, after: PastState, changed: set[Key]) -> Iterat
     for key, found in after.state.snapshot.claims.items():
         if key in changed or key[0] not in {type_.uid for type_ in after.state.schema.content_types}:
             continue
-        said = {(f.path, f.sentence) for old in known.get(key, ()) for f in _checked(old)}
+        said = {(f.path, f.sentence) for old in known.get(key, ()) for f in _check_document(old)}
         for document in found:
-            yield from (fault for fault in _checked(document) if (fault.path, fault.sentence) not in said)
+            yield from (
+                fault for fault in _check_document(document) if (fault.path, fault.sentence) not in said
+            )
 
 
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
     """What is wrong with a document, beside all others of a snapshot; but those in the files `left_out`."""
-    yield from _checked(document)
+    yield from _check_document(document)
     if document.status != PUBLISHED:
         return
     table = snapshot.tables.get(document.type.uid)
@@ -94,7 +96,7 @@ def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = 
             yield Fault((_name(document), *path), TAKEN)
 
 
-def _checked(document: Document) -> Iterator[Fault]:
+def _check_document(document: Document) -> Iterator[Fault]:
     found = check(document.type, values_of(document), (), lambda _: True, document.status == DRAFT)
     return (Fault((_name(document), *fault.path), fault.sentence) for fault in found)
 

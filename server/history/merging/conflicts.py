@@ -9,7 +9,7 @@ from server.auth.permissions import may_find, may_read_drafts
 from server.documents.document import DRAFT
 from server.documents.three_way_merge import Conflict
 from server.errors import UnmergedError, ValidationError
-from server.history.differences import shown
+from server.history.differences import value_json
 from server.history.merging.documents import Key, Three
 from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
@@ -116,7 +116,7 @@ class Unmerged:
         """Raise UnmergedError where there are conflicts, with what each side has, as far as one may see."""
         if not self.documents and not self.files:
             return
-        told = [_told(*found, viewer) for found in list(self.documents.values())[:MOST_TOLD]]
+        told = [_conflict_json(*found, viewer) for found in list(self.documents.values())[:MOST_TOLD]]
         details = {
             "conflicts": told,
             "files": sorted(self.files)[:MOST_TOLD],
@@ -130,7 +130,7 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
     return ValidationError(f'There is no conflict about "{name[:100]}"{of}' + (f"; {hint}" if hint else ""))
 
 
-def _told(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
+def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
     """One document: who has deleted it, or the attributes that both have changed, with the three values."""
     document, row = three.any, dict[str, Any]()
     row = {
@@ -162,7 +162,7 @@ def _shower(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
         if not readable or not viewer.sees(attribute):
             return {}
         values = {
-            side: shown(attribute, values[name], viewer) if values else None
+            side: value_json(attribute, values[name], viewer) if values else None
             for side, values in zip(("base", *SIDES), sides, strict=True)
         }
         short = {side: _short(value) for side, value in values.items()}

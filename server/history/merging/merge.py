@@ -26,7 +26,7 @@ from server.history.merging.sides import BY_HAND, Sides, sides_of
 from server.history.past import PastStates
 from server.paths import FOLDER
 from server.site.commits.committing import LOCK_S, WAIT_S
-from server.site.commits.message import Authorship, Joined, cleaned, with_trailers
+from server.site.commits.message import Authorship, Joined, clean_message, with_trailers
 from server.site.configure import is_configuration
 from server.site.site import Site
 from server.site.writing.preparing import agreeing
@@ -213,7 +213,7 @@ class Merger:
         plan = planner.plan(sides, files)
         names = [f"{d.type.singular}/{d.any.document_id}" for d in plan.documents.values() if d.action]
         names += [f"upload/{key}" for path in plan.outcomes if (key := media_key(path))]
-        message = with_trailers(self._said(request), request.by.actor, names)
+        message = with_trailers(self._message_of(request), request.by.actor, names)
         commit = self._commit(plan, message, request.by, today)
         try:
             before, after = self.past.at(sides.ours), self.past.at(commit)
@@ -225,9 +225,9 @@ class Merger:
         changed, gone = dict(differing(after, before)), dict(differing(before, after))
         return _Ready(plan, commit, message, tuple(changed.values()), len({*changed, *gone}))
 
-    def _said(self, request: MergeRequest) -> str:
+    def _message_of(self, request: MergeRequest) -> str:
         into = f" into {request.into}" if request.into not in ("", self.branches.served()) else ""
-        return cleaned(request.by.message) or cleaned(f"Merge branch {request.name}{into}")
+        return clean_message(request.by.message) or clean_message(f"Merge branch {request.name}{into}")
 
     def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
         """The commit of a plan: theirs where that has all of ours."""
@@ -287,7 +287,7 @@ class Merger:
             what = f"{folder} is a folder here, and a file in the branch"
             raise ConflictError(f"{what}; {BY_HAND}", {"files": [folder]})
         try:
-            found = sorted(_uncommitted(self.root, outcomes)) if outcomes else []
+            found = sorted(_uncommitted_files(self.root, outcomes)) if outcomes else []
         except CommitError as error:
             raise ConflictError(f"The merge can't be made: {error}") from error
         if found:
@@ -350,7 +350,7 @@ class Merger:
             require_fit(ready.changed, context.snapshot, outcomes)
 
 
-def _uncommitted(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
+def _uncommitted_files(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
     """The files with changes in no commit that a merge would change, or push out of the index."""
     coming = [path for path, outcome in outcomes.items() if outcome is not None]
     return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), coming)

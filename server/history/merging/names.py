@@ -19,7 +19,7 @@ _REPOSITORY = (".git", "git~1")
 _LONGEST = 255  # bytes of a name, which file systems take
 
 
-def reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:
+def find_reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:
     """The first of some paths relative to the site at `root` that may not be written, and why; or "" twice.
 
     Those outside of the site begin with `../`, as `changed_files` has them.

@@ -134,13 +134,13 @@ class Planner:
             plan.outcomes[path] = file.theirs
             return
         plain = is_plain(path, file.base, file.ours, file.theirs)
-        text = self._merged_text(file) if plain else None
+        text = self._merge_text(file) if plain else None
         if text is not None:
             plan.outcomes[path] = text
         elif unmerged.side_of_file(path) == "theirs":
             plan.outcomes[path] = file.theirs
 
-    def _merged_text(self, file: File) -> str | None:
+    def _merge_text(self, file: File) -> str | None:
         """The text with the lines that both sides have changed; None where there is none."""
         sides = (file.base, file.ours, file.theirs)
         read = read_files(self.root, sides)
@@ -169,7 +169,7 @@ class Planner:
             choices = unmerged.choices(key, name, three, merged.conflicts)
             if choices is None:
                 return
-            values = self._resolved(context, three, merged, choices)
+            values = self._resolve(context, three, merged, choices)
         else:
             values = merged.values
         settled = {str(c.path[0]) if c.path else "" for c in merged.conflicts if len(c.path) < 2}
@@ -190,7 +190,7 @@ class Planner:
         held = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
         return any(three.theirs is None or three.theirs.path != path for three in held)
 
-    def _resolved(
+    def _resolve(
         self,
         context: Context,
         three: Three,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from server.documents.document import Document
 from server.errors import ConflictError, LimitError
-from server.history.merging.names import reserved
+from server.history.merging.names import find_reserved
 from server.paths import FOLDER
 from server.storage.git.branches import merge_base
 from server.storage.git.checkout import folders_above
@@ -102,7 +102,7 @@ def require_writable(
     root: Path, commit: str, changed: Mapping[str, tuple[Staged | None, Staged | None]]
 ) -> None:
     """Raise ConflictError where a commit has what may not be written (see `names`)."""
-    path, why = reserved(root, (path for path, (_, after) in changed.items() if after))
+    path, why = find_reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
         raise ConflictError(f"The commit {commit[:10]} has {path!a}, which {why}", {"files": [path]})
 

@@ -28,10 +28,10 @@ from server.errors import (
     RemoteRefusedError,
 )
 from server.history.merging.merge import Arrival, put_in_place
-from server.history.remote.attempt import LONGEST_S, Attempt, Link, of_git, served_at_last
-from server.history.remote.group_commit import Line
-from server.history.remote.last_integrated import known_name, remember
-from server.history.remote.pushing import LEAST_S, LOST_S, Courtesy, Level, Pusher
+from server.history.remote.attempt import LONGEST_S, Attempt, Link, of_git, take_over_until
+from server.history.remote.group_commit import PushQueue
+from server.history.remote.last_integrated import ref_name, remember
+from server.history.remote.pushing import LEAST_S, LOST_S, Level, Pusher, PushFairness
 from server.history.remote.takeover import Takeover
 from server.site.commits.commit_first import commit_ahead
 from server.site.commits.message import Authorship, Joined
@@ -66,8 +66,8 @@ class Arbiter:
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
         self._tell = tell
         self._pusher = Pusher(takeover)
-        self._line = Line[Attempt[Any, Any]]()
-        self._queue, self._courtesy = queue or Queue(), Courtesy()
+        self._line = PushQueue[Attempt[Any, Any]]()
+        self._queue, self._courtesy = queue or Queue(), PushFairness()
         self._said = ""  # in the log, of why the remote can't be asked
 
     def write(
@@ -110,7 +110,7 @@ class Arbiter:
         if first.left < LEAST_S + LOST_S:  # A push that is cut off may be taken all the same.
             raise BusyError()
         level, until = self._pusher.level(ask=ask, seconds=first.left), first.since + AGAIN_S
-        while links := self._prepared(level, group):
+        while links := self._prepare(level, group):
             commit = next((link.made.commit for link in reversed(links) if link.made.commit), "")
             try:
                 if commit:
@@ -142,7 +142,7 @@ class Arbiter:
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
 
-    def _prepared(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
+    def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
         """Those of some writes that can be pushed together, the first among them, each with its commit.
 
         What can't be prepared on what is served is over; on others, it waits until those are made, or not.
@@ -205,7 +205,7 @@ class Arbiter:
             return commit_ahead(self.site, contents(), message, documents, by, level.head)
 
         with self._alone():
-            level, made = self._agreed(make)
+            level, made = self._agree(make)
             commit = made.commit
             if commit:
                 self.site.committer.join(Joined(level.head, commit, commit, exact=True), by)
@@ -233,7 +233,7 @@ class Arbiter:
             hidden = error.details or not isinstance(error, NotTakenOverError)
             raise type(error)("" if hidden else error.message) from error
 
-    def _agreed(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
+    def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
         """A commit that the remote has taken, if there was one to push, and what it is on top of."""
         level, until = self._pusher.level(), time.monotonic() + AGAIN_S
         while (made := of_git(partial(make, level))).commit:
@@ -270,7 +270,7 @@ class Arbiter:
 
         Raises ConflictError where edits by hand are in its way.
         """
-        commit, names, by = made.commit, {known_name(level.branch): made.commit}, attempt.by
+        commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
         joined = Joined(level.head, commit, commit, exact=True, changed=made.changed, at=made.at, names=names)
         changeset, by = Changeset(self.root), replace(by, addressed=None)
         try:
@@ -283,4 +283,4 @@ class Arbiter:
             read = {write.path: write.read for write in attempt.writes if write.path not in written}
             taken = {path: data for path, data in read.items() if data is not None}
             take = partial(self.takeover.take_over_alone, commit, level.branch, by, taken)
-            served_at_last(take, attempt.until)
+            take_over_until(take, attempt.until)

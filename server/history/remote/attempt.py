@@ -23,13 +23,13 @@ from server.site.commits.contents import contents_of
 from server.site.commits.message import Authorship
 from server.site.replica import State
 from server.site.site import Site
-from server.site.writing.preparing import Ahead, Prepare, Request, Result
+from server.site.writing.preparing import Prepare, Request, Result, SpeculativeWrite
 from server.site.writing.speculative_writes import Chain
 from server.storage.git.commit import Made
 from server.storage.git.refs import head_commit
 from server.storage.git.tree import changed_files
 from server.storage.intent import Write
-from server.write.context import First
+from server.write.context import FirstSeen
 
 log = logging.getLogger("quire")
 
@@ -51,7 +51,7 @@ class Attempt(Turn, Generic[Request, Result]):
         self.since = time.monotonic()
         self.until = self.since + LONGEST_S
         self.writes: list[Write] = []
-        self._first, self._begun = First(), ""
+        self._first, self._begun = FirstSeen(), ""
         self._answer: tuple[State, Result, str] | Exception = BusyError()
 
     @property
@@ -66,7 +66,7 @@ class Attempt(Turn, Generic[Request, Result]):
         """
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
-            self.site.preview(self.prepare, self.request, Ahead(self._first))
+            self.site.preview(self.prepare, self.request, SpeculativeWrite(self._first))
             self._begun = head
 
     def commit(self, head: str, chain: Chain | None) -> Made:
@@ -74,10 +74,12 @@ class Attempt(Turn, Generic[Request, Result]):
 
         What it was prepared on first is what was served: others of a chain may never be made.
         """
-        first = self._first if self._begun or not chain else First()
+        first = self._first if self._begun or not chain else FirstSeen()
         if self._begun:
             first.again()
-        self.writes, self.result = self.site.preview(self.prepare, self.request, Ahead(first, chain))
+        self.writes, self.result = self.site.preview(
+            self.prepare, self.request, SpeculativeWrite(first, chain)
+        )
         if self._begun and not first.is_asked:
             self._refuse_overtaken(head)
         if not chain:
@@ -135,7 +137,7 @@ def of_git(make: Callable[[], Made]) -> Made:
         raise BusyError(f"The change can't be committed now: {error}") from error
 
 
-def served_at_last(take_over: Callable[[], object], until: float) -> None:
+def take_over_until(take_over: Callable[[], object], until: float) -> None:
     """Take over what the remote has taken: again, until a time, where git or others are at work here.
 
     Raises NotServedError where edits by hand have changed the same, BusyError where it takes too long.

@@ -12,14 +12,14 @@ from threading import Event
 from server.config.model import Settings
 from server.errors import ApiError, CommitError, GitError, NotTakenOverError, RemoteError
 from server.history.past import PastStates
-from server.history.remote.last_integrated import known_commit
+from server.history.remote.last_integrated import last_commit
 from server.history.remote.remote_status import (
     AWAY,
     BEHIND,
     CURRENT,
-    Standing,
+    RemoteStatus,
     forget_standing,
-    read_standing,
+    read_remote_status,
     write_standing,
 )
 from server.history.remote.takeover import Taken, Takeover
@@ -53,8 +53,8 @@ class Follower(Job):
         self._clock, self._wake = Clock(), _wake_nobody
         self._held = ExitStack()  # the lock and the pipe of the one that follows
         self._leads = False
-        self._standing = Standing()
-        self._noted: Standing | None = None  # as all processes can read it
+        self._standing = RemoteStatus()
+        self._noted: RemoteStatus | None = None  # as all processes can read it
         self._away_since = 0.0  # since when the remote has not answered, by the monotonic clock
         self._stuck: object = None  # what there was when something was in the way
         self._stuck_until = 0.0
@@ -87,7 +87,7 @@ class Follower(Job):
                 pipe = Pipe(self.root)
                 held.callback(pipe.close)
                 pipe.listen(self._wake)
-                self._standing = read_standing(self.root) or Standing()
+                self._standing = read_remote_status(self.root) or RemoteStatus()
                 self._held, self._leads = held.pop_all(), True
         return True
 
@@ -96,7 +96,7 @@ class Follower(Job):
         settings = self.site.state.settings
         if not settings.git.remote or settings.git.follow is None:
             forget_standing(self.root)
-            self._standing, self._noted = Standing(), None
+            self._standing, self._noted = RemoteStatus(), None
             return self._timing.follow_remote_s
         began = self._clock.monotonic()
         standing = self.ask(settings)
@@ -114,16 +114,16 @@ class Follower(Job):
 
     # --- one round -------------------------------------------------------------------------------------
 
-    def ask(self, settings: Settings) -> Standing:
+    def ask(self, settings: Settings) -> RemoteStatus:
         """Ask the remote once, and take over what it has; how what is served stands to it then."""
         branch = settings.git.branch or checked_out(self.root)
-        standing = Standing(
+        standing = RemoteStatus(
             CURRENT, settings.git.remote, branch, self._standing.commit, asked=self._standing.asked
         )
         try:
             if not branch:
                 raise NotTakenOverError("No branch is checked out")
-            known, theirs = known_commit(self.root, branch), fetch(self.root, settings.git.remote, branch)
+            known, theirs = last_commit(self.root, branch), fetch(self.root, settings.git.remote, branch)
             standing = replace(standing, commit=theirs, asked=self._clock.time())
             self._away_since = 0.0
             if not theirs:
@@ -153,20 +153,20 @@ class Follower(Job):
             raise NotTakenOverError(self._standing.reason, {"files": self._standing.files})
         try:
             with self._takeover.alone():
-                if known_commit(self.root, branch) != known:  # Another process has been faster.
+                if last_commit(self.root, branch) != known:  # Another process has been faster.
                     known, theirs = (
-                        known_commit(self.root, branch),
+                        last_commit(self.root, branch),
                         fetch(self.root, settings.git.remote, branch),
                     )
                 if known and not is_ancestor(self.root, known, theirs):
-                    theirs = self._confirmed(settings.git.remote, branch, theirs)
+                    theirs = self._confirm(settings.git.remote, branch, theirs)
                 self._report(settings.git.remote, branch, self._takeover.take_over_alone(theirs, branch))
             self._stuck = None
         except NotTakenOverError:
             self._stuck, self._stuck_until = there, self._clock.monotonic() + AGAIN_S
             raise
 
-    def _confirmed(self, remote: str, branch: str, theirs: str) -> str:
+    def _confirm(self, remote: str, branch: str, theirs: str) -> str:
         """A commit of a remote whose history was rewritten, asked for again: it is rare, and goes back."""
         again = fetch(self.root, remote, branch)
         if again != theirs:
@@ -190,7 +190,7 @@ class Follower(Job):
                 *(remote, branch, taken.commit[:10], taken.kept),
             )
 
-    def _tell(self, standing: Standing) -> None:
+    def _tell(self, standing: RemoteStatus) -> None:
         """Note how things stand; in the log, where that is new."""
         before = self._standing
         if standing.state != CURRENT:
@@ -206,7 +206,7 @@ class Follower(Job):
             write_standing(self.root, standing)
             self._noted = standing
 
-    def _log(self, before: Standing, standing: Standing) -> None:
+    def _log(self, before: RemoteStatus, standing: RemoteStatus) -> None:
         name = f"{standing.remote}/{standing.branch}"
         if standing.state == CURRENT:
             log.info("%s is followed again, after %s", name, _span(self._clock.time() - before.since))

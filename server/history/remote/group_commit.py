@@ -54,7 +54,7 @@ class Turn:
 Waiting = TypeVar("Waiting", bound=Turn)
 
 
-class Line(Generic[Waiting]):
+class PushQueue(Generic[Waiting]):
     """The threads that wait, in the order in which they came."""
 
     def __init__(self) -> None:

@@ -61,11 +61,11 @@ def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
     if not base:
         raise NotTakenOverError("The remote and what is served have no commit in common; merge them with git")
     if rewritten:
-        return Target(_reapplied(past, Sides(base, theirs, head)), REAPPLY)
-    return Target(_merged(past, Sides(base, head, theirs)), MERGE)
+        return Target(_reapply(past, Sides(base, theirs, head)), REAPPLY)
+    return Target(_merge(past, Sides(base, head, theirs)), MERGE)
 
 
-def planned(past: PastStates, sides: Sides, files: Changeset) -> Plan:
+def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
     """What a merge of the whole repository comes to. Raises NotTakenOverError for what both have changed."""
     try:
         return Planner(past, GIT, past.site.state.settings, Resolution(), whole=True).plan(sides, files)
@@ -79,23 +79,23 @@ def with_taken(past: PastStates, head: str, target: Target) -> str:
     """The commit that edits by hand are compared with: `head`, with those that the target has taken along."""
     if not target.taken:
         return head
-    return make_commit(past.site.root, (head,), target.taken, _signed(past, "Edits that a write has taken"))
+    return make_commit(past.site.root, (head,), target.taken, _sign(past, "Edits that a write has taken"))
 
 
-def _merged(past: PastStates, sides: Sides) -> str:
+def _merge(past: PastStates, sides: Sides) -> str:
     """A merge of what was committed here and what the remote has."""
-    outcomes, signed = _between(past, sides), _signed(past, "Merge what the remote has")
+    outcomes, signed = _between(past, sides), _sign(past, "Merge what the remote has")
     return make_commit(past.site.root, (sides.ours, sides.theirs), outcomes, signed)
 
 
-def _reapplied(past: PastStates, sides: Sides) -> str:
+def _reapply(past: PastStates, sides: Sides) -> str:
     """What was committed here since `base`, as one commit on top of a history that was rewritten."""
     outcomes, root = _between(past, sides), past.site.root
     said = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = said.splitlines()
     told = (f"Re-apply {len(subjects)} commits", "", *subjects)
     message = subjects[0] if len(subjects) == 1 else "\n".join(told)
-    return make_commit(root, (sides.ours,), outcomes, _signed(past, message))
+    return make_commit(root, (sides.ours,), outcomes, _sign(past, message))
 
 
 def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | None]:
@@ -105,7 +105,9 @@ def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | No
     except ConflictError as error:
         raise NotTakenOverError(error.message) from error
     files = Changeset(past.site.root, CommittedFiles(past.site.root, known.blobs))
-    return {path: content_of(outcome) for path, outcome in planned(past, sides, files).outcomes.items()}
+    return {
+        path: content_of(outcome) for path, outcome in plan_integration(past, sides, files).outcomes.items()
+    }
 
 
 def content_of(outcome: Outcome) -> bytes | Staged | None:
@@ -113,7 +115,7 @@ def content_of(outcome: Outcome) -> bytes | Staged | None:
     return outcome.encode() if isinstance(outcome, str) else outcome
 
 
-def _signed(past: PastStates, message: str) -> Signed:
+def _sign(past: PastStates, message: str) -> Signed:
     committer = Person.of(past.site.state.settings.git.committer)
     return Signed(f"{message}\n", committer, committer)
 

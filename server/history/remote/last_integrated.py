@@ -13,20 +13,20 @@ from server.storage.git.refs import ref_commit
 _KNOWN, _BEFORE = "refs/quire/remote", "refs/quire/before"
 
 
-def known_name(branch: str) -> str:
+def ref_name(branch: str) -> str:
     """The ref that has the last commit of a branch of the remote that is in what is served."""
     return f"{_KNOWN}/{branch}"
 
 
-def known_commit(root: Path, branch: str) -> str:
+def last_commit(root: Path, branch: str) -> str:
     """The last commit of a branch of the remote that is in what is served; "" where there is none yet."""
-    return ref_commit(root, known_name(branch))
+    return ref_commit(root, ref_name(branch))
 
 
 def remember(root: Path, branch: str, commit: str) -> None:
     """A commit of a branch of the remote is in what is served. Raises CommitError."""
-    if known_commit(root, branch) != commit:
-        git_as_owner(root, "update-ref", known_name(branch), commit)
+    if last_commit(root, branch) != commit:
+        git_as_owner(root, "update-ref", ref_name(branch), commit)
 
 
 def keep(root: Path, branch: str, commit: str) -> str:

@@ -54,7 +54,7 @@ class Pusher:
         ask = ask or self._is_away
         tip = "" if ask else tracked_commit(self.root, self.settings.git.remote, branch)
         if not tip:
-            tip = self._asked(branch, min(PUSH_S, max(seconds, LEAST_S)))
+            tip = self._ask_remote(branch, min(PUSH_S, max(seconds, LEAST_S)))
         head = head_commit(self.root)
         known = filter(None, (head, commit))
         if tip not in ("", head) and not any(is_ancestor(self.root, tip, one) for one in known):
@@ -87,7 +87,7 @@ class Pusher:
         if time.monotonic() < self._rests_until:
             raise RemoteAwayError(self._failed.message)
 
-    def _asked(self, branch: str, seconds: float) -> str:
+    def _ask_remote(self, branch: str, seconds: float) -> str:
         try:
             tip = fetch(self.root, self.settings.git.remote, branch, seconds)
         except RemoteAwayError as error:
@@ -121,7 +121,7 @@ IDLE_S = 0.5  # after which a push is one by itself
 MOST_S = 0.5  # of a pause
 
 
-class Courtesy:
+class PushFairness:
     """Pauses between the pushes of one process, so that other machines get a turn. Not thread-safe."""
 
     def __init__(self) -> None:

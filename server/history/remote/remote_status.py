@@ -13,7 +13,7 @@ CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RemoteStatus:
     """What is served is CURRENT, BEHIND what the remote has, or the remote is AWAY, `since` a time.
 
     `commit` is where the remote's branch was when it was asked last, `commits` how many of its commits what
@@ -32,17 +32,17 @@ class Standing:
     asked: float = 0.0
 
 
-def read_standing(root: Path) -> Standing | None:
+def read_remote_status(root: Path) -> RemoteStatus | None:
     """The standing of the site at `root`; None where nobody has followed a remote yet."""
     path = root / FOLDER / _FILE
     try:
         found = json.loads(path.read_bytes())
-        return Standing(**{**found, "files": tuple(found["files"])})
+        return RemoteStatus(**{**found, "files": tuple(found["files"])})
     except (OSError, ValueError, TypeError, LookupError):
         return None
 
 
-def write_standing(root: Path, standing: Standing) -> None:
+def write_standing(root: Path, standing: RemoteStatus) -> None:
     """Let all processes know."""
     with suppress(OSError):
         replace_file(state_folder(root) / _FILE, json.dumps(asdict(standing)).encode())

@@ -25,8 +25,15 @@ from server.history.remote.edits import (
     new_files,
     swaps,
 )
-from server.history.remote.integration_plan import MOST_NAMED, NOTHING, Target, planned, target_of, with_taken
-from server.history.remote.last_integrated import keep, known_commit, known_name, remember
+from server.history.remote.integration_plan import (
+    MOST_NAMED,
+    NOTHING,
+    Target,
+    plan_integration,
+    target_of,
+    with_taken,
+)
+from server.history.remote.last_integrated import keep, last_commit, ref_name, remember
 from server.paths import FOLDER, state_folder
 from server.site.commits.committing import PENDING
 from server.site.commits.message import Authorship, Joined
@@ -128,14 +135,14 @@ class Takeover:
         head = head_commit(self.root)
         if not head:
             raise NotTakenOverError("Nothing is committed here yet; check the branch out first")
-        target = target_of(self.past, head, theirs, known_commit(self.root, branch))
+        target = target_of(self.past, head, theirs, last_commit(self.root, branch))
         target = replace(target, taken=taken)
         if target.how == NOTHING:
             remember(self.root, branch, theirs)
             return Taken(head, NOTHING)
         kept = keep(self.root, branch, head) if target.keeps else ""
         with tempfile.TemporaryDirectory(prefix="takeover-", dir=self.root / FOLDER) as folder:
-            names, by = {known_name(branch): theirs}, by or _authorship(target)
+            names, by = {ref_name(branch): theirs}, by or _authorship(target)
             files, commit = self._put(head, target, Path(folder), by, names)
         if commit == PENDING:
             self.site.refresh()
@@ -221,7 +228,7 @@ class Takeover:
         ours = commit_edits(repository, head, inside, folder)
         try:
             base = with_taken(self.past, head, target)
-            plan = planned(self.past, Sides(base, ours, target.commit), changeset)
+            plan = plan_integration(self.past, Sides(base, ours, target.commit), changeset)
         except NotTakenOverError as error:
             raise _not_over_edits(error, edited) from error
         return {path: outcome for path, outcome in plan.outcomes.items() if _is_ours(path)}
@@ -284,13 +291,13 @@ def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signatu
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
     """Raise NotTakenOverError for edits of what can't be merged."""
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
-        said = f"{_named(hidden)}: edited, and git is told to take it for unchanged (git ls-files -v)"
+        said = f"{_quote_paths(hidden)}: edited, and git is told to take it for unchanged (git ls-files -v)"
         raise NotTakenOverError(said, {"files": hidden})
     if both := sorted(path for path, edit in edited.items() if edit.is_both):
-        raise NotTakenOverError(f"{_named(both)}: staged, and edited since; commit it", {"files": both})
+        raise NotTakenOverError(f"{_quote_paths(both)}: staged, and edited since; commit it", {"files": both})
     if found := sorted(edited.keys() & set(odd)):
         raise NotTakenOverError(
-            f"{_named(found)}: changed here and in the remote; commit it", {"files": found}
+            f"{_quote_paths(found)}: changed here and in the remote; commit it", {"files": found}
         )
 
 
@@ -299,11 +306,11 @@ def _require_room(repository: Repository, odd: Tree, coming: Tree) -> None:
     new = [path for path, file in coming.items() if file]
     if staged := sorted(staged_in_place_of(repository, new)):
         raise NotTakenOverError(
-            f"{_named(staged)}: staged, and the remote has something else there", {"files": staged}
+            f"{_quote_paths(staged)}: staged, and the remote has something else there", {"files": staged}
         )
     if found := sorted(in_place_of(repository, odd)):
         raise NotTakenOverError(
-            f"{_named(found)}: not in git, and the remote has something else there", {"files": found}
+            f"{_quote_paths(found)}: not in git, and the remote has something else there", {"files": found}
         )
 
 
@@ -315,6 +322,6 @@ def _not_over_edits(error: NotTakenOverError, edited: Collection[str]) -> NotTak
     )
 
 
-def _named(paths: list[str]) -> str:
+def _quote_paths(paths: list[str]) -> str:
     more = f" and {len(paths) - MOST_NAMED:,} more" if len(paths) > MOST_NAMED else ""
     return ", ".join(paths[:MOST_NAMED]) + more

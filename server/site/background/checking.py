@@ -28,7 +28,7 @@ from server.problems import Problem
 from server.site.background.process import run_in_process
 from server.site.change import Change, Report
 from server.site.change import difference as problem_difference
-from server.site.problems import contested
+from server.site.problems import find_contested
 from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
@@ -66,7 +66,7 @@ class CheckChanges(Job):
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Found:
     """The problems between documents that one snapshot has, and another before it has not; and those gone."""
-    removed, added = _changed(before, after)
+    removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
     few = len(removed) + len(added) <= FEW
@@ -107,7 +107,7 @@ def _look_at_packed(root: Path, change: _PackedChange, moved: set[Key]) -> Found
     return _look(root, (old, removed), (new, added), moved)
 
 
-def _changed(before: Snapshot, after: Snapshot) -> tuple[list[Document], list[Document]]:
+def _changed_versions(before: Snapshot, after: Snapshot) -> tuple[list[Document], list[Document]]:
     """The versions that one of two snapshots has alone."""
     removed: list[Document] = []
     added: list[Document] = []
@@ -141,7 +141,7 @@ def _look(
     # The old files have changed since, so nothing in them has a position.
     unknown = dangling(old, lambda path: ({}, {}), was)
     now = dangling(new, partial(parsed, root), _once(new, added, moved))
-    return problem_difference((*contested(old), *unknown), (*contested(new), *now))
+    return problem_difference((*find_contested(old), *unknown), (*find_contested(new), *now))
 
 
 def _once(snapshot: Snapshot, documents: Iterable[Document], keys: set[Key]) -> list[Document]:

@@ -120,11 +120,11 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
     for path, of_file in by_path.items():
         text = changeset.text(path)
         for fix in sorted(of_file, key=lambda fix: fix.position, reverse=True):
-            text = _replaced(text, fix)
+            text = _replace_word(text, fix)
         changeset.put(path, text)
 
 
-def _replaced(text: str, fix: KeyFix) -> str:
+def _replace_word(text: str, fix: KeyFix) -> str:
     """A text with one word replaced; as it is where the word is written in a way that is not expected."""
     line, column, value = fix.position
     is_key = fix.at[-1] == fix.old
@@ -187,7 +187,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
     for document in (*related, *audit.broken):
         path = document.path
         if not document.type.files and (paths is None or path in paths):
-            fixes.extend(_respelled(audit, document, document.type, _tree(audit, path), ()))
+            fixes.extend(_fix_spelling(audit, document, document.type, _tree(audit, path), ()))
     return sorted(fixes, key=lambda fix: (fix.path, str(fix.at)))
 
 
@@ -198,7 +198,7 @@ def _tree(audit: Audit, path: str) -> dict[str, Tree]:
         return {}
 
 
-def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: KeyPath) -> Iterator[Fix]:
+def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, path: KeyPath) -> Iterator[Fix]:
     """Fixes for the targets in a mapping, and in its components, that are spelled in another way."""
     types = audit.snapshot.schema.types
     for name, attribute in type_.attributes.items() if isinstance(tree, dict) else ():
@@ -223,7 +223,7 @@ def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: 
                 uid = attribute.component or (item.get("__component") if isinstance(item, dict) else None)
                 if uid in types:
                     inner = at if i is None else (*at, i)
-                    yield from _respelled(audit, document, types[str(uid)], item, inner)
+                    yield from _fix_spelling(audit, document, types[str(uid)], item, inner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +245,8 @@ def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tr
         return None
     if attribute.type == "media":
         new = read if read in audit.snapshot.media else _media(audit, document, str(entry))
-        meant = _Meant(new) if new else _renamed(audit, attribute.name, (MEDIA, read))
-        meant = meant or _suggested(audit, (MEDIA, read))
+        meant = _Meant(new) if new else _renamed_target(audit, attribute.name, (MEDIA, read))
+        meant = meant or _suggested_target(audit, (MEDIA, read))
     else:
         target = audit.snapshot.schema.types.get(attribute.target or "")
         if target is None or target.files or target.uid not in audit.snapshot.tables:
@@ -298,10 +298,10 @@ def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Meant | None:
     """The id that a document has now which was renamed, or that a mistyped one certainly stands for."""
     if (type_.uid, text) in audit.claimed:
         return None  # It is right, and its file can't be read.
-    return _renamed(audit, name, (type_.uid, text)) or _suggested(audit, (type_.uid, text))
+    return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
 
 
-def _renamed(audit: Audit, name: str, key: Key) -> _Meant | None:
+def _renamed_target(audit: Audit, name: str, key: Key) -> _Meant | None:
     """What the target `key` of an attribute was renamed to, if that is there."""
     rename = audit.renames.get(key)
     if rename is None or not exists(audit.snapshot, (key[0], rename.name)):
@@ -311,7 +311,7 @@ def _renamed(audit: Audit, name: str, key: Key) -> _Meant | None:
     return _Meant(rename.name, what, rename.alike >= ALIKE)
 
 
-def _suggested(audit: Audit, key: Key) -> _Meant | None:
+def _suggested_target(audit: Audit, key: Key) -> _Meant | None:
     new = audit.names[key[0]].meant(key[1])
     return _Meant(new) if new else None
 

@@ -167,11 +167,11 @@ def check(
     survey = look_at(audit, in_order({*known, *problems_between(root, snapshot)}), joined)
     told = survey.problems[:MOST]
     fixes = survey.fixes
-    found = tuple(_found(audit, problem, fixes.get(problem)) for problem in told)
+    found = tuple(_with_document(audit, problem, fixes.get(problem)) for problem in told)
     return found, len(survey.problems) - len(told)
 
 
-def _found(audit: Audit, problem: Problem, fix: Fix | None) -> Found:
+def _with_document(audit: Audit, problem: Problem, fix: Fix | None) -> Found:
     """A problem with the document that it is of."""
     change = Change.of(fix) if fix else None
     if is_upload(problem.path):

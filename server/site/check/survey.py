@@ -25,11 +25,11 @@ from server.site.check.audit import Audit
 from server.site.check.fixes import FIXABLE, Fix, KeyFix, find_key_fixes, possible_fixes
 from server.site.check.unclaimed import (
     file_names,
+    find_unclaimed,
+    find_untranslated,
     missing_ids,
     orphans,
     stale_drafts,
-    unclaimed,
-    untranslated,
 )
 from server.site.configure import check_state_folder, configuration_links, wrong_populates
 from server.site.site import Site
@@ -126,7 +126,7 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
 
 # Each yields the problems of one kind that no single file shows.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
-    unclaimed,
+    find_unclaimed,
     duplicate_values,
     file_names,
     missing_ids,
@@ -169,13 +169,13 @@ class Survey:
 
 def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = False) -> Survey:
     """Check the site at `root`, which `open_site` opens where its configuration can be read."""
-    interrupted = _interrupted(root)  # before, since it may be a part of the configuration
+    interrupted = _find_interrupted(root)  # before, since it may be a part of the configuration
     wrong = _configuration(root)
     if wrong:
         found = Survey(in_order((*wrong, *interrupted)), len({problem.path for problem in wrong}))
         return _with_key_fixes(root, found)
     site = open_site()
-    found = look(site, translations=translations)
+    found = survey_site(site, translations=translations)
     return _with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
 
 
@@ -189,7 +189,7 @@ def _with_key_fixes(root: Path, found: Survey) -> Survey:
     return replace(found, problems=tuple(told), fixable=found.fixable + len(fixes), key_fixes=fixes)
 
 
-def look(site: Site, *, translations: bool = False) -> Survey:
+def survey_site(site: Site, *, translations: bool = False) -> Survey:
     """Check a site that has been loaded."""
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = _join_users(site)
@@ -202,7 +202,7 @@ def look_at(
 ) -> Survey:
     """Check documents and files, whose own problems are known; `joined` is the snapshot with the users."""
     found = {_with_position(audit.root, problem): None for problem in problems}
-    for find in (*AUDITS, *((untranslated,) if translations else ())):
+    for find in (*AUDITS, *((find_untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
     for documents in (list(audit.broken), None if joined.users is not None else []):
         found.update(dict.fromkeys(dangling(joined, partial(parsed, audit.root), documents)))
@@ -254,11 +254,11 @@ def _configuration(root: Path) -> list[Problem]:
     schema, wrong = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
     with noting(wrong):
         check_state_folder(root)
-    problems = [_refused(error, "schema") for error in wrong]
+    problems = [_problem_of(error, "schema") for error in wrong]
     settings, unread = survey_settings(root)
     if not wrong:
         unread += wrong_populates(settings, schema)
-    problems += [_refused(error, "settings") for error in unread]
+    problems += [_problem_of(error, "settings") for error in unread]
     if problems:  # They may be why; of a site that can be loaded, its own problems have them.
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
@@ -267,7 +267,7 @@ def _configuration(root: Path) -> list[Problem]:
     return problems
 
 
-def _interrupted(root: Path) -> list[Problem]:
+def _find_interrupted(root: Path) -> list[Problem]:
     """What is left of writes that were cut off, which are finished or dropped here as a server would."""
     try:
         check_state_folder(root)
@@ -278,13 +278,13 @@ def _interrupted(root: Path) -> list[Problem]:
     if not journal.empty or queue.is_unsettled:
         with journal.writing():
             dropped = [_DROPPED] if journal.left.dropped() else []
-            found = [*map(_finished, journal.left.interrupted()), *dropped]
+            found = [*map(_finished_write, journal.left.interrupted()), *dropped]
             journal.recover()
             queue.settle(root)
-    return [*found, *map(_unsaved, journal.left.unsaved())]
+    return [*found, *map(_unsaved_write, journal.left.unsaved())]
 
 
-def _finished(path: str) -> Problem:
+def _finished_write(path: str) -> Problem:
     """A write that a killed process left, which was carried out when the site was read."""
     fix = "look at `git diff`: all files of that change are written now"
     what = "a write of it was cut off, and has been finished"
@@ -301,14 +301,14 @@ _DROPPED = Problem(
 )
 
 
-def _unsaved(path: str) -> Problem:
+def _unsaved_write(path: str) -> Problem:
     """What a write that was cut off should have written over a file that somebody had edited meanwhile."""
     fix = "take over what you want of it, then delete it"
     what = "is from a write that was cut off, whose file was edited meanwhile"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 
-def _refused(error: SetupError, rule: str) -> Problem:
+def _problem_of(error: SetupError, rule: str) -> Problem:
     return Problem(error.path, error.line, error.message, error.fix, "error", error.column, rule)
 
 

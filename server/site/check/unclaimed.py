@@ -19,7 +19,7 @@ from server.site.check.audit import Audit, is_upload
 from server.storage.media import DESCRIPTION
 
 
-def unclaimed(audit: Audit) -> Iterator[Problem]:
+def find_unclaimed(audit: Audit) -> Iterator[Problem]:
     """Files in the content folders that no type claims, and descriptions of missing media files."""
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
@@ -144,7 +144,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
                 yield Problem(path, None, what, fix, "warning", None, "translation")
 
 
-def untranslated(audit: Audit) -> Iterator[Problem]:
+def find_untranslated(audit: Audit) -> Iterator[Problem]:
     """Documents of localised types that are missing in a locale (with `--translations`)."""
     default = audit.settings.locales.default
     for type_ in audit.types:

@@ -16,10 +16,10 @@ from typing import Any
 
 from server.errors import BusyError, CommitError, GitError, StorageError
 from server.paths import FOLDER
-from server.site.commits.commit_record import shown
+from server.site.commits.commit_record import record_of_commit
 from server.site.commits.contents import contents_of
 from server.site.commits.grouping import Group, due
-from server.site.commits.message import Authorship, Joined, message_of, touched
+from server.site.commits.message import Authorship, Joined, message_of, touched_documents
 from server.site.record import Record
 from server.site.replica import Replica
 from server.site.writing.speculative_writes import Chain
@@ -134,7 +134,9 @@ class Committer:
     ) -> tuple[str, list[str]]:
         """The message of a commit of writes, without trailers, and the documents that these name."""
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
-        documents = touched(writes, chain.over(contents.entries, writes), chain.snapshot, contents.store)
+        documents = touched_documents(
+            writes, chain.over(contents.entries, writes), chain.snapshot, contents.store
+        )
         return message_of(documents, by, result), [document.name for document in documents]
 
     def settle(self) -> bool:
@@ -313,7 +315,7 @@ class Committer:
             wait_for_index(repository, deadline)  # What is made in vain stays for a while.
             head = repository.head()
             try:
-                commit = self._made(repository, self._new(group), head, by_git=by_git)
+                commit = self._make_commit(repository, self._new(group), head, by_git=by_git)
                 break
             except CommitError as error:
                 if error.refused and repository.head() == head:
@@ -334,13 +336,13 @@ class Committer:
         files, at = group.files, int(last.at)
         return NewCommit(files, group.message, author, at, committer, now, base, *joined, exact=last.exact)
 
-    def _made(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
+    def _make_commit(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
         """The commit that was made, the branch being at it; "" where there was nothing to commit."""
         if new.joins:
-            return self._merged(repository, new, head, by_git=by_git)
+            return self._commit_merge(repository, new, head, by_git=by_git)
         changed = changes_of(repository, new, head)
         if not changed:
-            return self._found(repository, new, head)
+            return self._find_commit(repository, new, head)
         if by_git:
             commit = commit_by_git(repository, new, head, changed)
             sync_index(repository, repository.versions(commit, changed))
@@ -355,7 +357,7 @@ class Committer:
                 self._publish(index, new, head, commit, changed)
         return commit
 
-    def _merged(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
+    def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
         """The commit of a merge, the branch being at it: the one that is ready, where that still fits."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # to a commit that is in the branch already
@@ -382,11 +384,11 @@ class Committer:
         """Let the branch move to a commit that is made, and the state know of it; call it under the lock."""
         environment = new.committer.environment("COMMITTER", new.committed)
         move_head = partial(index.move_head, head, commit, environment)
-        record = shown(self._replica.contents, new, commit, changed, move_head)
+        record = record_of_commit(self._replica.contents, new, commit, changed, move_head)
         if record is not None:
             self._append(record)
 
-    def _found(self, repository: Repository, new: NewCommit, head: str) -> str:
+    def _find_commit(self, repository: Repository, new: NewCommit, head: str) -> str:
         """The commit that has all of a write already, if it was made here by one who was killed then."""
         if not head or not is_own_commit(repository, head):
             return ""

@@ -38,7 +38,7 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     """
     groups: list[Group] = []
     for write in pending:
-        group = Group() if not after or write.alone else _joined(groups, write)
+        group = Group() if not after or write.alone else _find_group(groups, write)
         if not group.writes:
             groups.append(group)
         group.writes.append(write)
@@ -54,7 +54,7 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     return ready
 
 
-def _joined(groups: list[Group], write: Pending) -> Group:
+def _find_group(groups: list[Group], write: Pending) -> Group:
     """The group that a write can be added to; a new one where there is none."""
     for group in reversed(groups):
         if _author(group.last) == _author(write) and not group.last.alone:

@@ -111,7 +111,7 @@ class _Made:
     before: Document | None = None
 
 
-def touched(
+def touched_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[Touched]:
     """The documents and media files that writes change, each once, in the order of their files."""
@@ -124,7 +124,7 @@ def touched(
             before = entries[write.path].document if write.path in entries else None
             made = _Made(write, document, before)
             files.setdefault((document.type.uid, document.document_id), []).append(made)
-    return [_touched(key, made, snapshot) for key, made in files.items()]
+    return [_touched_document(key, made, snapshot) for key, made in files.items()]
 
 
 def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Document | None:
@@ -136,7 +136,7 @@ def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Docum
     return entry.document if entry else None
 
 
-def _touched(key: Key, made: list[_Made], snapshot: Snapshot) -> Touched:
+def _touched_document(key: Key, made: list[_Made], snapshot: Snapshot) -> Touched:
     verb, document = _verb(key, made, snapshot), made[0].document
     if document is None:
         return Touched(
@@ -167,7 +167,7 @@ def _verb(key: Key, made: list[_Made], snapshot: Snapshot) -> str:
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
     """The message of one write, without trailers."""
-    if said := cleaned(by.message or (by.describe(result) if by.describe else "")):
+    if said := clean_message(by.message or (by.describe(result) if by.describe else "")):
         return said
     keys = by.addressed(result) if by.addressed else ()
     told = [document for document in documents if document.key in keys] or list(documents)
@@ -191,7 +191,7 @@ def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
     return "\n".join((message, "", *trailers, ""))
 
 
-def cleaned(message: str) -> str:
+def clean_message(message: str) -> str:
     """A message that a client has sent, without control characters and without lines like our trailers."""
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _LIKE_OURS.sub(" ", "\n".join(lines).strip())

@@ -15,7 +15,7 @@ from server.storage.changeset import Changeset
 from server.storage.git.command import seconds_in_git
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
-from server.write.context import Context, First
+from server.write.context import Context, FirstSeen
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -48,23 +48,23 @@ class Arbiter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class SpeculativeWrite:
     """A write that is prepared before a git remote has taken it: maybe again, and maybe on other such writes.
 
     `first` knows what it was prepared on before, `chain` the writes that come before it, if there are some.
     """
 
-    first: First = field(default_factory=First)
+    first: FirstSeen = field(default_factory=FirstSeen)
     chain: Chain | None = None
 
 
-def prepared_on(
+def prepare_on(
     state: State,
     committed: CommitTimes,
     recent: Recent,
     changeset: Changeset,
     change: Wanted[Request, Result],
-    ahead: Ahead,
+    ahead: SpeculativeWrite,
 ) -> Prepared[Result]:
     """A change of a state, with its files in the changeset; it raises what its `prepare` raises."""
     began, first = _seconds_spent(), ahead.first

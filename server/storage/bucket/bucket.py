@@ -142,7 +142,7 @@ class Bucket:
                 window = min(2 * window, LARGEST)
             start = end
         if digest.hexdigest() != object_.sha256:
-            raise self._damaged(object_)
+            raise self._damage_error(object_)
 
     def _parts(self, object_: StoredObject, start: int, end: int) -> Iterator[bytes]:
         """What an object holds from one byte up to another, not including it, a little at a time."""
@@ -154,7 +154,7 @@ class Bucket:
                     answer = obstore.get(self._store, object_.key, options={"range": (start, end)})
                     found = answer.meta["size"]
                 if found != object_.size:
-                    raise self._damaged(object_)
+                    raise self._damage_error(object_)
                 if object_.size:
                     yield from answer.stream(CHUNK)
             except FileNotFoundError as error:
@@ -162,10 +162,10 @@ class Bucket:
                 raise MissingObjectError() from error
             except GenericError as error:
                 if _BEHIND_ITS_END in str(error):
-                    raise self._damaged(object_) from error
+                    raise self._damage_error(object_) from error
                 raise
 
-    def _damaged(self, object_: StoredObject) -> MissingObjectError:
+    def _damage_error(self, object_: StoredObject) -> MissingObjectError:
         log.error("%s in the bucket is damaged: it holds something else than was sent", object_.key)
         return MissingObjectError("The media file is damaged in the bucket")
 

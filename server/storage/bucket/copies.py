@@ -54,14 +54,14 @@ class Copies:
             return file
         with self._turn(object_):
             try:
-                return self._kept(object_) or self._fetched(object_, source, most)
+                return self._kept(object_) or self._fetch(object_, source, most)
             except OSError as error:
                 raise StorageError(f"The file can't be kept: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
         """Keep a copy of what this machine has sent to the bucket itself; `file` is linked."""
         with suppress(OSError):
-            target = self._made_path(object_)
+            target = self._make_path(object_)
             os.link(file, target)
             self._bound(object_.size, most)
 
@@ -77,8 +77,8 @@ class Copies:
             os.utime(file.fileno())
         return file
 
-    def _fetched(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        target = self._made_path(object_)
+    def _fetch(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
+        target = self._make_path(object_)
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix="new-", delete=False) as file:
             try:
                 source.fetch(object_, file, LONGEST_S)
@@ -133,7 +133,7 @@ class Copies:
                 if path.stat().st_mtime < time.time() - ABANDONED_S:
                     path.unlink()
 
-    def _made_path(self, object_: StoredObject) -> Path:
+    def _make_path(self, object_: StoredObject) -> Path:
         """The path of a copy, whose folder is made, but not the site's: that may have been moved."""
         state_folder(self.root)
         self.folder.mkdir(exist_ok=True)

@@ -16,7 +16,7 @@ from server.errors import ConflictError, StorageError
 from server.storage.files import below_file
 from server.storage.git.checkout import folders_above
 from server.storage.git.command import MOST_ARGUMENTS, filter_names, git, git_or_fail
-from server.storage.git.commit import Person, quoted
+from server.storage.git.commit import Person, quote_path
 from server.storage.git.repository import Staged, full_path, prefix_of
 
 _FILE, _FOLDER = "100644", "040000"
@@ -54,7 +54,7 @@ def make_commit(
     lines += [f"{word} {id_}".encode() for word, id_ in zip(("from", "merge"), parents, strict=False)]
     # What is gone comes first, since a folder may take the place of a file.
     for path, data in sorted(files.items(), key=lambda item: item[1] is not None):
-        name = quoted(os.fsencode(full(path)))
+        name = quote_path(os.fsencode(full(path)))
         mode = modes.get(path, _FILE).encode()
         if data is None:
             lines.append(b"D " + name)

@@ -116,7 +116,7 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
     # What was merged is in a commit already, and without it this one would take it out again.
     ours = {path for path in paths if new.joins or not _is_nested(root, path)}
     new_paths = [path for path in paths if path in ours and path not in there]
-    ignored = set() if new.joins else _ignored(root, new_paths)
+    ignored = set() if new.joins else _ignored_paths(root, new_paths)
     changed: dict[str, Staged | None] = {}
     for path in paths:
         if path not in ours or path in ignored:
@@ -152,7 +152,7 @@ def _is_nested(root: Path, path: str) -> bool:
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
 
-def _ignored(root: Path, paths: list[str]) -> set[str]:
+def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
     """Those of some new paths that git ignores."""
     if not paths:
         return set()
@@ -198,7 +198,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     if new.joins:
         lines.append(f"merge {new.joins}".encode())
     for path, file in changed.items():
-        name = quoted(os.fsencode(repository.prefix + path))
+        name = quote_path(os.fsencode(repository.prefix + path))
         lines.append(b"M %b %b %b" % (file.mode.encode(), file.id.encode(), name) if file else b"D " + name)
     none = repository.nothing.encode()
     # No name is to be left of it: the branch moves to it by itself, when the index is ready.
@@ -209,7 +209,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     return printed.decode().strip()
 
 
-def quoted(path: bytes) -> bytes:
+def quote_path(path: bytes) -> bytes:
     """A path as fast-import reads any."""
     for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         path = path.replace(plain, escaped)

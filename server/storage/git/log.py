@@ -195,7 +195,7 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
         given="\n".join([*revisions, ""]),
     )
     # `--relative` leaves the files of merges as they are.
-    return list(_parsed(printed, prefix_of(root)))
+    return list(_parse(printed, prefix_of(root)))
 
 
 def _shallow_commits(root: Path) -> str:
@@ -207,7 +207,7 @@ def _shallow_commits(root: Path) -> str:
         return ""
 
 
-def _parsed(printed: str, prefix: str) -> Iterator[Commit]:
+def _parse(printed: str, prefix: str) -> Iterator[Commit]:
     """The commits that git has printed: a head for each, then a status and one or two paths for each file.
 
     Of the files, those whose path begins with the prefix count, which is left out.

@@ -108,7 +108,7 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_S) -> str
             return ""
         left -= 1
         if not left or "cannot lock ref" not in done.said:
-            raise _failed("fetch", done, seconds)
+            raise _failure("fetch", done, seconds)
         _remove_stale_lock(root, tracking)
         time.sleep(0.05)
 
@@ -122,7 +122,7 @@ def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_S) -> None:
     refspecs = (f"+{HEADS}*:{tracking_ref(remote, '*')}", f"+refs/tags/*:refs/quire/tags/{remote}/*")
     done = _run(root, seconds, "fetch", *options, "--", remote, *refspecs)
     if done.status != 0:
-        raise _failed("fetch", done, seconds)
+        raise _failure("fetch", done, seconds)
 
 
 def push(
@@ -185,7 +185,7 @@ def plain(text: str) -> str:
 # --- how it fails ------------------------------------------------------------------------------------
 
 
-def _failed(command: str, done: _Done, seconds: float) -> RemoteError:
+def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
     if done.status is None:
         return RemoteAwayError(f"The git remote does not answer within {seconds:.0f} s; try again later")
     reason = plain(_without_hints(done.said)) or f"git {command} ends with status {done.status}"
@@ -202,7 +202,7 @@ def _push_failed(done: _Done, seconds: float) -> RemoteError:
         reason = plain(_without_hints(done.said.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.said, re.MULTILINE):
             return RemoteRefusedError(f"The hook pre-push does not take this change: {reason}")
-    return _failed("push", done, seconds)
+    return _failure("push", done, seconds)
 
 
 def _refusal(said: str, reason: str) -> str:

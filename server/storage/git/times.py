@@ -62,7 +62,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
         return CommitTimes()
     known = before if before and before.commit else _load(folder)
     if known.commit == commit:
-        return replace(known, changed=_changed(root, folder, before))
+        return replace(known, changed=_changed_paths(root, folder, before))
     log = CommitLog(root, folder)
     log.update(commit)
     since = list(log.before(commit, until=(known.commit,)))
@@ -73,10 +73,10 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
         times = with_commits({}, log.before(commit))
     if folder:
         _save(root, folder, commit, times)
-    return CommitTimes(commit, times, _changed(root, folder, before))
+    return CommitTimes(commit, times, _changed_paths(root, folder, before))
 
 
-def _changed(root: Path, folder: Path | None, before: CommitTimes | None) -> frozenset[str]:
+def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) -> frozenset[str]:
     """The paths whose file differs from HEAD; those that differed before if git does not say."""
     try:
         return changed_paths(root, cache=folder)

@@ -77,7 +77,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
     if not wanted:
         return
     given = "".join(f"{id_}\n" for id_ in wanted)
-    data = _printed(root, "cat-file", "--batch", "--buffer", given=given)
+    data = _run(root, "cat-file", "--batch", "--buffer", given=given)
     at = 0
     for _ in wanted:
         end = data.find(b"\n", at)
@@ -95,7 +95,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 def write_blob(root: Path, data: bytes) -> str:
     """The id of some contents in git, which has them then. Raises GitError where git can't write."""
-    return _printed(root, "hash-object", "-w", "--stdin", given=data).decode().strip()
+    return _run(root, "hash-object", "-w", "--stdin", given=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
@@ -106,7 +106,7 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
-        head = _printed(root, "cat-file", "--batch-check", given=f"{id_}\n").split()
+        head = _run(root, "cat-file", "--batch-check", given=f"{id_}\n").split()
         if head[1:2] == [b"blob"]:
             raise
         return False
@@ -122,7 +122,7 @@ def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | 
     if not wanted:
         return
     given = "".join(f"{name}\n" for name in wanted)
-    lines = _printed(root, "cat-file", "--batch-check", "--buffer", given=given).split(b"\n")
+    lines = _run(root, "cat-file", "--batch-check", "--buffer", given=given).split(b"\n")
     heads = (line.split() for line in lines[: len(wanted)])
     found = [Blob(h[0].decode(), int(h[2])) if len(h) == 3 and h[1] == b"blob" else None for h in heads]
     found += [None] * (len(wanted) - len(found))
@@ -151,13 +151,13 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
     Paths are relative to the site at `root`; those outside of it begin with `../`. Raises GitError.
     """
     prefix = prefix_of(root)
-    printed = _printed(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
+    printed = _run(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
     words = printed.decode(errors="surrogateescape").split("\0")
     found = {}
     for about, path in zip(words[0::2], words[1::2], strict=False):
         modes = about.removeprefix(":").split()
         place = path.removeprefix(prefix) if path.startswith(prefix) else f"../{path}"
-        found[place] = _staged(modes[0], modes[2]), _staged(modes[1], modes[3])
+        found[place] = _staged_entry(modes[0], modes[2]), _staged_entry(modes[1], modes[3])
     return found
 
 
@@ -171,7 +171,7 @@ def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
     return set(printed.split("\0")) - {""}
 
 
-def _printed(root: Path, *arguments: str, given: str | bytes = "") -> bytes:
+def _run(root: Path, *arguments: str, given: str | bytes = "") -> bytes:
     """What a git command prints, as bytes. Raises GitError."""
     printed = git_bytes(root, *arguments, given=given)
     if printed is None:
@@ -179,7 +179,7 @@ def _printed(root: Path, *arguments: str, given: str | bytes = "") -> bytes:
     return printed
 
 
-def _staged(mode: str, id_: str) -> Staged | None:
+def _staged_entry(mode: str, id_: str) -> Staged | None:
     return None if mode == "000000" else Staged(mode, id_)
 
 
@@ -196,7 +196,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
     changed it.
     """
     texts = (base, ours, theirs)
-    windows = _changed(*("\r\n" in text for text in texts))
+    windows = _merge_flag(*("\r\n" in text for text in texts))
     base, ours, theirs = (text.replace("\r\n", "\n") for text in texts)
     if ours == base or theirs in (ours, base):
         merged: str | None = theirs if ours == base else ours
@@ -205,13 +205,13 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
     return merged.replace("\n", "\r\n") if merged is not None and windows else merged
 
 
-def _changed(base: bool, ours: bool, theirs: bool) -> bool:
+def _merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
     """What both sides come to of something that is so or not."""
     return theirs if ours == base else ours
 
 
 def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
-    ended = _changed(*(text.endswith("\n") for text in (base, ours, theirs)))
+    ended = _merge_flag(*(text.endswith("\n") for text in (base, ours, theirs)))
     with tempfile.TemporaryDirectory(prefix="quire-") as folder:
         try:
             for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):

@@ -50,19 +50,19 @@ def changed_paths(
     if place is None or not (place / "index").exists() or not head_commit(root):
         return frozenset()
     index = place / "index"
-    kept = _kept(index, cache)
+    kept = _cached_index(index, cache)
     try:
-        printed = _asked(root, arguments, kept if kept and kept.exists() else index, kept)
+        printed = _run_on_index(root, arguments, kept if kept and kept.exists() else index, kept)
     except GitError:
         if kept is None or not kept.exists():
             raise
         kept.unlink(missing_ok=True)  # It is a copy, which may be what is damaged.
-        printed = _asked(root, arguments, index, kept)
+        printed = _run_on_index(root, arguments, index, kept)
     changed = frozenset(printed.split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
 
 
-def _kept(index: Path, cache: Path | None) -> Path | None:
+def _cached_index(index: Path, cache: Path | None) -> Path | None:
     """The file that keeps what git has learned beside the index, while that stays as it is; None without one.
 
     It may be used wherever it is from: git believes an index of a file only where the times are the same.
@@ -73,7 +73,7 @@ def _kept(index: Path, cache: Path | None) -> Path | None:
     return cache / "-".join((INDEX, *map(str, mark)))
 
 
-def _asked(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str:
+def _run_on_index(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str:
     """What a git command prints that looks at an index. What git learns is kept. Raises GitError."""
     filters = filter_names(root)
     if filters is None:
@@ -115,7 +115,7 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
     if filters is None or not place:
         raise CommitError("git can't tell what is not committed")
     index = place / "index"
-    kept = _kept(index, cache)
+    kept = _cached_index(index, cache)
     source = kept if kept and kept.exists() else index
     try:
         with tempfile.TemporaryDirectory(prefix="quire-") as folder:

@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from server.documents.document import Document
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import BusyError
 from server.paths import FOLDER, UPLOADS, state_folder
 from server.storage.durable import replace_file
 from server.storage.files import FileMark, Signature, file_mark, signature
 from server.storage.images.formats import (
     UnscalableError,
+    cached_formats,
     format_file,
     format_of,
-    kept_formats,
     key_of,
     make_formats,
     needs_formats,
@@ -101,7 +101,7 @@ class ImageCache:
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
-        return image_size, kept_formats(self.folder, key, composed(inside))
+        return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, found: Signature) -> Picture | None:
         """Return what is known of an image with a signature, or None if the file has another one now."""
@@ -118,7 +118,7 @@ class ImageCache:
         image_size, key = self._look(inside)
         if not key or image_size is None:
             return False
-        made = kept_formats(self.folder, key, inside)
+        made = cached_formats(self.folder, key, inside)
         if made is None:
             return self.may_make(key)
         return bool(made) and not file.get("formats")
@@ -140,7 +140,7 @@ class ImageCache:
 
         Raises UnscalableError for a picture of which none can be made.
         """
-        if not key or time.monotonic() < self._failed(key)[1]:
+        if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
         try:
             state_folder(self.root)
@@ -162,7 +162,7 @@ class ImageCache:
 
     def may_make(self, key: str) -> bool:
         """Whether making the formats of a key has not failed too often."""
-        return self._failed(key)[0] <= len(RETRIES_S)
+        return self._failures_of(key)[0] <= len(RETRIES_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
         """The file of a format (`small_a.png`) of one of some images, which are by key, if it is made."""
@@ -228,12 +228,12 @@ class ImageCache:
         """The file of an image, in whose place nobody can have put a link. Raises OSError."""
         return open_ordinary(self.root, f"{UPLOADS}/{inside}")
 
-    def _failed(self, key: str) -> tuple[int, float]:
+    def _failures_of(self, key: str) -> tuple[int, float]:
         """How often making the formats of a hash has failed, and when to try again (time.monotonic)."""
         return self._failures.get(key, (0, 0.0))
 
     def _count_failure(self, key: str) -> None:
-        count = self._failed(key)[0]
+        count = self._failures_of(key)[0]
         pause = RETRIES_S[min(count, len(RETRIES_S) - 1)]
         self._failures[key] = (count + 1, time.monotonic() + pause)
 

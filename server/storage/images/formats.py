@@ -68,7 +68,7 @@ def key_of(file: IO[bytes]) -> str:
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
-def kept_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
+def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
     """The formats of the image at the upload path `inside`, whose content has the hash `key`, if made."""
     try:
         return described_formats(read_record(folder, key), inside)
@@ -87,7 +87,7 @@ def read_record(folder: Path, key: str) -> dict[str, Any]:
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
     """The formats of the image at the upload path `inside`, as the API shows them."""
-    return {name: _described(name, entry, inside) for name, entry in record.items()}
+    return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
@@ -104,7 +104,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
             return
         record = Path(made, _RECORD)
         try:
-            record.write_bytes(_scaled(file, made, ending.lower()))
+            record.write_bytes(_run_scaling(file, made, ending.lower()))
         finally:
             if key_of(file) != key:  # Somebody has saved another picture since the key was computed.
                 raise OSError("the picture was replaced")
@@ -132,7 +132,7 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
     return removed
 
 
-def _scaled(file: IO[bytes], folder: str, ending: str) -> bytes:
+def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
     """What the process says of the formats that it wrote into a folder.
 
     Raises UnscalableError where it is the picture that can't be scaled, OSError where it was something else.
@@ -157,7 +157,7 @@ def _scaled(file: IO[bytes], folder: str, ending: str) -> bytes:
     return done.stdout
 
 
-def _described(name: str, entry: Mapping[str, int], inside: str) -> dict[str, Any]:
+def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, Any]:
     """One format as the API shows it."""
     folder, file = posixpath.split(inside)
     stem, ending = posixpath.splitext(file)

@@ -66,10 +66,10 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
     image.load()
     smooth = _SMOOTH.get(image.mode)
     size = image_size.width, image_size.height
-    return size, _reduced(image.convert(smooth) if smooth else image, _fit(size, FORMATS["large"]))
+    return size, _reduce(image.convert(smooth) if smooth else image, _fit(size, FORMATS["large"]))
 
 
-def _reduced(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
+def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
     """An image at about twice the size of the largest format, by averages of pixels: that is far quicker."""
     factor = image.width // (2 * largest[0])
     return image.reduce(factor) if factor > 1 else image

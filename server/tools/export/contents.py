@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from server.auth.permissions import Actor, may_read_drafts
 from server.config.model import FILE, QueryExport, TypeExport, with_values
 from server.documents.document import Document
-from server.documents.ids import composed
+from server.documents.ids import compose
 from server.errors import ApiError, ForbiddenError, NotFoundError, SetupError
 from server.index.find import find, find_single
 from server.index.snapshot import View, apply
@@ -299,7 +299,7 @@ def _with_base(file: Document, base: str) -> Document:
     return file.with_values({"url": base + file.get("url"), "formats": moved or None})
 
 
-def named_in(body: bytes) -> Iterator[str]:
+def find_uploads(body: bytes) -> Iterator[str]:
     """The upload paths that a response may name: in the `url` of media, or in a text."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
@@ -313,7 +313,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
-        key = composed(path)
+        key = compose(path)
         if stored := stored_object(media, key):
             found[path] = stored
             found.update(_stored_formats(key, media))

@@ -86,7 +86,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         data = json.loads(path.read_bytes())
         if data["quireExport"] != _VERSION:
             raise ValueError("it is of another version")
-        files = {checked(name): _read_file(entry) for name, entry in data["files"].items()}
+        files = {check_path(name): _read_file(entry) for name, entry in data["files"].items()}
         head = (str(data["site"]), str(data["role"]), bool(data["drafts"]), str(data["baseUrl"]))
         return Manifest(*head, files)
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def _read_file(entry: Any) -> ExportedFile:
     return ExportedFile(str(entry["request"]), int(entry["bytes"]), str(entry["sha256"]))
 
 
-def checked(path: str) -> str:
+def check_path(path: str) -> str:
     """A path that is inside of the folder for certain. Raises ValueError for any other."""
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOPS or any(part in ("", ".", "..") for part in parts):
@@ -178,7 +178,7 @@ class Folder:
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
         """Copy an opened file, unless the copy is there already."""
         digest, size = _digest(source)
-        if self._sizes.get(path) == size and self._copied(path) == (digest, size):
+        if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.tally.unchanged += 1
         else:
             source.seek(0)
@@ -189,7 +189,7 @@ class Folder:
             self._move_into_place(path)
         self._list(path, ExportedFile(request, size, digest))
 
-    def _copied(self, path: str) -> tuple[str, int]:
+    def _copy(self, path: str) -> tuple[str, int]:
         with (self.root / path).open("rb") as file:
             return _digest(file)
 
@@ -303,7 +303,7 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 def _check_name(path: str) -> None:
     """Refuse a path that no file can have."""
     try:
-        checked(path)
+        check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
         if longest > _LONGEST:
             raise ValueError(f"{longest} bytes are more than the {_LONGEST} of a file's name")

@@ -15,8 +15,8 @@ from server.storage.media import media_key
 from server.tools.export.contents import (
     Access,
     SiteExport,
+    find_uploads,
     make_formats,
-    named_in,
     opener,
     sources,
     with_base_url,
@@ -82,7 +82,7 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
             with open_source(file) as source:
                 folder.copy(path, "/" + quote(path), source)
         tally = folder.finish()
-    return Done(_counted(contents), len(uploads), unscaled, _left_out(contents), tally)
+    return Done(_count_documents(contents), len(uploads), unscaled, _left_out_types(contents), tally)
 
 
 def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress) -> set[str]:
@@ -91,13 +91,13 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
     for done, response in enumerate(contents.responses(), 1):
         folder.put(response)
         if b"/uploads/" in response.body:
-            named.update(named_in(response.body))
+            named.update(find_uploads(response.body))
         if done % 100 == 0 or done == count:
             progress(done, count)
     return named
 
 
-def _counted(contents: SiteExport) -> Mapping[str, int]:
+def _count_documents(contents: SiteExport) -> Mapping[str, int]:
     """The number of documents of each type, each counted once for all locales."""
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
@@ -105,7 +105,7 @@ def _counted(contents: SiteExport) -> Mapping[str, int]:
     return {uid: len(found) for uid, found in ids.items()}
 
 
-def _left_out(contents: SiteExport) -> tuple[str, ...]:
+def _left_out_types(contents: SiteExport) -> tuple[str, ...]:
     shown = {listing.type.uid for listing in contents.listings}
     return tuple(t.singular for t in contents.state.schema.content_types if t.uid not in shown)
 

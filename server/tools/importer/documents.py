@@ -46,7 +46,7 @@ def target_versions(
     """The versions of each document of a source, first the one that the files are named after."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
-    for group in _grouped(versions).values():
+    for group in _group_versions(versions).values():
         made = []
         for version in sorted(group, key=lambda v: _rank(v, settings)):
             twin = _twin(version, group)
@@ -60,7 +60,7 @@ def target_versions(
         yield made
 
 
-def _grouped(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], list[SourceVersion]]:
+def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], list[SourceVersion]]:
     groups: dict[tuple[str, str], list[SourceVersion]] = {}
     for version in versions:
         groups.setdefault((version.uid, version.document_id), []).append(version)

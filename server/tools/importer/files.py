@@ -121,7 +121,7 @@ class _DocumentMerge:
         def changed(old: str) -> str:
             if found is None:
                 raise ConflictError("is there, and is not this document")
-            return self._changed(version, found, old)
+            return self._change_file(version, found, old)
 
         self.merge.merge_text(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)
 
@@ -132,7 +132,7 @@ class _DocumentMerge:
         type_, trees = version.type, {**version.trees(), **own, **version.timestamps}
         return new_text(path, type_.body, trees, type_.front_matter)
 
-    def _changed(self, version: TargetVersion, found: Document, old: str) -> str:
+    def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
         """A file's text with the values that differ in the source; those that it does not tell stay."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}

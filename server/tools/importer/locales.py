@@ -9,7 +9,7 @@ from server.config.reader import read_settings
 from server.errors import SetupError
 from server.formats.yaml.reader import read_yaml
 from server.paths import CONTENT
-from server.storage.document_text import changed_text, new_text
+from server.storage.document_text import change_text, new_text
 from server.tools.importer.readers.links import Linked
 from server.tools.importer.source import Roles, Source, is_localized
 
@@ -43,7 +43,7 @@ def settings_text(root: Path, source: Source) -> str | None:
         return None
     known = settings.locales.available if written or settings.locales.default == source.default_locale else ()
     available = list(dict.fromkeys([*known, *source.locales]))
-    return changed_text(FILE, text, None, {"locales": {**locales, "available": available}})
+    return change_text(FILE, text, None, {"locales": {**locales, "available": available}})
 
 
 def _has_content(root: Path) -> bool:

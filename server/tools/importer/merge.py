@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.errors import ConflictError
 from server.storage.changeset import Changeset
-from server.tools.importer.record import Known, SourceRecord, digest, file_digest
+from server.tools.importer.record import ImportedDigests, SourceRecord, digest, file_digest
 
 OUTCOMES = ("new", "changed", "same", "kept")
 
@@ -72,7 +72,7 @@ class Merge:
             self._keep(subject, path, error.message.removeprefix(path).lstrip(":, "))
             return
         if text == old:
-            self.record.files[path] = Known(said, digest(old))
+            self.record.files[path] = ImportedDigests(said, digest(old))
             self._count(subject, "same")
         elif self.overwrite or (known and known.file == digest(old)):
             self._put(subject, path, said, text, "changed")
@@ -87,7 +87,7 @@ class Merge:
         if not (known and known.source == said and not self.overwrite):
             if found is None or file_digest(self.root / path) != found:
                 return False
-            self.record.files[path] = Known(said, found)
+            self.record.files[path] = ImportedDigests(said, found)
         self._count(subject, "same")
         return True
 
@@ -107,7 +107,7 @@ class Merge:
             return
         if outcome != "same":
             self.changeset.put_file(path, source)
-        self.record.files[path] = Known(said, found)
+        self.record.files[path] = ImportedDigests(said, found)
         self._count(subject, outcome)
 
     def _file_outcome(self, path: str, found: str | None) -> tuple[str, str]:
@@ -134,7 +134,7 @@ class Merge:
 
     def _put(self, subject: str, path: str, said: str, text: str, outcome: str) -> None:
         self.changeset.put(path, text)
-        self.record.files[path] = Known(said, digest(text))
+        self.record.files[path] = ImportedDigests(said, digest(text))
         self._count(subject, outcome)
 
     def _keep(self, subject: str, path: str, why: str) -> None:

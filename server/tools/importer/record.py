@@ -21,7 +21,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ImportedDigests:
     """The digests of an imported file: of what the source said, and of the file's bytes."""
 
     source: str
@@ -32,7 +32,7 @@ class Known:
 class SourceRecord:
     """The files of earlier imports, by path."""
 
-    files: dict[str, Known] = field(default_factory=dict)
+    files: dict[str, ImportedDigests] = field(default_factory=dict)
 
     def text(self) -> str:
         """The record as the text of its file."""
@@ -46,7 +46,9 @@ def read_record(root: Path) -> SourceRecord:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
             return SourceRecord()
-        return SourceRecord({str(path): Known(str(s), str(f)) for path, (s, f) in data["files"].items()})
+        return SourceRecord(
+            {str(path): ImportedDigests(str(s), str(f)) for path, (s, f) in data["files"].items()}
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return SourceRecord()
 

@@ -21,8 +21,8 @@ def report(imported: Imported, *, dry_run: bool) -> Iterator[str]:
     yield from _table(imported)
     yield ""
     yield _sum(imported, dry_run=dry_run)
-    yield from _removed(imported)
-    yield from _kept(imported)
+    yield from _removed_lines(imported)
+    yield from _kept_lines(imported)
     yield from _notes(imported)
     yield from _roles(imported)
 
@@ -56,16 +56,16 @@ def _sum(imported: Imported, *, dry_run: bool) -> str:
     return f"{files} would be written." if dry_run else f"{files} written."
 
 
-def _removed(imported: Imported) -> Iterator[str]:
+def _removed_lines(imported: Imported) -> Iterator[str]:
     if imported.merge.removed:
         yield "Removed, since the source has that draft or locale no more:"
-        yield from _shown([f"  {path}" for path in imported.merge.removed])
+        yield from _shorten([f"  {path}" for path in imported.merge.removed])
 
 
-def _kept(imported: Imported) -> Iterator[str]:
+def _kept_lines(imported: Imported) -> Iterator[str]:
     if imported.merge.kept:
         yield "Kept as it is (--overwrite takes what the source says):"
-        yield from _shown([f"  {path} {why}" for path, why in imported.merge.kept])
+        yield from _shorten([f"  {path} {why}" for path, why in imported.merge.kept])
 
 
 def _notes(imported: Imported) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _notes(imported: Imported) -> Iterator[str]:
     if by_subject:
         yield "Not imported, or not as it was there:"
     for subject, sentences in by_subject.items():
-        yield from _shown([f"  {subject}: {sentence}" for sentence in sentences])
+        yield from _shorten([f"  {subject}: {sentence}" for sentence in sentences])
 
 
 def _roles(imported: Imported) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _roles(imported: Imported) -> Iterator[str]:
         yield from (f"  {line}" for line in roles_lines(imported.source.roles))
 
 
-def _shown(lines: Sequence[str]) -> Iterator[str]:
+def _shorten(lines: Sequence[str]) -> Iterator[str]:
     yield from lines[:SHOWN]
     if len(lines) > SHOWN:
         yield f"  … and {len(lines) - SHOWN} more"

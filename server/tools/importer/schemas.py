@@ -22,7 +22,7 @@ from server.formats.yaml.reader import read_yaml
 from server.paths import TYPES
 from server.schema.load import read_content_types
 from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, CUSTOM_FIELD, USER, Schema
-from server.storage.document_text import changed_text
+from server.storage.document_text import change_text
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.source import ImportNotes, Json, Shape
@@ -186,7 +186,7 @@ def _merge_schema(merge: Merge, path: str, schema: Shape) -> None:
         if typed(tree) == typed(dict(schema)):
             return old
         changes = {**dict.fromkeys(tree, REMOVE), **schema}
-        return changed_text(path, old, None, changes)
+        return change_text(path, old, None, changes)
 
     def new() -> str:
         return json_text(dict(schema), indent="  ") + "\n"
@@ -210,14 +210,14 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file's: it is left out", notes)
     for uid, schema in schemas.items():
-        wrong = {name: _unsupported(a, schemas) for name, a in schema["attributes"].items()}
+        wrong = {name: _why_unsupported(a, schemas) for name, a in schema["attributes"].items()}
         for name, why in wrong.items():
             if why:
                 notes.add(uid, f'"{name}" {why}: it is left out')
         schema["attributes"] = {name: a for name, a in schema["attributes"].items() if not wrong[name]}
 
 
-def _unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
+def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
     """Why Quire can't have an attribute, to follow its name; "" if it can."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:

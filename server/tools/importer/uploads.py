@@ -14,7 +14,7 @@ from server.formats.edits import REMOVE
 from server.formats.tree import SyntaxProblem, Tree
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD
-from server.storage.document_text import changed_text, new_text
+from server.storage.document_text import change_text, new_text
 from server.storage.files import ignored
 from server.storage.images.formats import FORMATS
 from server.storage.images.kinds import MEASURED
@@ -93,7 +93,7 @@ def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Pa
     merge.of(UPLOAD).documents = len(source.uploads)
     needed = []
     for upload in source.uploads:
-        if not merge.is_current(UPLOAD, site_path(upload), _said(upload), upload.digest):
+        if not merge.is_current(UPLOAD, site_path(upload), _digest_of(upload), upload.digest):
             needed.append(upload)
         _merge_description(merge, upload)
     if folder is None:
@@ -102,10 +102,10 @@ def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Pa
         return
     for done, (upload, file) in enumerate(reader.fetch(needed, folder)):
         say("Files", done, len(needed))
-        merge.merge_file(UPLOAD, site_path(upload), _said(upload), file_digest(file) or "", file)
+        merge.merge_file(UPLOAD, site_path(upload), _digest_of(upload), file_digest(file) or "", file)
 
 
-def _said(upload: SourceUpload) -> str:
+def _digest_of(upload: SourceUpload) -> str:
     """A digest of what the source says about the bytes of a file."""
     return upload.digest or digest(f"{upload.path} {upload.size} {upload.updated}")
 
@@ -120,6 +120,6 @@ def _merge_description(merge: Merge, upload: SourceUpload) -> None:
             raise ConflictError(f"{path}: {error.message}") from error
         changes: dict[str, Any] = {name: value for name, value in trees.items() if tree.get(name) != value}
         changes |= {name: REMOVE for name in _DESCRIBED if name in tree and name not in trees}
-        return changed_text(path, old, None, changes) if changes else old
+        return change_text(path, old, None, changes) if changes else old
 
     merge.merge_text(DESCRIPTIONS, path, digest_of(trees), lambda: new_text(path, None, trees), changed)

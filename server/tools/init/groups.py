@@ -80,7 +80,7 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], default: str | None = N
         elif page_folder.folder:
             groups.append(_collection(root, page_folder, in_folder))
         else:
-            whole = page_folder.base or is_vitepress(root) or _alone(root, in_folder)
+            whole = page_folder.base or is_vitepress(root) or _holds_nothing_else(root, in_folder)
             taken = [page for page in in_folder if whole or page.tree]
             left.update({page.path: "has no front matter" for page in in_folder if page not in taken})
             groups.extend(_top(root, page_folder, taken))
@@ -159,14 +159,14 @@ def _collection(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) 
         if _is_lone(page_folder, [page.path for page in pages]):
             return _single_in_locales(start, inner, pages)
         name = inner or ("pages" if page_folder.base else root.resolve().name)
-        return _localized(name, start, inner, pages)
+        return _localized_group(name, start, inner, pages)
     here = f"{start}{folder}/"
     tops = {page.path[len(here) :].partition("/")[0] for page in pages if "/" in page.path[len(here) :]}
     locales = {name for name in tops if is_locale(name)}
     rest = [p for p in pages if p.path[len(here) :].partition("/")[0] not in locales]
     if not locales or not (_translate(here, locales, pages) if rest else are_locales(locales)):
         return _plain(folder, here, pages)
-    found = _localized(folder, here, "", [p for p in pages if p not in rest])
+    found = _localized_group(folder, here, "", [p for p in pages if p not in rest])
     default = _plain(folder, here, rest)
     patterns = (*found.patterns, *default.patterns)
     return replace(found, patterns=patterns, members=(*found.members, *default.members))
@@ -178,7 +178,7 @@ def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> 
     return any(f"{locale}/{name}" in inside for locale in locales for name in inside)
 
 
-def _localized(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
+def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
     """A group with one folder for each locale: START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     below = f"{inner}/" if inner else ""
@@ -235,13 +235,13 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
     """The groups of pages directly in a base: single types, or one collection if they are many."""
     plain = _plain("pages", page_folder.start, pages)
-    if len(pages) > SINGLES or (not page_folder.base and _alone(root, pages)):
+    if len(pages) > SINGLES or (not page_folder.base and _holds_nothing_else(root, pages)):
         return [plain]
     names = sorted({member.name for member in plain.members})
     return [_single(name, [m for m in plain.members if m.name == name]) for name in names]
 
 
-def _alone(root: Path, pages: list[MarkdownPage]) -> bool:
+def _holds_nothing_else(root: Path, pages: list[MarkdownPage]) -> bool:
     """Whether a folder holds nothing but some pages."""
     found = {entry.name for entry in root.iterdir() if not entry.name.startswith(".")}
     return found <= {page.path for page in pages} | {FILE, "content-types", "README.md"}

@@ -90,7 +90,7 @@ def _attribute(group: PageGroup, key: KeyValues, names: Names, uid: str) -> Prop
     made = _relation(key, names, uid) or scalar_type(key) or collection_type(key)
     schema: dict[str, Any] = dict(made[0])
     notes = list(made[1])
-    wrong = _refused(schema, key)
+    wrong = _why_refused(schema, key)
     if wrong:
         schema, notes = {"type": "json"}, [f"not {schema['type']}: {wrong}"]
     if len(key.values) == files > 1 and all(v not in ("", []) for _, v in key.values):
@@ -98,7 +98,7 @@ def _attribute(group: PageGroup, key: KeyValues, names: Names, uid: str) -> Prop
     return ProposedAttribute(key.name, schema, len(key.values), tuple(notes))
 
 
-def _refused(schema: Mapping[str, Any], key: KeyValues) -> str:
+def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
     """The message for the first value that can't be read as such an attribute; "" if there is none."""
     options = {name: schema[name] for name in ("relation", "target") if name in schema}
     attribute = Attribute(key.name, schema["type"], enum=tuple(schema.get("enum", ())), **options)

@@ -348,7 +348,7 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []
     for folder, files in proposal.skipped.items():
-        reason = f"  {count(files, 'Markdown file')}; {_skipped(folder)}"
+        reason = f"  {count(files, 'Markdown file')}; {_why_skipped(folder)}"
         yield [("Not taken: ", _QUIET), (printable(f"{folder}/"), _PLAIN), (reason, _QUIET)]
     if proposal.skipped:
         yield []
@@ -361,7 +361,7 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
             yield []
 
 
-def _skipped(folder: str) -> str:
+def _why_skipped(folder: str) -> str:
     """Why a folder is left out."""
     if folder == UPLOADS:
         return "uploaded files are no documents"

@@ -57,7 +57,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
     others: dict[str, MarkdownPage] = {}
     unreadable: dict[str, str] = {}
     files = sorted(walk(root, [""]).files)
-    skipped = _skipped(root, files)
+    skipped = _skipped_files(root, files)
     content = set(_without_resources([path for path in files if path not in skipped and _is_page(path)]))
     paths = [path for path in files if path in content or path.endswith(MARKDOWN)]
     unreadable.update(
@@ -89,7 +89,7 @@ def read_page(root: Path, path: str) -> MarkdownPage:
     return MarkdownPage(path, tree, bool(parts.body.strip()), parts.handler is frontmatter.TOML)
 
 
-def _skipped(root: Path, files: list[str]) -> Mapping[str, str]:
+def _skipped_files(root: Path, files: list[str]) -> Mapping[str, str]:
     """The files in folders without content, each with the path of that folder."""
     named = tuple(path for path in files if SKIPPED.intersection(path.split("/")[:-1]))
     folders = TreeFolders(root, named)

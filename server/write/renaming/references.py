@@ -135,12 +135,12 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
     except (OSError, SyntaxProblem, UnicodeDecodeError):  # It was changed meanwhile.
         return
     for found in _DESTINATION.finditer(text):
-        new = _renamed(found[1], path, files)
+        new = _renamed_link(found[1], path, files)
         if new:
             yield Link(files.get(path, path), text.count("\n", 0, found.start(1)) + 1, found[1], new)
 
 
-def _renamed(link: str, path: str, files: Mapping[str, str]) -> str:
+def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
     """What a link in a file has to be; "" for one that leads to none of the files."""
     plain = unquote(link)
     absolute = plain.startswith(_SERVED)

@@ -104,7 +104,7 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
         raise ValidationError(f"{new} would be another locale or draft than {request.old} is")
     if PurePosixPath(new).suffix != PurePosixPath(request.old).suffix:
         raise ValidationError(f"{new} would be of another format than {request.old} is")
-    documents = _named(context, claim)
+    documents = _documents_named(context, claim)
     pattern = context.layout.pattern_of(new)
     files = {d.path: _path(context, d, wanted.name, pattern) for d in documents}
     derived = [d for d in documents if not _says_id(context, d)]
@@ -116,9 +116,9 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
     """Give a document another id, and another name to its files that are named after the id."""
-    type_, old = _identified(request.old, context)
+    type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
-    other, new = _identified(request.new, context) if _type(first, context) else (type_, request.new)
+    other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
     if other is not type_:
         raise ValidationError(f"{request.new} would be no {type_.singular}, as {request.old} is")
     known = list(documents_of(context, type_.uid))
@@ -156,7 +156,7 @@ def _rename_documents(
     return Renamed(files, references, ids)
 
 
-def _named(context: Context, claim: Claim) -> list[Document]:
+def _documents_named(context: Context, claim: Claim) -> list[Document]:
     """The documents in the files that have the name of a claim. Raises ConflictError where one is broken."""
     found = {}
     for document in documents_of(context, claim.type.uid):
@@ -218,7 +218,7 @@ def _type(name: str, context: Context) -> Type | None:
     return next((type_ for type_ in types if name in (type_.singular, type_.plural)), None)
 
 
-def _identified(text: str, context: Context) -> tuple[Type, str]:
+def _identify(text: str, context: Context) -> tuple[Type, str]:
     """The type and id that `article/night-ferry` names. Raises NotFoundError where it names none."""
     name, _, document_id = text.partition("/")
     type_ = _type(name, context)

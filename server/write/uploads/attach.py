@@ -79,13 +79,15 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
         holder = _component_holder(context, types, attachment, attribute, new)
     else:
         document = _document(context, type_, attachment.ref_id) if type_ in types else None
-        holder = _Holder(document, attribute, lambda held: _given(attribute, held, new)) if document else None
+        holder = (
+            _Holder(document, attribute, lambda held: _add_files(attribute, held, new)) if document else None
+        )
     if holder is None:
         raise ValidationError(f"There is no document {attachment.ref_id} of {attachment.ref}")
     return holder
 
 
-def _given(attribute: Attribute, held: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
+def _add_files(attribute: Attribute, held: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
     """What a media attribute holds with more files: these behind the others, or the last in their place."""
     return (*held, *new) if attribute.multiple else tuple(new[-1:])
 
@@ -117,7 +119,7 @@ def _component_holder(
         values = []
         for inner, value in zip(component.type.attributes.values(), component.values, strict=True):
             if inner is attribute and wanted(component):
-                values.append(_given(inner, value, new))
+                values.append(_add_files(inner, value, new))
             else:
                 values.append(with_files(value) if inner.holds_components else value)
         return Component(component.type, (component.id, *values))

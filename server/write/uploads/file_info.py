@@ -62,7 +62,7 @@ def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
     """
     if not texts:
         return [{} for _ in range(count)]
-    found = [_parsed(text) for text in texts]
+    found = [_parse(text) for text in texts]
     if len(found) == 1 and isinstance(found[0], list):
         found = found[0]
     if (len(found) == 1) != (count == 1):
@@ -77,7 +77,7 @@ def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
     return infos
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return read_json(text)
     except SyntaxProblem as error:

@@ -14,14 +14,14 @@ from slugify import slugify
 
 from server.auth.permissions import Actor
 from server.documents.document import ID, PUBLISHED, Document, column_of
-from server.documents.ids import composed, new_document_id
+from server.documents.ids import compose, new_document_id
 from server.errors import NotFoundError, ValidationError
 from server.formats.edits import REMOVE
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.bucket.stored import KEY, StoredFile
-from server.storage.document_text import changed_text, new_text
+from server.storage.document_text import change_text, new_text
 from server.storage.media import DESCRIPTION, REPLACED, ending_of, media_key, mime_type, true_ending
 from server.write.context import Context, unreadable
 from server.write.uploads.attach import Attachment, attach
@@ -69,7 +69,7 @@ def find_file(snapshot: Snapshot, locale: str, key: str) -> Document:
 
     The index has files by documentId. Their numbers are one column, so that no row has to be read.
     """
-    type_, wanted = snapshot.schema.types[UPLOAD], composed(key)
+    type_, wanted = snapshot.schema.types[UPLOAD], compose(key)
     if found := snapshot.get(type_, wanted, locale, PUBLISHED):
         return found
     if wanted.isascii() and wanted.isdecimal():
@@ -131,7 +131,7 @@ def _name(incoming: Incoming) -> str:
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
     """A name that is safe on every system and taken by nobody: the stem, ten digits, the ending."""
-    told = _told_ending(incoming, name)
+    told = _client_ending(incoming, name)
     ending = true_ending(incoming.source, told)
     stem = PurePosixPath(name).name.removesuffix(told)
     stem = slugify(stem, separator="_", lowercase=False, max_length=_LONGEST) or "file"
@@ -140,7 +140,7 @@ def _file_name(context: Context, incoming: Incoming, name: str) -> str:
     return f"{stem}_{random}{ending}"
 
 
-def _told_ending(incoming: Incoming, name: str) -> str:
+def _client_ending(incoming: Incoming, name: str) -> str:
     """The ending that the client gave a file, which is called `name`."""
     endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
     return next((e for e in endings if _ENDING.fullmatch(e)), "")
@@ -148,7 +148,7 @@ def _told_ending(incoming: Incoming, name: str) -> str:
 
 def ending_of_upload(incoming: Incoming) -> str:
     """The ending that a received file is stored under, where it is new."""
-    return true_ending(incoming.source, _told_ending(incoming, _name(incoming)))
+    return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
 def check_replacement(file: Document, incoming: Incoming) -> None:
@@ -170,7 +170,7 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
     trees = {**info, **updated_timestamp(context.now)}
     if context.changeset.exists(path):
         with unreadable(path):
-            text = changed_text(path, context.changeset.text(path), None, trees)
+            text = change_text(path, context.changeset.text(path), None, trees)
         context.changeset.put(path, text)
     else:
         context.changeset.put(path, new_text(path, None, trees))

@@ -22,7 +22,7 @@ from server.errors import SetupError
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.webhooks import delivery_table, queue
-from server.events.webhooks.delivery_table import Delivery, Standing
+from server.events.webhooks.delivery_table import Delivery, WebhookStatus
 from server.events.webhooks.delivery_worker import AT_ONCE, Deliverer, Pace
 from server.events.webhooks.secret_files import rotate, secrets_of
 from server.jobs.job import Clock, Timing
@@ -87,9 +87,9 @@ class Site:
     def states(self, name: str = "build") -> list[str]:
         return [delivery.state for delivery in self.listed(name)]
 
-    def standing(self, name: str = "build") -> Standing:
-        found = self.query(lambda c: delivery_table.standing(c, name))
-        assert isinstance(found, Standing)
+    def standing(self, name: str = "build") -> WebhookStatus:
+        found = self.query(lambda c: delivery_table.webhook_status(c, name))
+        assert isinstance(found, WebhookStatus)
         return found
 
     def change(self, work: Callable[[Connection], object]) -> None:

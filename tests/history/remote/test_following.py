@@ -12,7 +12,7 @@ import pytest
 
 from server.history.past import PastStates
 from server.history.remote.following import Follower
-from server.history.remote.remote_status import AWAY, BEHIND, CURRENT, read_standing
+from server.history.remote.remote_status import AWAY, BEHIND, CURRENT, read_remote_status
 from server.history.remote.waking import wake
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
@@ -49,7 +49,7 @@ def test_what_is_pushed_is_taken_over(places: Places, follower: Follower) -> Non
     assert asked(places, follower) == CURRENT
     theirs = places.push({ONE: TEXT.replace("Short", "There")})
     assert asked(places, follower) == CURRENT
-    standing = read_standing(places.root)
+    standing = read_remote_status(places.root)
     assert standing
     assert (standing.commit, standing.branch, standing.commits, standing.since) == (theirs, "main", 0, 0.0)
     assert places.note()["summary"] == "There"
@@ -86,7 +86,7 @@ def test_what_is_in_the_way_is_said_once_and_heals(
     places.push({"README.md": "New\n"})
     for _ in range(3):
         assert asked(places, follower) == BEHIND
-    standing = read_standing(places.root)
+    standing = read_remote_status(places.root)
     assert standing
     assert (standing.commits, standing.files) == (2, (ONE,))
     assert "note/one/en (summary)" in standing.reason
@@ -160,7 +160,7 @@ def test_a_branch_that_the_remote_has_not(places: Places, follower: Follower) ->
     asked(places, follower)
     git(places.remote, "branch", "-m", "main", "renamed")
     assert asked(places, follower) == BEHIND
-    standing = read_standing(places.root)
+    standing = read_remote_status(places.root)
     assert standing
     assert standing.reason == 'The remote has no branch "main"'
     git(places.remote, "branch", "-m", "renamed", "main")
@@ -195,7 +195,7 @@ def test_one_follows_at_a_time_and_is_woken(places: Places) -> None:
     runners = [Runner([one]) for one in followers]
     for runner in runners:
         runner.start()
-    until(lambda: read_standing(places.root) is not None)
+    until(lambda: read_remote_status(places.root) is not None)
     leads = [one for one in followers if one._noted]
     assert len(leads) == 1
     places.push({ONE: TEXT.replace("Short", "There")})
@@ -218,7 +218,7 @@ def test_what_is_not_asked_to_be_followed(places: Places, follower: Follower) ->
     places.api.site.refresh()
     runner = Runner([follower])
     runner.start()
-    until(lambda: read_standing(places.root) is None)
+    until(lambda: read_remote_status(places.root) is None)
     assert places.api.get("/_health/ready").data["remote"] is None
     runner.stop()
 
@@ -254,7 +254,7 @@ def test_nothing_is_taken_over_while_it_is_not_known_what_that_changes(
     with monkeypatch.context() as patch:
         failing_git(patch, tmp_path / "bin", "diff-tree")
         assert asked(places, follower) == BEHIND
-    standing = read_standing(places.root)
+    standing = read_remote_status(places.root)
     assert standing
     assert standing.reason == "git diff-tree has failed: fatal: it is damaged"
     assert git(places.root, "rev-parse", "HEAD") == before

@@ -1,17 +1,17 @@
 """Who has pushed pauses where others want to push as well, and only there."""
 
-from server.history.remote.pushing import MOST_S, Courtesy
+from server.history.remote.pushing import MOST_S, PushFairness
 
 
 def test_who_meets_nobody_does_not_pause() -> None:
-    courtesy = Courtesy()
+    courtesy = PushFairness()
     for _ in range(10):
         courtesy.pushed(0.1)
     assert courtesy.left == 0
 
 
 def test_who_was_refused_pauses_after_its_own_pushes() -> None:
-    courtesy = Courtesy()
+    courtesy = PushFairness()
     courtesy.meet()
     assert courtesy.left == 0  # It is behind, and tries again at once.
     courtesy.pushed(0.2)
@@ -19,6 +19,6 @@ def test_who_was_refused_pauses_after_its_own_pushes() -> None:
 
 
 def test_who_pushes_without_end_lets_others_in_now_and_then() -> None:
-    courtesy = Courtesy()
+    courtesy = PushFairness()
     courtesy.pushed(3.0)
     assert courtesy.left > 0

@@ -67,7 +67,7 @@ class Archive:
             for member, file in self._members():
                 upload = wanted.pop(member.name, None)
                 if upload:
-                    yield upload, _copied(file, folder, member.name)
+                    yield upload, _copy_member(file, folder, member.name)
         if wanted:
             raise self._refuse(f"{min(wanted)} is not there any more", "leave the archive alone meanwhile")
 
@@ -159,7 +159,7 @@ class Archive:
         return SetupError(str(self.path), None, what, fix)
 
 
-def _copied(file: IO[bytes], folder: Path, name: str) -> Path:
+def _copy_member(file: IO[bytes], folder: Path, name: str) -> Path:
     """Copy a member into a file of a folder."""
     target = folder / hashlib.sha256(name.encode()).hexdigest()
     try:

@@ -209,7 +209,7 @@ class Remote:
                     self._client.json(f"{info['singularName']}?{q}", missing=None) for q in localized_queries
                 ]
                 if answers[0] is not None:
-                    yield _merged([answer["data"] for answer in answers])
+                    yield _merge_rows([answer["data"] for answer in answers])
             return
         everywhere = "locale=*" if localized else ""
         page, pages = 1, 1
@@ -221,7 +221,7 @@ class Remote:
             ]
             pages = answers[0]["meta"]["pagination"]["pageCount"]
             for rows in zip(*(answer["data"] for answer in answers), strict=True):
-                yield _merged(rows)
+                yield _merge_rows(rows)
             page += 1
 
     # --- files ---------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> An
     return one_or_many(attribute, list({str(target): target for target in named}.values()))
 
 
-def _merged(rows: Sequence[Json]) -> Json:
+def _merge_rows(rows: Sequence[Json]) -> Json:
     """One row, of the responses to several queries for it."""
     if len({row["documentId"] for row in rows}) > 1:
         raise ValueError("documents changed while they were read")
