@@ -1,8 +1,7 @@
 """Runs a WSGI app on one of the servers compared: `python -m bench.host SERVER PORT empty|site PATH`.
 
-Each runs with one process, as many threads as server/api/serving/http_server.py answers reads in, and no
-access log. The empty app knows its answers by their request: it sends the very bytes that Quire sent, and
-does nothing else.
+Each runs with one process, four threads, and no access log. The empty app knows its answers by their request:
+it sends the very bytes that Quire sent, and does nothing else.
 """
 
 import logging
@@ -21,11 +20,11 @@ from granian.server import Server
 
 from server.api.app import create_app
 from server.api.response import JSON
-from server.api.serving.http_server import IN_PLACE_THREADS as THREADS
 from server.auth.accounts import Accounts
 from server.service.opening import Mode, open_site
 
 HOST = "127.0.0.1"
+THREADS = 4
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -50,7 +49,7 @@ def load_app(kind: str, path: Path) -> App:
 
 
 def run_granian(app: App, port: int) -> None:
-    """As server/api/serving/http_server.py does, but with its own server for WSGI."""
+    """Rust: hyper speaks HTTP, and threads of Python answer."""
     multiprocessing.set_start_method("fork", force=True)
     server = Server(
         "bench",

@@ -84,11 +84,12 @@ class SetupError(QuireError):
 class NeedsThreadPool(QuireError):
     """The thread that has a request must not wait, and the answer may have to; `costly` says that it will.
 
-    `accounts`: it may have to wait for a database of accounts that is elsewhere.
+    `accounts`: it may have to wait for a database of accounts that is elsewhere. `long`: it does not wait,
+    but takes longer than an event loop may.
     """
 
-    def __init__(self, *, costly: bool = False, accounts: bool = False) -> None:
-        self.costly, self.accounts = costly, accounts
+    def __init__(self, *, costly: bool = False, accounts: bool = False, long: bool = False) -> None:
+        self.costly, self.accounts, self.long = costly, accounts, long
         super().__init__("another thread answers")
 
 

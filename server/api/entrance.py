@@ -24,6 +24,7 @@ from server.api.environ import (
     GONE,
     IDENTITIES,
     IN_PLACE,
+    ON_LOOP,
     REFUSED,
     STATE,
     believe_proxies,
@@ -206,7 +207,8 @@ class Entrance:
 
     def _budget(self, environ: Environ, settings: Settings) -> Budget:
         waits, costly = IN_PLACE not in environ, COSTLY in environ
-        return Budget(settings, self.turns, waits=waits, costly=costly, gone=environ.get(GONE))
+        on_loop, gone = ON_LOOP in environ, environ.get(GONE)
+        return Budget(settings, self.turns, waits=waits, costly=costly, on_loop=on_loop, gone=gone)
 
     def _answer(self, environ: Environ, state: State) -> Representation:
         if environ["REQUEST_METHOD"] in READING:
@@ -225,6 +227,8 @@ class Entrance:
     def _identify(self, environ: Environ, state: State) -> Actor:
         """Who sends a request. Raises UnauthorizedError, UnavailableError, and NeedsThreadPool."""
         credentials, waits = environ.get("HTTP_AUTHORIZATION", ""), IN_PLACE not in environ
+        if ON_LOOP in environ and credentials and not self.identities.are_open:
+            raise NeedsThreadPool(long=True)
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _past(self, environ: Environ, state: State) -> State:
@@ -282,6 +286,8 @@ class Entrance:
         users = self.identities.user_index
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
+        elif ON_LOOP in environ:
+            users = _leave_loop
         actor = self._identify(environ, state)
         response_format = response_format_of(environ, state.settings)
         at = environ.get(COMMIT)
@@ -355,6 +361,11 @@ def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
 def _postpone() -> NoReturn:
     """Leave it to a thread that may wait to ask a database elsewhere, which may take long to answer."""
     raise NeedsThreadPool(accounts=True)
+
+
+def _leave_loop() -> NoReturn:
+    """Leave it to a thread to look who has changed, and to relate content to users."""
+    raise NeedsThreadPool(long=True)
 
 
 def _represent(answer: Answer, environ: Environ, state: State) -> Representation:

@@ -19,6 +19,9 @@ REFUSED = "quire.refused"  # the key of an error that was met while the body was
 # The keys of what the HTTP server says of the thread that answers: that it must not wait; that the request
 # was postponed, and is known to be costly; and what tells whether the client has left.
 IN_PLACE, COSTLY, GONE = "quire.in_place", "quire.costly", "quire.gone"
+ON_LOOP = (
+    "quire.on_loop"  # the key that says that the event loop itself answers, and that others wait meanwhile
+)
 ACCOUNTS = "quire.accounts"  # the key that says that it may have to wait for a database of accounts
 # The keys of what serves event streams, and of the address and port that the connection comes from.
 STREAMS, CLIENT = "quire.streams", "quire.client"

@@ -72,6 +72,11 @@ class Identities:
         return self._current().user_index
 
     @property
+    def are_open(self) -> bool:
+        """Whether the accounts were opened, which takes long."""
+        return self._opened is not None
+
+    @property
     def are_read_only(self) -> bool:
         """Whether the accounts are known to be read alone, in a database that refuses to write."""
         opened = self._opened

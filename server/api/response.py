@@ -44,6 +44,7 @@ ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
 SMALLEST_COMPRESSED = 1024  # bytes; below that it is not worth it
 # A larger body is compressed less well, in a third of the time, and by one request of a process at a time.
 LARGE = 256 * 1024
+LARGE_ON_LOOP = 64 * 1024  # an event loop compresses no larger body: that takes some milliseconds
 QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
@@ -201,6 +202,8 @@ def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
     """A body in an encoding. Raises BusyError and NeedsThreadPool, for a large one."""
     if not encoding:
         return body
+    if len(body) > LARGE_ON_LOOP:
+        environ[BUDGET].leave_loop()
     if len(body) <= LARGE:
         return ENCODINGS[encoding](body)
     environ[BUDGET].take_turn()

@@ -1,4 +1,4 @@
-"""Runs the WSGI server: granian, with a few processes of a few threads (docs/performance.md says why).
+"""Runs the server: a few processes, each with an event loop and a few threads.
 
 The site is loaded before the socket opens; the workers are forked from the process that loaded it,
 and end when that does, however it ended. One of them leads: it watches the files for all.
@@ -25,9 +25,8 @@ from server.api.monitoring.request_counts import Observer, RequestCounts, Watche
 from server.api.monitoring.request_log import JsonHandler, write_line
 from server.api.response import Answer
 from server.api.serving.generations import Generation
-from server.api.serving.http_server import WAITING, HttpServer
+from server.api.serving.http_server import WAITING, Connections, HttpServer
 from server.api.serving.leader import Leader, jobs_of
-from server.api.serving.sockets import Connections
 from server.api.serving.supervisor import Supervisor
 from server.auth.permissions import Actor
 from server.auth.session_key import session_key
@@ -60,7 +59,7 @@ OTHER_KEY = (
     "The server that last opened these accounts had another key: logins and entity tags of one machine are "
     "not good at another. Give all the same QUIRE_JWT_SECRET (said once where it was changed)"
 )
-SWITCH_S = 0.0005  # how long a thread computes until others have a turn, so that a write does not delay reads
+SWITCH_S = 0.0002  # how long a thread computes until others have a turn: the event loop waits for that
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -155,9 +154,12 @@ def serve(
 
     def work() -> None:
         app, leader = _start(opened, shared, key, report, watched)
-        hub = make_hub(app, watched, shared)
+        connections = Connections()
+        hub = make_hub(app, watched, shared, connections)
         observer = Observer(shared.counts, lambda: app.kept_bytes, log=shared.json_log)
-        server = HttpServer(app, shared.listener, partial(incoming_folder, site.root), hub, observer)
+        server = HttpServer(
+            app, shared.listener, partial(incoming_folder, site.root), hub, observer, connections
+        )
         threading.Thread(target=_retire, args=(retiring, leader, server), daemon=True).start()
         generation.answers()
         if generation.number == 1:
@@ -200,7 +202,7 @@ def _start(
     return make_app(site, key, opened.past, watched, shared.limited), leader
 
 
-def make_hub(app: Entrance, watched: Watched, shared: Shared) -> Hub:
+def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
     """What serves the event streams of an answering process."""
 
     def identify(authorization: str) -> Actor:
@@ -208,7 +210,7 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared) -> Hub:
 
     source = Source(watched.recorder.database, lambda: shared.log.event, identify)
     presence = PresenceSource(watched.presence, lambda: app.site.state.schema)
-    return Hub(source, watched.streams, Connections(), presence)
+    return Hub(source, watched.streams, connections, presence)
 
 
 def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:

@@ -46,11 +46,13 @@ class Stream:
 
 
 class Client(Protocol):
-    """The connection of one stream. `name` is its address and port."""
+    """The connection of one stream."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The address and port."""
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes) -> object:
         """Send some frames. It does not wait, and does not tell whether they arrive."""
 
     def end(self) -> None:

@@ -13,6 +13,7 @@ from server.bounded import BoundedMutex
 from server.config.model import Settings
 from server.errors import ClientGone, LimitError, NeedsThreadPool
 
+ON_LOOP = 2000  # steps that an event loop may take, while all other requests wait
 GRANTED = 1000  # steps between two looks at the clock, which takes a system call
 COSTLY_S = 0.05  # of processor time: a request that takes more waits for its turn
 WAITING = 8  # costly requests that may wait for their turn
@@ -38,19 +39,22 @@ class Budget:
         *,
         waits: bool = True,
         costly: bool = False,
+        on_loop: bool = False,
         gone: Callable[[], bool] | None = None,
     ) -> None:
         """`waits` says whether the thread may wait for a turn, `costly` that the request is sure to need one.
 
+        `on_loop`: an event loop computes, while others wait; it leaves what takes long to a thread.
         `gone` tells whether nobody waits for the answer any more.
         """
         self._settings, self._turns, self._taken = settings, turns, False
-        self._waits, self._costly, self._gone = waits, costly, gone
+        self._waits, self._costly, self._gone, self._on_loop = waits, costly, gone, on_loop
         self._began: float | None = None
         self._steps: float = settings.api.limits.steps if settings else math.inf
         self._bytes: float = settings.api.limits.size if settings else math.inf
         self.values: float = settings.api.limits.values if settings else math.inf
-        self._granted = self._left = min(self._steps, GRANTED) if settings else math.inf
+        granted = ON_LOOP if on_loop else GRANTED
+        self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def spend(self, steps: int) -> None:
         """Count some steps before they are taken.
@@ -84,11 +88,17 @@ class Budget:
         """Wait until no other costly request of the process runs. Raises BusyError and NeedsThreadPool."""
         if self._turns is None or self._taken:
             return
+        self.leave_loop()
         if self._waits:
             self._turns.take()
         elif not self._turns.take_if_free():
             raise NeedsThreadPool(costly=True)
         self._taken = True
+
+    def leave_loop(self) -> None:
+        """Raise NeedsThreadPool if an event loop computes: what comes now takes too long for it."""
+        if self._on_loop:
+            raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
         """The request is answered."""
@@ -107,6 +117,7 @@ class Budget:
         settings = self._settings
         if settings is None:
             return
+        self.leave_loop()
         self._steps -= self._granted - self._left
         if self._steps < 0:
             most = f"{settings.api.limits.steps:,} steps"

@@ -37,7 +37,7 @@ FILES: dict[str, str | bytes] = {
     "content/uploads/empty.txt": "",
 }
 # The limits of a server that is not to be waited for.
-SOON = "from server.api.serving import bodies, http_server; http_server.HEAD_MS = 700; "
+SOON = "from server.api.serving import bodies, connection; connection.HEAD_S = 0.7; "
 SOON += "bodies.PROGRESS_S, bodies.WHOLE_S = 0.7, 1.5"
 PATIENCE_S = 60.0  # of a client, for a machine on which others compute
 

@@ -1,35 +1,67 @@
-"""What a client has not taken is known to the system, and a client can be given up."""
+"""What a client has not taken is known, and a client can be given up."""
 
+import asyncio
 import socket
-from contextlib import suppress
+from collections.abc import Callable
 
 import pytest
 
-from server.api.serving.sockets import Connections
-from tests.waiting import until
+from server.api.response import Environ
+from server.api.serving.connection import Connection, Exchange
+from server.api.serving.http_server import Connections
+from server.api.serving.sockets import Acceptor
+
+
+class Server:
+    """What connections need of a server that responds to nobody."""
+
+    def __init__(self) -> None:
+        self.buffer = memoryview(bytearray(1000))
+        self.date, self.retiring, self.connections = b"", False, Connections()
+        self.heads: dict[bytes, Environ] = {}
+
+    def opened(self, connection: Connection) -> None:
+        self.connections.add(connection)
+
+    def closed(self, connection: Connection) -> None:
+        self.connections.remove(connection)
+
+    def handle(self, exchange: Exchange) -> None:
+        """Let it wait."""
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_what_a_client_has_not_taken_is_known(host: str) -> None:
+    asyncio.run(_take_slowly(host))
+
+
+async def _take_slowly(host: str) -> None:
+    server = Server()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    connections = Connections()
-    with (
-        socket.create_server((host, 0), family=family) as listener,
-        socket.create_connection(listener.getsockname()[:2], timeout=5) as client,
-    ):
-        server, address = listener.accept()
-        name = f"[{host}]:{address[1]}" if ":" in host else f"{host}:{address[1]}"
-        with server:
-            assert connections.unsent({name}) == {name: 0}
-            server.setblocking(False)
-            sent = 0
-            with suppress(BlockingIOError):
-                while True:
-                    sent += server.send(bytes(100_000))
-            assert connections.unsent({name, "127.0.0.1:1"})[name] > 0
-            while sent:
-                sent -= len(client.recv(1_000_000))
-            until(lambda: connections.unsent({name}) == {name: 0}, 5)
-            connections.give_up({name})
-            assert client.recv(1) == b""
-        assert connections.unsent({name}) == {}
+    with socket.create_server((host, 0), family=family) as listener:
+        listener.setblocking(False)
+        acceptor = Acceptor(listener, lambda: Connection(server), 10)
+        acceptor.start()
+        with socket.create_connection(listener.getsockname()[:2], timeout=5) as client:
+            port = client.getsockname()[1]
+            name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            await until(lambda: len(server.connections) == 1)
+            unsent = server.connections.unsent
+            assert unsent({name, "127.0.0.1:1"}) == {name: 0}
+            (connection,) = server.connections
+            connection.write(bytes(10_000_000))
+            assert unsent({name})[name] > 1_000_000
+            left = 10_000_000
+            while left:
+                left -= len(await asyncio.to_thread(client.recv, 1_000_000))
+            await until(lambda: unsent({name}) == {name: 0})
+            await asyncio.to_thread(server.connections.give_up, {name})
+            assert await asyncio.to_thread(client.recv, 1) == b""
+            await until(lambda: unsent({name}) == {})
+        acceptor.stop()

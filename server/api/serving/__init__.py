@@ -1,1 +1,1 @@
-"""Processes and connections: workers that are replaced when they end, and HTTP as granian speaks it."""
+"""Processes and connections: workers that are replaced when they end, and HTTP/1.1 on an event loop."""

@@ -6,13 +6,12 @@ slowly, or stops, is given up, and nothing has been done for them.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Protocol
 
-from server.errors import ApiError, BadRequestError, BusyError, ClientGone, RequestTimeoutError, StorageError
+from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
 MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
 SMALL = 64 * 1024  # bytes that anybody may send; of a body of most kinds, all
@@ -24,6 +23,13 @@ PROGRESS_S = 30.0  # how long a client may send nothing
 WHOLE_S = 300.0  # how long a body may take in all
 
 
+class Exchange(Protocol):
+    """A request whose body is to be received."""
+
+    async def read(self) -> bytes:
+        """Return the next part of the body, b"" at its end."""
+
+
 class Receiver:
     """Receives the bodies of one process, on its event loop. `folder` makes the folder of large ones."""
 
@@ -31,7 +37,7 @@ class Receiver:
         self._folder = folder
         self._room = ROOM
 
-    async def receive(self, protocol: Any, length: int | None, most: int) -> tuple[IO[bytes], int]:
+    async def receive(self, exchange: Exchange, length: int | None, most: int) -> tuple[IO[bytes], int]:
         """A body as a file at its beginning, and its length; of more than `most` bytes, only that it is more.
 
         `length` is what the head says, None for a body in chunks. Raises ClientGone, BadRequestError,
@@ -43,7 +49,7 @@ class Receiver:
         failure: ApiError | None = None
         try:
             async with asyncio.timeout(WHOLE_S):
-                async for chunk in _chunks(protocol):
+                async for chunk in _parts(exchange):
                     received += len(chunk)
                     self._room -= len(chunk)
                     if received > most:
@@ -82,19 +88,11 @@ class _Body:
         self.file.write(chunk)
 
 
-async def _chunks(protocol: Any) -> AsyncIterator[bytes]:
-    """The parts of a body as they come; what is no part of HTTP ends it with BadRequestError.
-
-    granian ends a body with an empty part, and has another one in place of an error.
-    """
-    empty = 0
-    parts = aiter(protocol)
-    with suppress(StopAsyncIteration):
-        while True:
-            async with asyncio.timeout(PROGRESS_S):
-                part = await parts.__anext__()
-            empty += not part
-            if part:
-                yield part
-    if empty > 1:
-        raise BadRequestError("The body breaks off, or its chunks can't be read")
+async def _parts(exchange: Exchange) -> AsyncIterator[bytes]:
+    """The parts of a body as they come. Raises BadRequestError for what is no HTTP, and ClientGone."""
+    while True:
+        async with asyncio.timeout(PROGRESS_S):
+            part = await exchange.read()
+        if not part:
+            return
+        yield part

@@ -1,0 +1,504 @@
+"""HTTP/1.1 on one connection: httptools (llhttp) parses requests, and each gets its response in turn.
+
+A connection is a protocol of asyncio; all of it runs on the event loop. It hands each request to the server
+as an `Exchange`, which receives the body and sends the response. A client that sends its next request before
+it has the response waits for that; one that sends or takes nothing for too long is given up by `check`.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from server.api.environ import REFUSED
+from server.api.response import Environ, Header
+from server.api.serving.heads import (
+    EncodedHead,
+    bracketed,
+    encode_head,
+    environ_of,
+    environ_of_connection,
+    has_body,
+    with_escaped_target,
+)
+from server.api.serving.sockets import unsent_bytes
+from server.errors import ApiError, BadRequestError, ClientGone
+
+HEAD_S = 30.0  # how long the head of a request may take, and how long a client may send nothing between two
+HEAD_BYTES = 128 * 1024  # of a head; a larger one is refused with 431
+MAX_HEADERS = 100
+MAX_TARGET_BYTES = 65_534  # a longer target is refused with 414
+MAX_PIPELINED = 64  # requests that wait for their turn; after these, the connection is closed
+MAX_UNREAD_BYTES = 256 * 1024  # of a body that nobody has taken yet; then the client has to wait
+MAX_DISCARDED_BYTES = 64 * 1024  # of a body that nobody wants; after more, the connection is closed
+READ_BYTES = 64 * 1024  # that are read at once
+MAX_HEADS, MAX_KEPT_HEAD_BYTES = 512, 1024  # that were parsed and are kept
+LINGER_S = 2.0  # how long a client may go on sending to a connection that is being closed
+STALLED_S = 60.0  # how long a client may take nothing of a response
+_BODILESS = (204, 304)
+
+
+class Server(Protocol):
+    """What connections need of the server that they belong to.
+
+    `heads` has what was parsed lately of requests without a body, by all that was sent of them: clients send
+    the very same again and again. That saves 10 µs of 50.
+    """
+
+    heads: dict[bytes, Environ]
+    buffer: memoryview  # that is read into; one for all, since what was read is parsed at once
+    date: bytes  # the header Date, as a line
+    retiring: bool  # whether clients are to connect anew
+
+    def opened(self, connection: "Connection") -> None:
+        """Note a connection."""
+
+    def closed(self, connection: "Connection") -> None:
+        """Forget a connection."""
+
+    def handle(self, exchange: "Exchange") -> None:
+        """Respond to a request, now or later."""
+
+
+class _RefusedError(Exception):
+    """A head that is refused with a status."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__(status)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One client's connection."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.name = ""  # the client's address and port
+        self.is_open = True
+        self.loop = asyncio.get_running_loop()
+        self._since = self.loop.time()  # when it began to wait for what `check` looks at
+        self._parser: HttpRequestParser | None = HttpRequestParser(self)
+        self._target = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._head_bytes = 0
+        self._in_head = False  # whether one has begun
+        self._parsed: list[Environ] = []  # of what was read last
+        self._receiving: Exchange | None = None  # whose body has not been received
+        self._waiting: deque[Exchange] = deque()
+        self._turn: Exchange | None = None  # the one that is responded to
+        self._advancing = False
+        self._is_last = False  # no request is taken after those that have begun
+        self._refusal = 0  # the status that is sent when all others have their responses
+        self._lingers = False
+        self._unsent, self._stalled_since = 0, 0.0
+        self._drained: asyncio.Future[None] | None = None  # while the client has much to take
+
+    # --- called by asyncio ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        client: Sequence[object] = transport.get_extra_info("peername") or ("", 0)
+        self.name = f"{bracketed(str(client[0]))}:{client[1]}"
+        self._environ = environ_of_connection(client, transport.get_extra_info("sockname") or ("", 0))
+        self.server.opened(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where to read to. The loop of asyncio calls `buffer_updated` before it reads again."""
+        return self.server.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Parse what was read."""
+        if self._lingers or (self._is_last and self._receiving is None):
+            return
+        data = bytes(self.server.buffer[:nbytes])
+        begins = not self._in_head and self._receiving is None
+        if begins and not self._waiting and (known := self.server.heads.get(data)) is not None:
+            self._hand_over(known, "1.1", keeps_alive=True).complete()
+            self._receiving = None
+            self._advance()
+            return
+        if self._receiving is None:
+            self._head_bytes += nbytes
+        try:
+            self._parsed = []
+            self._parse(data if not begins or data.isascii() else with_escaped_target(data))
+            if begins:
+                self._keep_head(data)
+            if self._head_bytes > HEAD_BYTES:
+                self._fail(431)
+        except HttpParserError as error:
+            cause = error.__context__
+            self._fail(cause.status if isinstance(cause, _RefusedError) else 400)
+        self._advance()
+
+    def eof_received(self) -> bool:
+        """Note that the client sends no more; returns whether it still has something to get."""
+        self._leave()
+        return not self._lingers and (self._turn is not None or bool(self._waiting))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Clean up."""
+        self.is_open = False
+        self._parser = None  # It has references to this connection.
+        self.resume_writing()
+        self._leave()
+        self._waiting.clear()
+        self.server.closed(self)
+
+    def pause_writing(self) -> None:
+        """Note that the client has much to take."""
+        self._drained = self.loop.create_future()
+
+    def resume_writing(self) -> None:
+        """Note that the client has taken most of what it had to."""
+        if self._drained is not None:
+            self._drained.set_result(None)
+            self._drained = None
+
+    # --- called by the parser --------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """Begin with a request."""
+        if len(self._waiting) >= MAX_PIPELINED:
+            self._is_last = True
+        if self._is_last:
+            raise _RefusedError(400)
+        self._target, self._headers, self._in_head = b"", [], True
+
+    def on_url(self, part: bytes) -> None:
+        """Take a part of the target."""
+        self._target += part
+        if len(self._target) > MAX_TARGET_BYTES:
+            raise _RefusedError(414)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; behind the last chunk of a body none is expected."""
+        if self._receiving is not None:
+            raise _RefusedError(400)
+        if len(self._headers) >= MAX_HEADERS or len(name) > MAX_TARGET_BYTES:
+            raise _RefusedError(431)
+        self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Hand a request over, unless it has to wait for its turn."""
+        parser = self._parser
+        assert parser is not None
+        self._head_bytes = 0
+        version = parser.get_http_version()
+        environ = environ_of(parser.get_method().decode(), self._target, version, self._headers)
+        if environ is None or version not in ("1.1", "1.0") or environ["REQUEST_METHOD"] == "CONNECT":
+            raise _RefusedError(400)
+        if version == "1.0" and "HTTP_TRANSFER_ENCODING" in environ:
+            raise _RefusedError(400)
+        if parser.should_upgrade():
+            return
+        self._in_head = False
+        self._parsed.append(environ)
+        self._hand_over(environ, version, keeps_alive=parser.should_keep_alive())
+
+    def on_body(self, part: bytes) -> None:
+        """Take a part of a body."""
+        if self._receiving is not None:
+            self._receiving.add(part)
+
+    def on_message_complete(self) -> None:
+        """Note that a request is whole."""
+        if self._receiving is not None:
+            self._receiving.complete()
+            self._receiving = None
+
+    # --- called by the server and by exchanges -----------------------------------------------------
+
+    @property
+    def unsent(self) -> int:
+        """How many bytes the client has yet to get."""
+        return self._transport.get_write_buffer_size() + unsent_bytes(
+            self._transport.get_extra_info("socket")
+        )
+
+    def write(self, data: bytes) -> None:
+        """Send some bytes, as the client takes them."""
+        if self.is_open:
+            self._transport.write(data)
+
+    async def drain(self) -> bool:
+        """Wait until the client has taken most of what it was sent; returns whether it is still there."""
+        if self._drained is not None:
+            await self._drained
+        return self.is_open
+
+    def pause_reading(self, paused: bool) -> None:
+        """Let the client wait, or go on."""
+        if self.is_open and not self._transport.is_closing():
+            self._transport.pause_reading() if paused else self._transport.resume_reading()
+
+    def finish(self, exchange: "Exchange", *, close: bool) -> None:
+        """Go on after the response of a request has been sent."""
+        self._turn = None
+        if close:
+            self._close()
+            return
+        self._since = self.loop.time()
+        self._advance()
+
+    def end(self) -> None:
+        """Close the connection, unless a request has begun to arrive: its response says that it closes."""
+        if self._turn is None and not self._waiting and not self._in_head:
+            self._close()
+
+    def give_up(self) -> None:
+        """Close the connection at once, and drop what the client has not taken."""
+        self._transport.abort()
+
+    def check(self, now: float) -> None:
+        """Close the connection if its client sends or takes nothing for too long."""
+        if self._transport.get_write_buffer_size():
+            if (unsent := self.unsent) != self._unsent:
+                self._unsent, self._stalled_since = unsent, now
+            elif now - self._stalled_since > STALLED_S:
+                self.give_up()
+        elif self._lingers:
+            if now - self._since > LINGER_S:
+                self.give_up()
+        elif self._turn is None and now - self._since > HEAD_S:
+            self._transport.close()
+
+    # --- its own -----------------------------------------------------------------------------------
+
+    def _hand_over(self, environ: Environ, version: str, *, keeps_alive: bool) -> "Exchange":
+        """Let a request wait for its turn."""
+        exchange = Exchange(self, {**self._environ, **environ}, version, keeps_alive=keeps_alive)
+        self._is_last = not keeps_alive
+        self._receiving = exchange
+        self._waiting.append(exchange)
+        return exchange
+
+    def _keep_head(self, data: bytes) -> None:
+        """Keep what was parsed, if that is one request, and has no body."""
+        if len(self._parsed) != 1 or len(data) > MAX_KEPT_HEAD_BYTES:
+            return
+        (environ,) = self._parsed
+        if (
+            self._is_last
+            or self._in_head
+            or self._receiving is not None
+            or environ["SERVER_PROTOCOL"] != "HTTP/1.1"
+        ):
+            return
+        if not has_body(environ) and REFUSED not in environ and "HTTP_EXPECT" not in environ:
+            if len(self.server.heads) >= MAX_HEADS:
+                self.server.heads.clear()
+            self.server.heads[data] = environ
+
+    def _advance(self) -> None:
+        """Respond to the requests that wait, one after the other."""
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            while self._turn is None and self._waiting and self.is_open:
+                self._turn = exchange = self._waiting.popleft()
+                self.server.handle(exchange)
+        finally:
+            self._advancing = False
+        if self._turn is None and self._is_last and not self._waiting:
+            self._close()
+
+    def _leave(self) -> None:
+        """Note that the client sends no more."""
+        self._is_last = True
+        if self._receiving is not None:
+            self._receiving.break_off(ClientGone())
+            self._receiving = None
+        for exchange in (self._turn, *self._waiting):
+            if exchange is not None:
+                exchange.left()
+
+    def _parse(self, data: bytes) -> None:
+        """Parse what was read. Raises HttpParserError.
+
+        Nobody gets another protocol: a client that asks for one, as some do at first, goes on with this one.
+        But httptools takes no body of such a request. So its head is parsed again, without `Upgrade`.
+        """
+        while data:
+            assert self._parser is not None
+            try:
+                self._parser.feed_data(data)
+                return
+            except HttpParserUpgrade as upgrade:
+                method = self._parser.get_method()
+                version = self._parser.get_http_version().encode()
+                lines = [b"%s: %s" % header for header in self._headers if header[0].lower() != b"upgrade"]
+                head = [b"%s %s HTTP/%s" % (method, self._target, version), *lines, b"", b""]
+                self._parser = HttpRequestParser(self)
+                self._parser.feed_data(b"\r\n".join(head))
+                data = data[upgrade.args[0] :]
+
+    def _fail(self, status: int) -> None:
+        """Refuse what can't be parsed; the requests before it are responded to."""
+        if self._is_last and self._receiving is None:
+            return
+        self._is_last = True
+        if self._receiving is None:
+            self._refusal = status
+            return
+        self._receiving.break_off(BadRequestError("The body breaks off, or its chunks can't be read"))
+
+    def _close(self) -> None:
+        """Close it once everything is sent; who is still sending must get the response before that."""
+        self._is_last = True
+        self._waiting.clear()
+        if not self.is_open or self._lingers or self._transport.is_closing():
+            return
+        if self._refusal:
+            head = encode_head("1.1", self._refusal, (("Connection", "close"), ("Content-Length", "0")))
+            self.write(b"%s%s\r\n" % (head.lines, self.server.date))
+        if self._refusal or self._receiving is not None:
+            self._lingers, self._since = True, self.loop.time()
+            self._transport.resume_reading()
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+
+
+class Exchange:
+    """A request, of which the head has been received, and its response."""
+
+    # Most requests need no others: to set them for each would take 0.5 µs.
+    is_left = False  # whether the client has left
+    on_left: Callable[[], None] | None = None  # is called when it leaves
+    _received = _discards = _chunked = _closes = _is_read = False
+    _unread = 0
+    _failure: ApiError | ClientGone | None = None
+    _reader: asyncio.Future[None] | None = None
+
+    def __init__(self, connection: Connection, environ: Environ, version: str, *, keeps_alive: bool) -> None:
+        self.connection, self.environ = connection, environ
+        self._version, self._keeps_alive = version, keeps_alive
+        self._parts: list[bytes] = []
+
+    @property
+    def name(self) -> str:
+        """The address and port of the client."""
+        return self.connection.name
+
+    # --- the body of the request -------------------------------------------------------------------
+
+    def add(self, part: bytes) -> None:
+        """Take a part of the body."""
+        self._unread += len(part)
+        if self._discards:
+            if self._unread > MAX_DISCARDED_BYTES:
+                self.connection.finish(self, close=True)
+            return
+        self._parts.append(part)
+        if self._unread > MAX_UNREAD_BYTES:
+            self.connection.pause_reading(True)
+        self._wake()
+
+    def complete(self) -> None:
+        """Note that the body is whole."""
+        self._received = True
+        self._wake()
+
+    def break_off(self, failure: ApiError | ClientGone) -> None:
+        """Note that the rest of the body can't be received."""
+        self._keeps_alive = False
+        self._failure = self._failure or failure
+        self._wake()
+
+    async def read(self) -> bytes:
+        """Return the next part of the body, b"" at its end. Raises BadRequestError and ClientGone."""
+        continues = self._expects and not self._received
+        self._is_read = True
+        if continues:
+            self.connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        while not self._parts:
+            if self._failure is not None:
+                raise self._failure
+            if self._received:
+                return b""
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        data = b"".join(self._parts)
+        self._parts, self._unread = [], 0
+        self.connection.pause_reading(False)
+        return data
+
+    @property
+    def _expects(self) -> bool:
+        """Whether the client sends the body only after it was told to go on."""
+        expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
+        return expects and self._version == "1.1" and not self._is_read
+
+    def left(self) -> None:
+        """Note that the client has left."""
+        self.is_left = True
+        call, self.on_left = self.on_left, None
+        if call is not None:
+            call()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    # --- the response --------------------------------------------------------------------------------
+
+    def respond(self, status: int, headers: Sequence[Header], body: bytes) -> None:
+        """Send a response at once. Raises ValueError for headers that can't be sent."""
+        head = encode_head(self._version, status, tuple(headers))
+        more = b""
+        if not head.has_length and status not in _BODILESS and self.environ["REQUEST_METHOD"] != "HEAD":
+            more = b"content-length: %d\r\n" % len(body)
+        self.connection.write(self._whole(head, more) + body)
+        self._finish()
+
+    def begin(self, status: int, headers: Sequence[Header]) -> None:
+        """Send the head of a response whose body is sent by and by; without a length, it is in chunks."""
+        head = encode_head(self._version, status, tuple(headers))
+        if not head.has_length:
+            self._chunked = self._version == "1.1"
+            self._keeps_alive = self._keeps_alive and self._chunked
+        self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
+
+    def send(self, data: bytes) -> int:
+        """Send some bytes of the body; returns how many."""
+        if data:
+            self.connection.write(b"%X\r\n%s\r\n" % (len(data), data) if self._chunked else data)
+        return len(data)
+
+    def end(self) -> None:
+        """End the body."""
+        if self._chunked:
+            self.connection.write(b"0\r\n\r\n")
+        self._finish()
+
+    def give_up(self) -> None:
+        """Close the connection without a response, or before its end."""
+        self.connection.give_up()
+
+    def _whole(self, head: EncodedHead, more: bytes) -> bytes:
+        """Return a head with the headers that are the server's; it decides whether the connection closes."""
+        server = self.connection.server
+        self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
+        if self._closes != (self._version == "1.0"):
+            more = b"connection: %s\r\n%s" % (b"close" if self._closes else b"keep-alive", more)
+        date = b"" if head.has_date else server.date
+        return b"%sserver: quire\r\n%s%s\r\n" % (head.lines, more, date)
+
+    def _lacks_much(self) -> bool:
+        """Tell whether the client had better connect anew than go on with the body."""
+        if self._received:
+            return False
+        length = self.environ.get("CONTENT_LENGTH", "0")
+        return self._expects or self._is_read or int(length) > MAX_DISCARDED_BYTES
+
+    def _finish(self) -> None:
+        if not self._received:
+            self._discards, self._unread, self._parts = True, 0, []
+            self.connection.pause_reading(False)
+        self.connection.finish(self, close=self._closes)

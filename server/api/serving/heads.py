@@ -1,0 +1,168 @@
+"""Heads of HTTP/1.1 messages: a request's as WSGI has it, and a response's as it is sent."""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from http import HTTPStatus
+from io import BytesIO
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from server.api.environ import REFUSED
+from server.api.response import Environ, Header
+from server.errors import ApiError, BadRequestError, UnauthorizedError
+
+_TARGET = re.compile(rb'[^\x00-\x20"<>\\^`{|}\x7f]+')
+_HIGH = re.compile(rb"[\x80-\xff]")
+_ABSOLUTE = re.compile(rb"https?://([^/?]*)(.*)", re.IGNORECASE)
+# What versions of Python call differently.
+_PHRASES = {
+    413: "Payload Too Large",
+    414: "URI Too Long",
+    416: "Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
+_STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for s in HTTPStatus}
+# By these a request says when it is to be answered, or done. If one can't be read, it is not left out.
+_CONDITIONS = ("If-Match", "Prefer", "Quire-After")
+_ENVIRON: Environ = {
+    "SCRIPT_NAME": "",
+    "SERVER_SOFTWARE": "quire",
+    "wsgi.errors": sys.stderr,
+    "wsgi.input": BytesIO(),
+    "wsgi.input_terminated": True,
+    "wsgi.multiprocess": True,
+    "wsgi.multithread": True,
+    "wsgi.run_once": False,
+    "wsgi.url_scheme": "http",
+    "wsgi.version": (1, 0),
+}
+
+
+def environ_of_connection(client: Sequence[object], server: Sequence[object]) -> Environ:
+    """Return what the environs of all requests of a connection have in common; the two are its addresses."""
+    return {
+        **_ENVIRON,
+        "REMOTE_ADDR": str(client[0]),
+        "SERVER_NAME": bracketed(str(server[0])),
+        "SERVER_PORT": str(server[1]),
+    }
+
+
+def bracketed(host: str) -> str:
+    """Return an address as it stands before a port."""
+    return f"[{host}]" if ":" in host else host
+
+
+def environ_of(
+    method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
+) -> Environ | None:
+    """Return what WSGI has of a request beside its connection, or None if its target is none.
+
+    A request that is to be refused for its headers, whatever it asks for, has the error in it.
+    """
+    found = _split(target)
+    if found is None:
+        return None
+    authority, path, query = found
+    environ: Environ = {
+        "REQUEST_METHOD": method,
+        "PATH_INFO": (unquote_to_bytes(path) if b"%" in path else path).decode("latin-1"),
+        "QUERY_STRING": query.decode("latin-1"),
+        "SERVER_PROTOCOL": f"HTTP/{version}",
+    }
+    unreadable: list[str] = []
+    for name, value in headers:
+        key = _key(name)
+        if not key:
+            continue
+        if not value.isascii():
+            unreadable.append(key)
+            continue
+        text = value.decode()
+        environ[key] = f"{environ[key]},{text}" if key in environ else text
+    refusal = _refusal(environ, authority, unreadable, version)
+    if refusal:
+        environ[REFUSED] = refusal
+    environ.setdefault("HTTP_HOST", authority)
+    return environ
+
+
+class EncodedHead(NamedTuple):
+    """The first lines of a response: its status, and the headers of the app."""
+
+    lines: bytes
+    has_length: bool
+    has_date: bool
+
+
+# Saves 5 µs of the 45 of a request that is repeated.
+@lru_cache(maxsize=512)
+def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
+    """Return the first lines of a response. Raises ValueError if a header has the end of a line in it."""
+    text = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers])
+    if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
+        raise ValueError("a header of a response has the end of a line in it")
+    text = f"HTTP/{version} {_STATUS_LINES[status]}{text}"
+    return EncodedHead(text.encode(), "\ncontent-length: " in text, "\ndate: " in text)
+
+
+def with_escaped_target(data: bytes) -> bytes:
+    """Return what a client has sent with the UTF-8 of its first line escaped: some send that as it is."""
+    line, end, rest = data.partition(b"\n")
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return data
+    return _HIGH.sub(lambda found: b"%%%02X" % found[0][0], line) + end + rest
+
+
+def has_body(environ: Mapping[str, object]) -> bool:
+    """Tell whether a request has a body."""
+    return environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
+
+
+def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
+    """Return the authority, path and query of a request's target, or None if it is none."""
+    if not _TARGET.fullmatch(target):
+        return None
+    authority, rest = b"", target.partition(b"#")[0]
+    if not rest.startswith(b"/") and rest != b"*":
+        absolute = _ABSOLUTE.fullmatch(rest)
+        if absolute is None:
+            return None
+        authority, rest = absolute[1], absolute[2] if absolute[2].startswith(b"/") else b"/" + absolute[2]
+    path, _, query = rest.partition(b"?")
+    return authority.decode("latin-1"), path, query
+
+
+def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], version: str) -> ApiError | None:
+    """Return why a request is refused for its headers, or None."""
+    if unreadable:  # Only ASCII is read.
+        if "HTTP_AUTHORIZATION" in unreadable and "HTTP_AUTHORIZATION" not in environ:
+            return UnauthorizedError()
+        for header in _CONDITIONS:
+            if (key := _key(header.encode())) in unreadable and key not in environ:
+                return BadRequestError(f"The value of the header {header} is not ASCII")
+    if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
+        return BadRequestError("A body can be sent in chunks, and in no other transfer coding")
+    host = environ.get("HTTP_HOST", authority)
+    if "," in host:
+        return BadRequestError("A request must have one Host header")
+    if not host and "HTTP_HOST" not in environ and version == "1.1":
+        return BadRequestError("A request must have a Host header")
+    return None
+
+
+# Saves 1.2 µs of a request with eight headers.
+@lru_cache(maxsize=512)
+def _key(header: bytes) -> str:
+    """Return what WSGI calls a header, or "" if it could not tell it from another.
+
+    That is one with an underscore: with a hyphen, a proxy may have set it.
+    """
+    if b"_" in header:
+        return ""
+    name = header.decode("latin-1").upper().replace("-", "_")
+    return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
