@@ -96,7 +96,7 @@ def test_what_needs_no_accounts_is_answered_while_their_database_stands_still(
                 assert condition(port) == "away"
                 assert [ask(port, *each[:3], **each[3])[0] for each in asked] == [each[4] for each in asked]
                 assert time.monotonic() - began < 5
-            until(lambda: ask(port, "GET", "/api/notes/one", **unseen)[0] == 200, 5)
+            until(lambda: ask(port, "GET", "/api/notes/one", **unseen)[0] == 200)
             assert condition(port) == "ready"
     finally:
         stop(process)

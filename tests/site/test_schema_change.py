@@ -91,6 +91,7 @@ def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> 
         reader.join()
         assert not failed
         assert not any(children(worker) for worker in workers(process.pid))  # no process stays behind
+        until(lambda: log.read_text().count("a content type changed") >= 2)
         assert log.read_text().count("a content type changed") == 2
     finally:
         stopped.set()
