@@ -128,7 +128,7 @@ class Probes:
         self._watch_bounded(import_module("server.bounded").Cache)
         self._watch_fragments(import_module("server.index.fragments").Fragments)
         text_search, ordering = (import_module(f"server.index.{n}") for n in ("text_search", "ordering"))
-        self._watch_pair(text_search, "_joined", "_join")
+        self._watch_pair(text_search, "_join_texts", "_join")
         self._watch_pair(ordering, "_mask", "bits_of")
 
     def _lru_cache(self, maxsize: Any = 128, typed: bool = False) -> Any:
