@@ -213,7 +213,7 @@ def _events(opened: OpenSite, during: During) -> None:
     with during("the log of events", WRITES):
         client.repeat("/events?limit=50", WRITES)
     database = opened.recorder.database
-    source = Source(database, lambda: 0, lambda _: Actor("public"))
+    source = Source(database, lambda: 0, lambda _: Actor("public"), lambda: opened.site.state.schema)
     readers = [Actor(f"user:{i}", frozenset({"article.find", "tag.find"})) for i in range(PEOPLE)]
     _, events = source.read(database.bounds().id, 0, WRITES)
     with during("an event to one stream", max(1, len(events) * PEOPLE)):

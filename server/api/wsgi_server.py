@@ -44,6 +44,7 @@ from server.index.find import prepare_texts
 from server.jobs.runner import Runner
 from server.jobs.table import JobTable
 from server.paths import incoming_folder
+from server.schema.model import Schema
 from server.service.opening import OpenSite
 from server.site.background.jobs import FollowLog
 from server.site.change import Report
@@ -208,8 +209,11 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
 
-    source = Source(watched.recorder.database, lambda: shared.log.event, identify)
-    presence = PresenceSource(watched.presence, lambda: app.site.state.schema)
+    def schema() -> Schema:
+        return app.site.state.schema
+
+    source = Source(watched.recorder.database, lambda: shared.log.event, identify, schema)
+    presence = PresenceSource(watched.presence, schema)
     return Hub(source, watched.streams, connections, presence)
 
 

@@ -18,6 +18,7 @@ from server.events.model import Event
 from server.events.reading import Selection, read_selection, require_kept, subjects_of, visible
 from server.events.stream import id_of
 from server.history.past import PastStates
+from server.schema.model import Schema
 from server.service.opening import Mode, open_site
 from server.site.site import Site
 from server.storage.durable import replace_file
@@ -70,7 +71,8 @@ def changes(
     if since is not None:
         found = _select(log, wanted)
         try:
-            _print(_select_events(log.since(since.strip()), found), as_paths=as_paths, as_json=as_json)
+            happened = _select_events(log.since(since.strip()), found, log.site.state.schema)
+            _print(happened, as_paths=as_paths, as_json=as_json)
         except GoneError as error:
             click.echo(f"quire: {error.message}: fetch everything", err=True)
             known = False
@@ -169,8 +171,8 @@ def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
         raise click.UsageError(message) from error
 
 
-def _select_events(events: Iterable[Event], selection: Selection) -> Iterator[Event]:
-    return (event for event in events if selection.has(event) and visible(event, EVERYTHING))
+def _select_events(events: Iterable[Event], selection: Selection, schema: Schema) -> Iterator[Event]:
+    return (event for event in events if selection.has(event) and visible(event, EVERYTHING, schema))
 
 
 def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from server.documents.document import DRAFT
 from server.errors import ForbiddenError, GoneError, ValidationError
 from server.events.database import Bounds, EventDatabase
 from server.events.model import KINDS, Counts, Event
-from server.schema.model import UPLOAD, Schema
+from server.schema.model import UPLOAD, Attribute, Schema
 from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
@@ -17,18 +17,30 @@ from server.schema.spelling import suggestion
 SIGNED = ("actor", "commit")  # what only those are told who may read the history
 
 
-def visible(event: Event, actor: Actor) -> Event | None:
+def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
     """An event as an actor may see it; None where it may not.
 
     What is deleted is seen by who could see it before. Where nothing else changed than what nobody is shown,
-    nobody sees the event, but who may do everything.
+    nobody sees the event, but who may do everything. Relations to what the actor may not find are left out of
+    the attributes that changed.
     """
     if event.hidden and not actor.everything:
         return None
     if event.counts is not None:
         counts = _visible_counts(event.counts, actor)
         return replace(event, counts=counts) if counts else None
-    return event if _may_see(actor, event.uid, event.status) else None
+    if not _may_see(actor, event.uid, event.status):
+        return None
+    type_ = schema.types.get(event.uid)
+    names = event.changed or ()
+    known = tuple(name for name in names if type_ is None or _may_know(actor, type_.attributes.get(name)))
+    return event if len(known) == len(names) else replace(event, changed=known)
+
+
+def _may_know(actor: Actor, attribute: Attribute | None) -> bool:
+    if attribute is None or attribute.type != "relation" or not attribute.target:
+        return True
+    return may_find(actor, attribute.target)
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:
@@ -174,6 +186,7 @@ class Part:
 def read_part(
     database: EventDatabase,
     actor: Actor,
+    schema: Schema,
     selection: Selection,
     since: int,
     limit: int,
@@ -191,7 +204,7 @@ def read_part(
         part = database.read(at, _PART)
         spend(len(part))
         for event in part:
-            seen = visible(event, actor) if selection.has(event) else None
+            seen = visible(event, actor, schema) if selection.has(event) else None
             if seen is not None and len(found) == limit:
                 return Part(found, at, more=True)
             at = event.seq

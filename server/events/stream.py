@@ -16,6 +16,7 @@ from server.auth.permissions import Actor
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.reading import Selection, require_kept, shown, visible
+from server.schema.model import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,19 @@ ENCODED = 2048  # frames that are kept, to be sent to others as well
 class Source:
     """The log of events in a database. `newest` tells the number of the last event that all workers show.
 
-    `identify` finds whom an Authorization header speaks for, and raises what `Identities.identify` does.
+    `identify` finds whom an Authorization header speaks for, and raises what `Identities.identify` does;
+    `schema` returns the one that is served.
     """
 
     def __init__(
-        self, database: EventDatabase, newest: Callable[[], int], identify: Callable[[str], Actor]
+        self,
+        database: EventDatabase,
+        newest: Callable[[], int],
+        identify: Callable[[str], Actor],
+        schema: Callable[[], Schema],
     ) -> None:
         self._database, self.newest, self.identify = database, newest, identify
+        self._schema = schema
         # Saves 12 µs of 15 of an event to one of 50 streams.
         self._encode = lru_cache(ENCODED)(_encode)
 
@@ -142,7 +149,7 @@ class Source:
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
         """The frame of an event, as an actor may see it; empty where it may not, or has not asked for it."""
-        seen = visible(event, actor) if selection.has(event) else None
+        seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
             return b""
         if seen.counts is not None or actor.may("history", "read"):

@@ -12,7 +12,7 @@ from server.events.model import Event
 from server.events.recorder import Recorder
 from tests.conftest import MakeApi, MakeSite
 from tests.postgres import IN_BOTH_DATABASES
-from tests.sites import STRING, Api, collection, load, with_accounts
+from tests.sites import STRING, Api, collection, load, relation, with_accounts
 
 FILES = {
     **collection(
@@ -74,6 +74,22 @@ def test_everybody_is_told_what_they_may_see(api: Api) -> None:
     assert {event[1] for event in told(api)} == set(ids.values())
     assert api.get("/events", "nobody").status == 403
     assert "S" not in [name for event in api.get("/events").body["data"] for name in event["changed"]]
+
+
+def test_relations_to_what_may_not_be_found_are_not_named_as_changed(make_api: MakeApi) -> None:
+    note = collection("note", {"title": STRING, "file": relation("manyToOne", "dossier")})
+    api = make_api({**FILES, **note})
+    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.record()
+    dossier = api.post("/api/dossiers", {"title": "D"}).data["documentId"]
+    id_ = api.post("/api/notes", {"title": "One"}).data["documentId"]
+    api.put(f"/api/notes/{id_}", {"title": "Two", "file": dossier})
+
+    def changed(who: str) -> list[str]:
+        return list(api.get("/events", who).body["data"][-1]["changed"])
+
+    assert changed("full") == ["title", "file"]
+    assert changed("public") == ["title"]
 
 
 def test_who_made_a_change_is_told_to_those_who_may_read_the_history(api: Api) -> None:

@@ -42,7 +42,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
             raise ForbiddenError()
         if wants_stream(request):
             return stream(request, database, actor, selection, since if asked.get("since") else None)
-        part = read_part(database, actor, selection, since, limit, budget_of(request).spend)
+        part = read_part(database, actor, schema, selection, since, limit, budget_of(request).spend)
         meta = {"last": part.last, "more": part.more, "log": database.bounds().id}
         response = answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
         response.vary.add("Accept")
