@@ -152,7 +152,8 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
     values = values_of(repository.store, shown, Budget())
     attributes = repository.viewer.attributes(type_)
     for version, pair in zip(shown, values, strict=True):
-        show(_version_lines(version, changed_attributes(attributes, *pair), repository.site.root))
+        names = changed_attributes(attributes, *pair, repository.viewer)
+        show(_version_lines(version, names, repository.site.root))
 
 
 @click.command("diff")

@@ -241,24 +241,33 @@ def content_at(
 
 
 def changed_attributes(
-    attributes: Iterable[Attribute], before: Values | None, after: Values | None
+    attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> list[str]:
-    """The names of the attributes that differ between two versions, of which one may not exist."""
-    return [a.name for a in attributes if not _is_same(a, before, after)]
+    """The names of the attributes that differ between two versions, of which one may not exist, as somebody
+    may see them.
+    """
+    return [name for name, _, _ in _differing(attributes, before, after, viewer)]
 
 
 def differences(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> dict[str, Difference]:
     """How two versions differ, by attribute, as somebody may see it."""
-    found = {}
+    found = _differing(attributes, before, after, viewer)
+    return {name: Difference(old, new, unified_diff(old, new)) for name, old, new in found}
+
+
+def _differing(
+    attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the attributes that differ and look different to the viewer, with what is shown of both."""
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
                 value_json(attribute, (said or {}).get(attribute.name), viewer) for said in (before, after)
             )
-            found[attribute.name] = Difference(old, new, unified_diff(old, new))
-    return found
+            if not same_values(old, new):
+                yield attribute.name, old, new
 
 
 def _is_same(attribute: Attribute, before: Values | None, after: Values | None) -> bool:

@@ -1,11 +1,12 @@
 """The history of documents: the versions of each, how they differ, and writing an earlier one again."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from server.auth.permissions import may_read_drafts, may_see_file, require
 from server.documents.document import DRAFT, PUBLISHED
+from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
 from server.history.blame import MOST_VERSIONS, Blame, blame
 from server.history.differences import Content, Difference, content_at, differences, values_after
@@ -160,7 +161,8 @@ class Histories:
         versions = self._known.of(state, type_, document_id, head)
         drafts = _drafts_of(caller, type_)
         if not drafts:
-            versions = [version for version in versions if version.status != DRAFT]
+            layout = Layout(state.schema, state.settings)
+            versions = [_without_draft(v, layout) for v in versions if v.status != DRAFT]
         if not versions and not self._known.is_there(state, type_, document_id, drafts=drafts):
             raise NotFoundError()
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params)
@@ -273,7 +275,18 @@ def _documents_of(
             continue
         if may_see_file(actor, claim):
             status, action = DRAFT if claim.draft else PUBLISHED, ACTIONS.get(change.status, "update")
+            before = timeline.claims.get(change.before)
+            if before is not None and not may_see_file(actor, before):
+                action = "create"
             yield CommittedDocument(claim.type, claim.document_id, claim.locale, status, action)
+
+
+def _without_draft(version: Version, layout: Layout) -> Version:
+    """Return a version of a published file; one that was a draft before is new to whoever sees no drafts."""
+    before = layout.claim(version.before) if version.before else None
+    if version.status == DRAFT or before is None or not before.draft:
+        return version
+    return replace(version, before="", action="create")
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:

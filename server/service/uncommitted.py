@@ -69,7 +69,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
     for one, (before, after) in zip(part, values, strict=True):
         names = None
         if _is_document(one) and one.type and (before is not None or after is not None):
-            names = changed_attributes(viewer.attributes(one.type), before, after)
+            names = changed_attributes(viewer.attributes(one.type), before, after, viewer)
         files.append((one, names))
     return UncommittedFiles(head, len(found), files)
 

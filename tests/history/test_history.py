@@ -601,6 +601,49 @@ def test_the_message_of_a_deletion_is_for_those_who_may_see_all_of_it(api: Api) 
     assert api.get("/history/tags?deleted=true", "reader").data[0]["message"] == NEUTRAL
 
 
+def test_what_was_a_draft_before_is_new_to_those_who_may_not_read_drafts(api: Api) -> None:
+    draft, file = api.root / "content/notes/two.draft.md", api.root / "content/notes/two.md"
+    body = "A line.\n" * 100
+    draft.write_text(f"---\ntitle: Secret\nday: 2024-05-01\n---\n{body}")
+    commit(api.root, 1, "Draft")
+    draft.unlink()
+    file.write_text(f"---\ntitle: Two\nday: 2024-05-01\n---\n{body}")
+    commit(api.root, 2, "Publish")
+    api.site.refresh()
+    api.token("reader", may=["note.find", "history.read"])
+    [published, _] = api.get("/history/notes/two").data
+    assert (published["action"], published["attributes"]) == ("rename", ["title"])
+    [first] = api.get("/history/notes/two", "reader").data
+    assert (first["action"], first["attributes"]) == ("create", ["title", "body", "day"])
+    assert api.get("/history").data[0]["documents"][0]["action"] == "rename"
+    assert api.get("/history", "reader").data[0]["documents"][0]["action"] == "create"
+
+
+def test_a_difference_in_what_one_may_not_see_is_none(api: Api) -> None:
+    write(api.root, {"content/notes/plan.draft.md": "---\ntitle: Plan\n---\n"})
+    write(api.root, collection("list", {"title": STRING, "notes": relation("manyToMany", "note")}))
+    write(api.root, {"content/lists/all.yaml": "title: All\nnotes: [one]\n"})
+    commit(api.root, 1, "List")
+    write(api.root, {"content/lists/all.yaml": "title: All\nnotes: [one, plan]\n"})
+    commit(api.root, 2, "Plan")
+    api.site.refresh()
+    api.token("reader", may=["list.find", "note.find", "history.read"])
+    assert list(api.get("/history/lists/all/diff").data) == ["notes"]
+    assert api.get("/history/lists/all/diff", "reader").data == {}
+    assert api.get("/history/lists/all").data[0]["attributes"] == ["notes"]
+    assert api.get("/history/lists/all", "reader").data[0]["attributes"] == []
+
+
+def test_true_and_one_differ(api: Api) -> None:
+    write(api.root, collection("list", {"data": {"type": "json"}}))
+    write(api.root, {"content/lists/all.yaml": "data: [1]\n"})
+    commit(api.root, 1, "One")
+    write(api.root, {"content/lists/all.yaml": "data: [true]\n"})
+    commit(api.root, 2, "True")
+    api.site.refresh()
+    assert api.get("/history/lists/all/diff").data == {"data": {"from": [1], "to": [True]}}
+
+
 def test_drafts_are_not_named_to_who_may_not_read_them(api: Api) -> None:
     write(api.root, {"content/notes/plan.draft.md": "---\ntitle: Plan\n---\n"})
     write(api.root, collection("list", {"title": STRING, "notes": relation("manyToMany", "note")}))

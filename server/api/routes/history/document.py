@@ -33,7 +33,7 @@ def entry(
         "locale": version.locale,
         "status": version.status,
         "action": version.action,
-        "attributes": None if unread else changed_attributes(one.attributes, *values),
+        "attributes": None if unread else changed_attributes(one.attributes, *values, one.viewer),
     }
 
 
