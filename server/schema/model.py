@@ -3,7 +3,7 @@
 `schema.load` reads them from files; everything else only uses them."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -298,41 +298,36 @@ class Schema:
 
         Each has its position among all attributes of the type.
         """
-        found: set[str] = set()
-        size = -1
-        while size < len(found):  # until no more types are found by their components
-            size = len(found)
-            found |= {
-                u for u, t in self.types.items() if any(_refers(a, found) for a in t.attributes.values())
-            }
+        found = self._types_with(lambda attribute: attribute.has_targets)
         return {
-            uid: tuple((i, a) for i, a in enumerate(t.attributes.values()) if _refers(a, found))
+            uid: tuple(
+                (i, a) for i, a in enumerate(t.attributes.values()) if a.has_targets or _holds(a, found)
+            )
             for uid, t in self.types.items()
         }
 
     @cached_property
     def with_blocks(self) -> Set[str]:
         """The uids of the types that hold blocks, themselves or in components."""
+        return self._types_with(lambda attribute: attribute.type == "blocks")
+
+    def _types_with(self, meets: Callable[[Attribute], bool]) -> Set[str]:
+        """Return the uids of the types with an attribute that meets a condition, also inside components."""
         found: set[str] = set()
         size = -1
         while size < len(found):  # until no more types are found by their components
             size = len(found)
             found |= {
-                u for u, t in self.types.items() if any(_has_blocks(a, found) for a in t.attributes.values())
+                uid
+                for uid, type_ in self.types.items()
+                if any(meets(a) or _holds(a, found) for a in type_.attributes.values())
             }
         return found
 
 
-def _has_blocks(attribute: Attribute, known: Collection[str]) -> bool:
-    """Whether a value holds blocks, if the components that are known do."""
-    inner = (attribute.component, *attribute.components)
-    return attribute.type == "blocks" or any(uid in known for uid in inner)
-
-
-def _refers(attribute: Attribute, referring: Collection[str]) -> bool:
-    """Whether a value names documents or files, where these components do."""
-    inner = (attribute.component, *attribute.components)
-    return attribute.has_targets or any(uid in referring for uid in inner)
+def _holds(attribute: Attribute, uids: Collection[str]) -> bool:
+    """Return whether a value can hold a component of some types."""
+    return any(uid in uids for uid in (attribute.component, *attribute.components))
 
 
 def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *others: Attribute) -> Type:
