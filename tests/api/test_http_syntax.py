@@ -65,6 +65,8 @@ def test_what_is_no_request_is_refused_and_the_connection_closed(
 ) -> None:
     answer = server.exchange(sent)
     assert re.findall(rb"HTTP/1\.. (\d{3}) ", answer) == [str(status).encode()]
+    told = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert (told["data"], told["error"]["status"], bool(told["error"]["message"])) == (None, status, True)
     assert server.title
 
 

@@ -1,8 +1,8 @@
 """HTTP/1.1 on one connection: httptools (llhttp) parses requests, and each gets its response in turn.
 
-A connection is a protocol of asyncio; all of it runs on the event loop. It hands each request to the server
-as an `Exchange`, which receives the body and sends the response. A client that sends its next request before
-it has the response waits for that; one that sends or takes nothing for too long is given up by `check`.
+A connection is an asyncio protocol and runs on the event loop. It hands each request to the server as an
+`Exchange`, which receives the body and sends the response. Pipelined requests wait for their turn. `check`
+closes connections whose clients send or read nothing for too long.
 """
 
 import asyncio
@@ -13,7 +13,8 @@ from typing import Protocol
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from server.api.environ import REFUSED
-from server.api.response import Environ, Header
+from server.api.error_response import envelope
+from server.api.response import JSON, Environ, Header
 from server.api.serving.heads import (
     EncodedHead,
     bracketed,
@@ -30,33 +31,51 @@ HEAD_S = 30.0  # how long the head of a request may take, and how long a client 
 HEAD_BYTES = 128 * 1024  # of a head; a larger one is refused with 431
 MAX_HEADERS = 100
 MAX_TARGET_BYTES = 65_534  # a longer target is refused with 414
-MAX_PIPELINED = 64  # requests that wait for their turn; after these, the connection is closed
-MAX_UNREAD_BYTES = 256 * 1024  # of a body that nobody has taken yet; then the client has to wait
-MAX_DISCARDED_BYTES = 64 * 1024  # of a body that nobody wants; after more, the connection is closed
-READ_BYTES = 64 * 1024  # that are read at once
-MAX_HEADS, MAX_KEPT_HEAD_BYTES = 512, 1024  # that were parsed and are kept
+MAX_PIPELINED = 64  # requests that wait for their turn; more close the connection
+MAX_UNREAD_BYTES = 256 * 1024  # of a body that is not read yet; then the connection stops reading
+MAX_DISCARDED_BYTES = 64 * 1024  # of an unwanted body; more close the connection
+READ_BYTES = 64 * 1024  # in one read
+MAX_HEADS, MAX_KEPT_HEAD_BYTES = 512, 1024  # of the cache of parsed heads
 LINGER_S = 2.0  # how long a client may go on sending to a connection that is being closed
-STALLED_S = 60.0  # how long a client may take nothing of a response
+STALLED_S = 60.0  # how long a client may read nothing of a response
 _BODILESS = (204, 304)
 
 
-class Server(Protocol):
-    """What connections need of the server that they belong to.
+def _refusal(status: int, name: str, message: str) -> bytes:
+    body = envelope(status, name, message, {}).body
+    assert isinstance(body, bytes)
+    return body
 
-    `heads` has what was parsed lately of requests without a body, by all that was sent of them: clients send
-    the very same again and again. That saves 10 µs of 50.
+
+# Bodies by the status with which a head is refused, before there is a request that the app could answer.
+_REFUSALS = {
+    400: _refusal(400, "BadRequestError", "This is no valid request of HTTP/1.1"),
+    414: _refusal(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
+    431: _refusal(
+        431,
+        "RequestHeaderFieldsTooLargeError",
+        f"The head has more than {MAX_HEADERS} headers or {HEAD_BYTES:,} bytes",
+    ),
+}
+
+
+class Server(Protocol):
+    """The server, as its connections see it.
+
+    `heads` caches parsed requests without a body, by their bytes: clients often repeat a request. This saves
+    10 µs of 50.
     """
 
     heads: dict[bytes, Environ]
-    buffer: memoryview  # that is read into; one for all, since what was read is parsed at once
+    buffer: memoryview  # for reads of all connections, since each read is parsed at once
     date: bytes  # the header Date, as a line
-    retiring: bool  # whether clients are to connect anew
+    retiring: bool  # whether clients must reconnect
 
     def opened(self, connection: "Connection") -> None:
-        """Note a connection."""
+        """Add a connection."""
 
     def closed(self, connection: "Connection") -> None:
-        """Forget a connection."""
+        """Remove a connection."""
 
     def handle(self, exchange: "Exchange") -> None:
         """Respond to a request, now or later."""
@@ -78,22 +97,22 @@ class Connection(asyncio.BufferedProtocol):
         self.name = ""  # the client's address and port
         self.is_open = True
         self.loop = asyncio.get_running_loop()
-        self._since = self.loop.time()  # when it began to wait for what `check` looks at
+        self._since = self.loop.time()  # since when it waits, for `check`
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
-        self._in_head = False  # whether one has begun
-        self._parsed: list[Environ] = []  # of what was read last
-        self._receiving: Exchange | None = None  # whose body has not been received
+        self._in_head = False  # whether a head has begun to arrive
+        self._parsed: list[Environ] = []  # from the last read
+        self._receiving: Exchange | None = None  # its body is still arriving
         self._waiting: deque[Exchange] = deque()
-        self._turn: Exchange | None = None  # the one that is responded to
+        self._turn: Exchange | None = None  # its response is being made or sent
         self._advancing = False
-        self._is_last = False  # no request is taken after those that have begun
-        self._refusal = 0  # the status that is sent when all others have their responses
+        self._is_last = False  # whether further requests are ignored
+        self._refusal = 0  # the status of a refused head, sent after the responses before it
         self._lingers = False
         self._unsent, self._stalled_since = 0, 0.0
-        self._drained: asyncio.Future[None] | None = None  # while the client has much to take
+        self._drained: asyncio.Future[None] | None = None  # while the write buffer is full
 
     # --- called by asyncio ---------------------------------------------------------------------
 
@@ -111,7 +130,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse what was read."""
+        """Parse the bytes of a read."""
         if self._lingers or (self._is_last and self._receiving is None):
             return
         data = bytes(self.server.buffer[:nbytes])
@@ -136,7 +155,7 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def eof_received(self) -> bool:
-        """Note that the client sends no more; returns whether it still has something to get."""
+        """Note that the client sends no more; return whether it still waits for a response."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
@@ -150,11 +169,11 @@ class Connection(asyncio.BufferedProtocol):
         self.server.closed(self)
 
     def pause_writing(self) -> None:
-        """Note that the client has much to take."""
+        """Note that the write buffer is full."""
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Note that the client has taken most of what it had to."""
+        """Note that the write buffer has room again."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
@@ -162,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- called by the parser --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Begin with a request."""
+        """Begin a request."""
         if len(self._waiting) >= MAX_PIPELINED:
             self._is_last = True
         if self._is_last:
@@ -170,13 +189,13 @@ class Connection(asyncio.BufferedProtocol):
         self._target, self._headers, self._in_head = b"", [], True
 
     def on_url(self, part: bytes) -> None:
-        """Take a part of the target."""
+        """Add a part of the target."""
         self._target += part
         if len(self._target) > MAX_TARGET_BYTES:
             raise _RefusedError(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; behind the last chunk of a body none is expected."""
+        """Add a header. Trailers, which follow a body in chunks, are refused."""
         if self._receiving is not None:
             raise _RefusedError(400)
         if len(self._headers) >= MAX_HEADERS or len(name) > MAX_TARGET_BYTES:
@@ -184,7 +203,7 @@ class Connection(asyncio.BufferedProtocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Hand a request over, unless it has to wait for its turn."""
+        """Hand the request over, or let it wait for its turn."""
         parser = self._parser
         assert parser is not None
         self._head_bytes = 0
@@ -201,12 +220,12 @@ class Connection(asyncio.BufferedProtocol):
         self._hand_over(environ, version, keeps_alive=parser.should_keep_alive())
 
     def on_body(self, part: bytes) -> None:
-        """Take a part of a body."""
+        """Add a part of the body."""
         if self._receiving is not None:
             self._receiving.add(part)
 
     def on_message_complete(self) -> None:
-        """Note that a request is whole."""
+        """Note that the request is complete."""
         if self._receiving is not None:
             self._receiving.complete()
             self._receiving = None
@@ -215,29 +234,29 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent(self) -> int:
-        """How many bytes the client has yet to get."""
+        """How many bytes the client has not acknowledged."""
         return self._transport.get_write_buffer_size() + unsent_bytes(
             self._transport.get_extra_info("socket")
         )
 
     def write(self, data: bytes) -> None:
-        """Send some bytes, as the client takes them."""
+        """Send some bytes, as fast as the client reads."""
         if self.is_open:
             self._transport.write(data)
 
     async def drain(self) -> bool:
-        """Wait until the client has taken most of what it was sent; returns whether it is still there."""
+        """Wait until the write buffer has room; return whether the client is still connected."""
         if self._drained is not None:
             await self._drained
         return self.is_open
 
     def pause_reading(self, paused: bool) -> None:
-        """Let the client wait, or go on."""
+        """Stop reading from the client, or go on."""
         if self.is_open and not self._transport.is_closing():
             self._transport.pause_reading() if paused else self._transport.resume_reading()
 
     def finish(self, exchange: "Exchange", *, close: bool) -> None:
-        """Go on after the response of a request has been sent."""
+        """Go on with the next request after a response was sent."""
         self._turn = None
         if close:
             self._close()
@@ -246,16 +265,16 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def end(self) -> None:
-        """Close the connection, unless a request has begun to arrive: its response says that it closes."""
+        """Close an idle connection. Otherwise the next response says that the connection closes."""
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 
     def give_up(self) -> None:
-        """Close the connection at once, and drop what the client has not taken."""
+        """Close the connection at once and drop unsent bytes."""
         self._transport.abort()
 
     def check(self, now: float) -> None:
-        """Close the connection if its client sends or takes nothing for too long."""
+        """Close the connection if its client sends or reads nothing for too long."""
         if self._transport.get_write_buffer_size():
             if (unsent := self.unsent) != self._unsent:
                 self._unsent, self._stalled_since = unsent, now
@@ -270,7 +289,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- its own -----------------------------------------------------------------------------------
 
     def _hand_over(self, environ: Environ, version: str, *, keeps_alive: bool) -> "Exchange":
-        """Let a request wait for its turn."""
+        """Queue a request."""
         exchange = Exchange(self, {**self._environ, **environ}, version, keeps_alive=keeps_alive)
         self._is_last = not keeps_alive
         self._receiving = exchange
@@ -278,7 +297,7 @@ class Connection(asyncio.BufferedProtocol):
         return exchange
 
     def _keep_head(self, data: bytes) -> None:
-        """Keep what was parsed, if that is one request, and has no body."""
+        """Cache the parsed head if the read was one whole request without a body."""
         if len(self._parsed) != 1 or len(data) > MAX_KEPT_HEAD_BYTES:
             return
         (environ,) = self._parsed
@@ -295,7 +314,7 @@ class Connection(asyncio.BufferedProtocol):
             self.server.heads[data] = environ
 
     def _advance(self) -> None:
-        """Respond to the requests that wait, one after the other."""
+        """Respond to queued requests, one after the other."""
         if self._advancing:
             return
         self._advancing = True
@@ -319,10 +338,10 @@ class Connection(asyncio.BufferedProtocol):
                 exchange.left()
 
     def _parse(self, data: bytes) -> None:
-        """Parse what was read. Raises HttpParserError.
+        """Parse the bytes of a read. Raises HttpParserError.
 
-        Nobody gets another protocol: a client that asks for one, as some do at first, goes on with this one.
-        But httptools takes no body of such a request. So its head is parsed again, without `Upgrade`.
+        The server speaks no other protocol, so it ignores `Upgrade`. httptools would skip the body of such a
+        request, so the head is parsed again without that header.
         """
         while data:
             assert self._parser is not None
@@ -339,7 +358,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Refuse what can't be parsed; the requests before it are responded to."""
+        """Refuse bytes that can't be parsed; earlier requests still get their responses."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -349,14 +368,20 @@ class Connection(asyncio.BufferedProtocol):
         self._receiving.break_off(BadRequestError("The body breaks off, or its chunks can't be read"))
 
     def _close(self) -> None:
-        """Close it once everything is sent; who is still sending must get the response before that."""
+        """Close the connection once everything is sent.
+
+        A client that is still sending would lose the response, so the connection lingers for it.
+        """
         self._is_last = True
         self._waiting.clear()
         if not self.is_open or self._lingers or self._transport.is_closing():
             return
         if self._refusal:
-            head = encode_head("1.1", self._refusal, (("Connection", "close"), ("Content-Length", "0")))
-            self.write(b"%s%s\r\n" % (head.lines, self.server.date))
+            body = _REFUSALS[self._refusal]
+            length = ("Content-Length", str(len(body)))
+            headers = (("Connection", "close"), ("Content-Type", JSON), length)
+            head = encode_head("1.1", self._refusal, headers)
+            self.write(b"%s%s\r\n%s" % (head.lines, self.server.date, body))
         if self._refusal or self._receiving is not None:
             self._lingers, self._since = True, self.loop.time()
             self._transport.resume_reading()
@@ -366,11 +391,11 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Exchange:
-    """A request, of which the head has been received, and its response."""
+    """A request whose head was received, and its response."""
 
-    # Most requests need no others: to set them for each would take 0.5 µs.
+    # Defaults that most requests keep: setting them for each would take 0.5 µs.
     is_left = False  # whether the client has left
-    on_left: Callable[[], None] | None = None  # is called when it leaves
+    on_left: Callable[[], None] | None = None  # called when the client leaves
     _received = _discards = _chunked = _closes = _is_read = False
     _unread = 0
     _failure: ApiError | ClientGone | None = None
@@ -389,7 +414,7 @@ class Exchange:
     # --- the body of the request -------------------------------------------------------------------
 
     def add(self, part: bytes) -> None:
-        """Take a part of the body."""
+        """Add a part of the body."""
         self._unread += len(part)
         if self._discards:
             if self._unread > MAX_DISCARDED_BYTES:
@@ -401,12 +426,12 @@ class Exchange:
         self._wake()
 
     def complete(self) -> None:
-        """Note that the body is whole."""
+        """Note that the body is complete."""
         self._received = True
         self._wake()
 
     def break_off(self, failure: ApiError | ClientGone) -> None:
-        """Note that the rest of the body can't be received."""
+        """Note that the rest of the body will not arrive."""
         self._keeps_alive = False
         self._failure = self._failure or failure
         self._wake()
@@ -431,7 +456,7 @@ class Exchange:
 
     @property
     def _expects(self) -> bool:
-        """Whether the client sends the body only after it was told to go on."""
+        """Whether the client waits for 100 Continue before it sends the body."""
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
 
@@ -449,7 +474,7 @@ class Exchange:
     # --- the response --------------------------------------------------------------------------------
 
     def respond(self, status: int, headers: Sequence[Header], body: bytes) -> None:
-        """Send a response at once. Raises ValueError for headers that can't be sent."""
+        """Send a whole response. Raises ValueError for headers that can't be sent."""
         head = encode_head(self._version, status, tuple(headers))
         more = b""
         if not head.has_length and status not in _BODILESS and self.environ["REQUEST_METHOD"] != "HEAD":
@@ -458,7 +483,7 @@ class Exchange:
         self._finish()
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response whose body is sent by and by; without a length, it is in chunks."""
+        """Send the head of a response whose body follows in parts, in chunks if it has no length."""
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
             self._chunked = self._version == "1.1"
@@ -466,7 +491,7 @@ class Exchange:
         self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
 
     def send(self, data: bytes) -> int:
-        """Send some bytes of the body; returns how many."""
+        """Send a part of the body; return its length."""
         if data:
             self.connection.write(b"%X\r\n%s\r\n" % (len(data), data) if self._chunked else data)
         return len(data)
@@ -482,7 +507,7 @@ class Exchange:
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
-        """Return a head with the headers that are the server's; it decides whether the connection closes."""
+        """Return a head with the server's own headers, and decide whether the connection closes."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
         if self._closes != (self._version == "1.0"):
@@ -491,7 +516,7 @@ class Exchange:
         return b"%sserver: quire\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Tell whether the client had better connect anew than go on with the body."""
+        """Return whether closing the connection is better than receiving the rest of the body."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")
