@@ -1,6 +1,6 @@
-"""A database as the rest of the server uses it, SQLite or PostgreSQL: transactions, and statements for both.
+"""The interface of a database, SQLite or PostgreSQL: transactions and statements.
 
-A statement is written as SQLite understands it; `server.database.statements` translates it for PostgreSQL.
+Statements are written for SQLite. `server.database.statements` translates them for PostgreSQL.
 """
 
 import re
@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-WAIT_S = 10.0  # how long a transaction waits for those of others
+WAIT_S = 10.0  # how long a transaction waits for other transactions
 _MADE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
 class Cursor(Protocol):
-    """The rows that a statement has found, or the number of those that it has changed."""
+    """The rows that a statement found, or the number of rows that it changed."""
 
     @property
     def rowcount(self) -> int:
@@ -22,64 +22,66 @@ class Cursor(Protocol):
 
     @property
     def description(self) -> Any:
-        """What is known of the columns of the rows; the name comes first."""
+        """A tuple for each column of the rows; its first item is the name."""
 
     def fetchone(self) -> Any:
-        """The next row, None where there is none."""
+        """Return the next row, or None after the last."""
 
     def fetchall(self) -> list[Any]:
-        """The rows that are left."""
+        """Return the remaining rows."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class Connection(Protocol):
-    """A transaction. Its statements have `?` for each parameter."""
+    """A transaction. Statements have a `?` for each parameter."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
-        """Do a statement."""
+        """Execute a statement."""
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
-        """Do a statement with each of some rows of parameters."""
+        """Execute a statement once for each row of parameters."""
 
 
 class Engine(Protocol):
-    """A database, for several threads; each process connects for itself.
+    """A database that several threads can use. Each process has its own connections.
 
-    Where it can't be used, it raises what the `refuse` of its tables returns.
+    If the database can't be used, its methods raise what `Tables.refuse` returns.
     """
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it is known to refuse to write."""
+        """Whether the database is known to refuse writes."""
 
     def open(self) -> None:
-        """Connect, and make what is missing of the tables. Raises what the driver raises, and OSError."""
+        """Connect and create missing tables. Raises OSError and the errors of the driver."""
 
     def is_current(self) -> bool:
-        """Whether nobody has removed the file that was opened, or put another in its place."""
+        """Return whether the opened file is still at its path, neither removed nor replaced."""
 
     def writing(self, seconds: float = WAIT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """A transaction that is done, or not done, with the block; it waits for others so long at most.
+        """Run a block as a transaction: commit it, or roll it back if the block raises.
 
-        In SQLite one writes at a time; elsewhere `claim`, a statement to begin with, can see to that.
+        It waits up to `seconds` for other transactions. SQLite allows one writer at a time. PostgreSQL
+        executes `claim` first, a statement that can lock other writers out.
         """
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """A transaction that sees one state, and writes nothing."""
+        """Run a block as a read-only transaction, which sees one state."""
 
     def close(self) -> None:
-        """Let go of the database. It is opened again when it is used."""
+        """Close all connections. The next use opens the database again."""
 
 
 class DuplicateError(Exception):
-    """Another row has the same key."""
+    """Another row already has this key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a database has not done something, in a line ("" while it is away), and whether that is because
-    another row has the same key.
+    """Why a database refused: a reason in one line, "" if it does not answer.
+
+    `is_duplicate` says that another row already has the key.
     """
 
     reason: str = ""
@@ -88,11 +90,11 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of one part of the server, and the statements that make them, with ";" at the ends of lines.
+    """The tables of one part of the server. `schema` has the statements that create them, separated by ";".
 
-    `complete` is called when some are made, before the indexes: it writes first rows, and brings tables of an
-    older release up to date. `refuse` makes the error that is raised where they can't be used. In PostgreSQL,
-    `prefix` goes before each name.
+    `complete` runs after tables were created and before the indexes: it writes the first rows and migrates
+    tables of an older release. `refuse` returns the error to raise if the tables can't be used. PostgreSQL
+    puts `prefix` before each name.
     """
 
     schema: str
@@ -106,7 +108,7 @@ class Tables:
         return _MADE.findall(self.schema)
 
     def make(self, connection: Connection) -> None:
-        """Make what is missing, in a transaction in which nobody else does."""
+        """Create missing tables and indexes, in a transaction that locks out other processes."""
         statements = [statement.strip() for statement in self.schema.strip().split(";\n")]
         for statement in statements:
             if statement.startswith("CREATE TABLE"):

@@ -1,4 +1,4 @@
-"""The file of a database in SQLite: where that of the accounts is, and whether it can be used."""
+"""Files of SQLite databases: the path of the accounts, and whether a file can be used."""
 
 import os
 import sqlite3
@@ -32,7 +32,7 @@ def database_file(root: Path) -> Path:
 def is_sound(path: Path) -> bool:
     """Whether a file is plainly a database that can be read and written, or still empty.
 
-    False says nothing: only opening the database (`database.opening`) tells what is wrong, if it is.
+    False proves nothing: only opening the database (`database.opening`) shows what is wrong, if anything.
     """
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
@@ -49,19 +49,19 @@ class OpenedFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # To close what is opened only by path ends no lock that SQLite holds on the file. While it is open,
-        # no other file gets its number.
+        # Closing an O_PATH descriptor releases no lock of SQLite. While it is open, no other file gets the
+        # same inode number.
         descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
         self._found = os.fstat(descriptor)
         self._closing = weakref.finalize(self, os.close, descriptor)
 
     def is_there(self) -> bool:
-        """Whether nobody has removed the file, or put another in its place."""
+        """Return whether the file is still at its path, neither removed nor replaced."""
         try:
             return os.path.samestat(self._found, os.stat(self._path))
         except OSError:
             return False
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._closing()

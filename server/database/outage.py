@@ -1,7 +1,7 @@
-"""A database elsewhere that can't be used: who asks for it is told at once, and does not wait as well.
+"""An outage of a remote database: during it, requests fail at once and do not wait.
 
-The log says it once, and once when it can be used again: a thread finds that out, so that no request has to
-try. A database that refuses to write, as one that another takes the place of, is still read.
+A thread tries the database until it answers, so no request has to. The log says once that the outage began
+and once that it ended. A database that refuses writes, such as a replica, can still be read.
 """
 
 import logging
@@ -14,7 +14,7 @@ from server.errors import UnavailableError
 
 log = logging.getLogger("quire")
 
-RETRY_S = 1.0  # from one trial to the next
+RETRY_S = 1.0  # between two trials
 
 
 class ReadOnlyError(Exception):
@@ -22,10 +22,9 @@ class ReadOnlyError(Exception):
 
 
 class Outage:
-    """Whether a database can be used; `trial` finds that out, and raises where it can't be.
+    """Whether a database can be used. `trial` tries it, and raises if it can't be used.
 
-    `name` is what the log calls the database; "" where somebody else tells of it. Safe to use from many
-    threads.
+    The log calls the database `name`; "" logs nothing. Thread-safe.
     """
 
     def __init__(self, trial: Callable[[], object], name: str) -> None:
@@ -40,7 +39,7 @@ class Outage:
 
     @property
     def read_only(self) -> bool:
-        """Whether it can be read alone."""
+        """Whether the database can be read but not written."""
         return self._trying and not self._away
 
     def check(self) -> None:
@@ -49,7 +48,7 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """The database can't be used for a reason, or not be written."""
+        """Note that the database can't be used, or can't be written, and try it from now on."""
         with self._lock:
             was_trying, self._trying = self._trying, True
             self._away = self._away or not read_only
@@ -59,7 +58,7 @@ class Outage:
             threading.Thread(target=self._try, name="outage", daemon=True).start()
 
     def end(self) -> None:
-        """Try no longer, since nobody uses the database."""
+        """Stop trying: the database is no longer used."""
         with self._lock:
             self._trying = self._away = False
 
@@ -82,5 +81,5 @@ class Outage:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error says, in one line."""
+    """Return the message of an error in one line."""
     return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,11 +1,11 @@
-"""Connections that threads take in turns, since to make one takes long."""
+"""A pool of connections that threads share, since connecting takes long."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-KEPT = 5  # connections that nobody uses
+KEPT = 5  # idle connections
 
 
 class Closable(Protocol):
@@ -19,11 +19,11 @@ C = TypeVar("C", bound=Closable)
 
 
 class NoConnectionLeftError(TimeoutError):
-    """Others use all connections that there may be."""
+    """All connections of a pool are in use."""
 
 
 class Pool(Generic[C]):
-    """Up to `size` connections, each for one thread at a time. The one that was used last is taken first."""
+    """Up to `size` connections, each for one thread at a time. The last used one is lent first."""
 
     def __init__(
         self,
@@ -32,8 +32,9 @@ class Pool(Generic[C]):
         is_usable: Callable[[C, float], bool],
         is_idle: Callable[[C], bool],
     ) -> None:
-        """`connect` makes a connection within so many seconds; `is_usable` tells, within so many, whether one
-        is still good, and `is_idle` whether it is in no transaction after it was used.
+        """`connect` makes a connection within some seconds, and `is_usable` checks one within some seconds.
+
+        `is_idle` returns whether a connection that is given back has no open transaction.
         """
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
@@ -41,8 +42,9 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """A connection for the block, for which one waits so long. Raises NoConnectionLeftError, and what
-        `connect` and `is_usable` raise.
+        """Lend a connection to a block; wait up to `seconds` for it.
+
+        Raises NoConnectionLeftError and the errors of `connect` and `is_usable`.
         """
         slots = self._slots
         if not slots.acquire(timeout=seconds):
@@ -61,13 +63,13 @@ class Pool(Generic[C]):
             slots.release()
 
     def clear(self) -> None:
-        """Close all connections, those in use when they are given back."""
+        """Close idle connections now, and those in use when they are given back."""
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def forget(self) -> None:
-        """Let go of all connections, which are those of the process that this one was forked from."""
+        """Drop all connections without closing them: they belong to the process that forked this one."""
         self._slots = threading.BoundedSemaphore(self._size)
         self._idle = []
 

@@ -42,7 +42,7 @@ class Sqlite:
         self._pool = Pool(size, lambda _: self.connect(), lambda *_: True, lambda c: not c.in_transaction)
 
     def open(self) -> None:
-        """Connect, and make what is missing of the tables."""
+        """Connect and create missing tables."""
         self._renew()
         with self._pool.lend(WAIT_S):
             pass
@@ -54,7 +54,7 @@ class Sqlite:
 
     @contextmanager
     def writing(self, seconds: float = WAIT_S, claim: str = "") -> Iterator[Connection]:
-        """A transaction that writes, which is alone."""
+        """Run a block as a transaction that writes, one at a time."""
         with self._using() as connection:
             connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
             with _between(connection, "BEGIN IMMEDIATE", "COMMIT"):
@@ -62,12 +62,12 @@ class Sqlite:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that reads."""
+        """Run a block as a transaction that reads."""
         with self._using() as connection, _between(connection, "BEGIN", "ROLLBACK"):
             yield connection
 
     def connect(self) -> sqlite3.Connection:
-        """A connection that belongs to the caller, with the tables made. Raises OSError and sqlite3.Error."""
+        """Return a new connection, which the caller closes. Raises OSError and sqlite3.Error."""
         path = self._prepare()
         connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
         try:
@@ -81,7 +81,7 @@ class Sqlite:
         return connection
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection."""
         with self._lock:
             self._let_go()
 
@@ -102,7 +102,7 @@ class Sqlite:
             raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
-        """Let go of connections of the process before a fork, and of those to a file that is gone."""
+        """Drop connections of the process that forked this one, and connections to a file that is gone."""
         if self._process != os.getpid() or (self._replaced and not self.is_current()):
             with self._lock:
                 self._let_go()
@@ -118,7 +118,7 @@ class Sqlite:
             self._file = None
 
     def _put_aside(self) -> None:
-        """Put a damaged file aside, under another name; the next use makes another."""
+        """Rename a damaged file. The next use creates a new one."""
         self.close()
         with suppress(OSError):
             path = self._prepare()
@@ -137,7 +137,7 @@ class Sqlite:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Have writes in a log of their own, and on disk when they are done."""
+    """Switch on write-ahead logging, synced at each commit."""
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + WAIT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -151,7 +151,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    """A block in a transaction, which is rolled back where anything fails."""
+    """Run a block in a transaction, and roll it back if anything fails."""
     connection.execute(begin)
     try:
         yield
@@ -190,7 +190,7 @@ class Watch:
         return bool(changed)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()

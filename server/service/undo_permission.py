@@ -1,4 +1,4 @@
-"""What it takes to take a write back: the permission of the write, and that of what undoing it does."""
+"""Permissions to undo a write: those of the write itself, and those of its effects on documents."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,15 +12,15 @@ from server.storage.undo import Permit
 from server.write.undo import Place, UndoneDocument
 
 NONE = "There is no change of yours under this id that could still be undone"
-# What versions before this one called it: a server that replaces one of these meets it for an hour.
+# Verbs as an older server wrote them; undo records last an hour.
 _FORMER = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if a caller may not make a write any more, or not see what comes back.
+    """Raise ForbiddenError if a caller may no longer make a write, or may not see what undoing restores.
 
-    What comes back may be a draft, and whether it is would tell of a draft: so types with drafts take
-    `readDraft`. Raises NotFoundError for a write that only another version of Quire knows.
+    Undoing may restore a draft, and refusing only then would reveal that there is one. So types with drafts
+    always need `readDraft`. Raises NotFoundError for a write that only another version of Quire knows.
     """
     for wanted in permits:
         type_, verb = caller.state.schema.types.get(wanted.uid), _verb(wanted)
@@ -32,9 +32,9 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if a caller may not remove a document or locale that would be gone, or make one.
+    """Raise ForbiddenError if a caller may not delete or create what undoing deletes or creates.
 
-    What stays and changes takes what the write took, since exactly that is taken back.
+    Documents that only change need the permission of the write, which `permit_write` checks.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -43,7 +43,7 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield what is done to a document in locales that it is gone from, or comes back to."""
+    """Yield the verb for locales that undoing deletes, and for those that it restores, with their places."""
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
         yield Verb.DELETE, document.now
@@ -64,7 +64,7 @@ def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence
 
 
 def sight_of_files(caller: Caller) -> Callable[[str], bool]:
-    """Return what says whether the caller may know of a file, by its path."""
+    """Return a function that says whether the caller may see a file, by its path."""
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:
@@ -75,6 +75,6 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(wanted: Permit) -> Verb | None:
-    """Return what was done; None if only another version of Quire knows that."""
+    """Return the verb of a permit, or None if another version of Quire wrote it."""
     name = _FORMER.get(wanted.verb, wanted.verb)
     return Verb(name) if name in set(Verb) else None

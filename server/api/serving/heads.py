@@ -1,4 +1,4 @@
-"""Heads of HTTP/1.1 messages: a request's as WSGI has it, and a response's as it is sent."""
+"""Converts heads of HTTP/1.1 messages: requests to WSGI environs, responses to bytes."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ from server.errors import ApiError, BadRequestError, UnauthorizedError
 _TARGET = re.compile(rb'[^\x00-\x20"<>\\^`{|}\x7f]+')
 _HIGH = re.compile(rb"[\x80-\xff]")
 _ABSOLUTE = re.compile(rb"https?://([^/?]*)(.*)", re.IGNORECASE)
-# What versions of Python call differently.
+# Phrases that differ between versions of Python.
 _PHRASES = {
     413: "Payload Too Large",
     414: "URI Too Long",
@@ -24,7 +24,7 @@ _PHRASES = {
     422: "Unprocessable Entity",
 }
 _STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for s in HTTPStatus}
-# By these a request says when it is to be answered, or done. If one can't be read, it is not left out.
+# Conditions of a request. If one can't be read, the request is refused, not carried out without it.
 _CONDITIONS = ("If-Match", "Prefer", "Quire-After")
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
@@ -41,7 +41,7 @@ _ENVIRON: Environ = {
 
 
 def environ_of_connection(client: Sequence[object], server: Sequence[object]) -> Environ:
-    """Return what the environs of all requests of a connection have in common; the two are its addresses."""
+    """Return the part of an environ that is the same for all requests of a connection, from its addresses."""
     return {
         **_ENVIRON,
         "REMOTE_ADDR": str(client[0]),
@@ -51,16 +51,16 @@ def environ_of_connection(client: Sequence[object], server: Sequence[object]) ->
 
 
 def bracketed(host: str) -> str:
-    """Return an address as it stands before a port."""
+    """Return an address as it is written before a port."""
     return f"[{host}]" if ":" in host else host
 
 
 def environ_of(
     method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
 ) -> Environ | None:
-    """Return what WSGI has of a request beside its connection, or None if its target is none.
+    """Return the WSGI environ of a request without the part of its connection, None for an invalid target.
 
-    A request that is to be refused for its headers, whatever it asks for, has the error in it.
+    If the headers alone are a reason to refuse the request, the environ has the error under REFUSED.
     """
     found = _split(target)
     if found is None:
@@ -90,7 +90,7 @@ def environ_of(
 
 
 class EncodedHead(NamedTuple):
-    """The first lines of a response: its status, and the headers of the app."""
+    """The first lines of a response: the status line and the headers of the app."""
 
     lines: bytes
     has_length: bool
@@ -100,7 +100,7 @@ class EncodedHead(NamedTuple):
 # Saves 5 µs of the 45 of a request that is repeated.
 @lru_cache(maxsize=512)
 def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
-    """Return the first lines of a response. Raises ValueError if a header has the end of a line in it."""
+    """Return the first lines of a response. Raises ValueError if a header contains a line break."""
     text = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers])
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("a header of a response has the end of a line in it")
@@ -109,7 +109,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Return what a client has sent with the UTF-8 of its first line escaped: some send that as it is."""
+    """Percent-encode the UTF-8 in the request line, which some clients send raw."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()
@@ -119,12 +119,12 @@ def with_escaped_target(data: bytes) -> bytes:
 
 
 def has_body(environ: Mapping[str, object]) -> bool:
-    """Tell whether a request has a body."""
+    """Return whether a request has a body."""
     return environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
 
 
 def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
-    """Return the authority, path and query of a request's target, or None if it is none."""
+    """Return the authority, path and query of a target, or None if it is invalid."""
     if not _TARGET.fullmatch(target):
         return None
     authority, rest = b"", target.partition(b"#")[0]
@@ -138,7 +138,7 @@ def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
 
 
 def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], version: str) -> ApiError | None:
-    """Return why a request is refused for its headers, or None."""
+    """Return the error if the headers are a reason to refuse a request, else None."""
     if unreadable:  # Only ASCII is read.
         if "HTTP_AUTHORIZATION" in unreadable and "HTTP_AUTHORIZATION" not in environ:
             return UnauthorizedError()
@@ -158,9 +158,9 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
 # Saves 1.2 µs of a request with eight headers.
 @lru_cache(maxsize=512)
 def _key(header: bytes) -> str:
-    """Return what WSGI calls a header, or "" if it could not tell it from another.
+    """Return the WSGI key of a header, or "" for a name with an underscore.
 
-    That is one with an underscore: with a hyphen, a proxy may have set it.
+    WSGI can't tell it from the name with a hyphen, which a proxy may have set.
     """
     if b"_" in header:
         return ""

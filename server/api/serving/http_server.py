@@ -1,13 +1,11 @@
-"""The HTTP server of one process: an event loop takes connections, and a WSGI app answers.
+"""The HTTP server of one process: an event loop accepts connections, and a WSGI app answers.
 
-The loop itself answers reads of content that take it less than some milliseconds: to hand such a read to a
-thread costs more than to answer it. A read that takes longer goes on in one of a few threads; threads of
-Python that compute at once only get in each other's way. What may have to wait is answered by a thread of a
-pool: a read that has turned out costly, and all that is no read of content. What may have to wait for a
-database of accounts that is elsewhere has a pool of its own, and so have uploads, which wait until their
-pictures are scaled. A body is received first, on the loop, so that no client, however slowly it sends, holds
-a thread. A response is sent from memory, as slowly as the client takes it; of a large file, no more is in
-memory than that.
+The loop itself answers reads of content that take a few milliseconds: handing them to a thread would cost
+more. Longer reads continue in one of two threads, since more threads of Python that compute slow each other
+down. Everything that may wait runs in a thread pool: costly reads, writes, logins. Requests that may wait for
+a remote accounts database have a pool of their own. So do uploads, which wait until their pictures are
+scaled. The loop receives bodies first, so a slow client holds no thread. Responses are sent from memory, as
+fast as the client reads; of a large file only a part is in memory.
 """
 
 import asyncio
@@ -41,17 +39,17 @@ from server.events.stream import Stream
 log = logging.getLogger("quire")
 T = TypeVar("T")
 
-COMPUTING_THREADS = 2  # that go on with reads that take long: one may have the turn of the costly ones
+COMPUTING_THREADS = 2  # for longer reads; a costly read may hold one
 THREADS = 24  # that may wait: costly reads take up nine (server.index.budget), passwords six (server.auth)
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
-CLIENT_GONE = 499  # the status that nobody gets
+CLIENT_GONE = 499  # the status in the log if the client has left
 CONNECTIONS = 4096  # of one process; more wait until one is closed
-FILES = 200  # files that a process may have open beside its connections
-RETIRE_S = 1.0  # how long clients are told that their connections close, before they are closed
-WAITING = 1024  # connections that nobody has taken yet
-CHECK_S = 1.0  # between two looks for clients that send or take nothing
-LARGE = 1024 * 1024  # bytes of a body up to which it is in memory as a whole
-_PART = 128 * 1024  # bytes of a larger one that are in memory, about
+FILES = 200  # files that a process may open beside its connections
+RETIRE_S = 1.0  # how long responses announce `Connection: close` before idle connections are closed
+WAITING = 1024  # connections that are not accepted yet
+CHECK_S = 1.0  # between two checks for stalled clients
+LARGE = 1024 * 1024  # bytes; smaller bodies are in memory as a whole
+_PART = 128 * 1024  # bytes of a larger body that are in memory, about
 
 
 class Connections:
@@ -61,11 +59,11 @@ class Connections:
         self._open: dict[str, Connection] = {}
 
     def add(self, one: Connection) -> None:
-        """Note one."""
+        """Add a connection."""
         self._open[one.name] = one
 
     def remove(self, one: Connection) -> None:
-        """Forget one that is closed."""
+        """Remove a closed connection."""
         self._open.pop(one.name, None)
 
     def __iter__(self) -> Iterator[Connection]:
@@ -75,7 +73,7 @@ class Connections:
         return len(self._open)
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return how many bytes each client has yet to get, without those that have left. For any thread."""
+        """Return how many bytes each connected client has not acknowledged. Thread-safe."""
         found = {}
         for client in clients:
             one = self._open.get(client)
@@ -85,7 +83,7 @@ class Connections:
         return found
 
     def give_up(self, clients: Collection[str]) -> None:
-        """Close the connections of some clients, and drop what they have not taken. For any thread."""
+        """Close the connections of some clients and drop unsent bytes. Thread-safe."""
         for client in clients:
             if one := self._open.get(client):
                 one.loop.call_soon_threadsafe(one.give_up)
@@ -93,7 +91,7 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """What the app answers; a large body, or a stream, is sent by and by."""
+    """A response of the app. A large body or a stream is sent in parts."""
 
     status: int
     headers: list[Header]
@@ -101,10 +99,10 @@ class _Response:
 
 
 class HttpServer:
-    """Serves an app on a socket that listens, and that other processes may share.
+    """Serves an app on a listening socket, which other processes may share.
 
-    `folder` makes the folder that large bodies are received in, `hub` serves the streams of events,
-    `observer` notes each request, and `connections` are those that the server has.
+    `folder` makes the folder for large bodies, `hub` serves event streams, `observer` counts and logs
+    requests, and `connections` holds the open connections.
     """
 
     def __init__(
@@ -124,8 +122,8 @@ class HttpServer:
         self.heads: dict[bytes, Environ] = {}
         self._receiver = Receiver(folder)
         self._computing = ThreadPoolExecutor(COMPUTING_THREADS, "read")
-        # Where a database of accounts says nothing, or a git remote is asked before each write, many wait for
-        # that: all others have threads of their own. By whether a request asks for accounts, and may write.
+        # Many requests may wait for a remote accounts database, or for a git remote that is pushed to before
+        # each write. The others must not wait with them. Keys: whether a request needs accounts, and writes.
         self._pools = {
             (asks, writes): ThreadPoolExecutor(THREADS, "write" if writes else "answer")
             for asks in (False, True)
@@ -135,17 +133,16 @@ class HttpServer:
         self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
-        """Serve until SIGTERM, then end all streams, and answer what has begun to arrive."""
-        # Not any loop: `Connection.get_buffer` depends on the order in which this one does things.
+        """Serve until SIGTERM, then end all streams and answer the requests that have begun to arrive."""
+        # `Connection.get_buffer` relies on the order of calls of this loop.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Let clients take their next requests to another process, then end as with SIGTERM.
+        """Move clients to another process, then end as with SIGTERM.
 
-        New connections are left to that one at once, and who has just connected has RETIRE_S to ask. Those
-        that ask again and again learn from an answer that their connection closes; it is the others' that
-        are closed while they send nothing.
+        The other process accepts new connections from now on. For RETIRE_S, responses say that their
+        connection closes. Then idle connections are closed.
         """
         self.retiring = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
@@ -175,7 +172,7 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Give up clients that send or take nothing, now and then."""
+        """Close stalled connections, once each CHECK_S."""
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
@@ -195,7 +192,7 @@ class HttpServer:
         self._none_left.set()
 
     def handle(self, exchange: Exchange) -> None:
-        """Answer a request in place, or see to it that a thread does that may wait, once its body is here."""
+        """Answer a request on the loop, or receive its body and let a thread answer."""
         environ = exchange.environ
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
@@ -228,7 +225,7 @@ class HttpServer:
             exchange.give_up()
 
     async def _compute(self, exchange: Exchange) -> None:
-        """Let a thread go on with a read that takes too long for the loop."""
+        """Continue a read in a thread if it takes too long for the loop."""
         try:
             response = await self._loop.run_in_executor(self._computing, self._answer, exchange.environ)
         except NeedsThreadPool as postponed:
@@ -237,7 +234,7 @@ class HttpServer:
             self._send(exchange, response)
 
     async def _wait(self, exchange: Exchange, postponed: NeedsThreadPool) -> None:
-        """Let a thread of the pool answer a read that was postponed, as long as its client waits."""
+        """Answer a postponed read in a thread of a pool, unless its client leaves."""
         environ = exchange.environ
         del environ[IN_PLACE]
         if postponed.costly:
@@ -249,11 +246,11 @@ class HttpServer:
         await self._answer_soon(exchange)
 
     async def _answer_soon(self, exchange: Exchange) -> None:
-        """Let a thread of the pool answer a request."""
+        """Answer a request in a thread of a pool."""
         self._send(exchange, await self._in_thread(exchange.environ, self._answer, exchange.environ))
 
     async def _receive(self, exchange: Exchange) -> None:
-        """Receive the body of a request, then let a thread of the pool answer."""
+        """Receive the body of a request, then answer in a thread of a pool."""
         environ = exchange.environ
         told = environ.get("CONTENT_LENGTH", "")
         length = int(told) if told.isdigit() else None
@@ -262,12 +259,12 @@ class HttpServer:
             if length is None or length > SMALL:
                 most = await self._in_thread(environ, self._app.most_bytes, environ)
             body, received = await self._receiver.receive(exchange, length, most)
-        except ClientGone:  # It has sent less than it said.
+        except ClientGone:  # The client sent less than it announced.
             exchange.respond(400, [], b"")
             self._observer.end(environ, 400)
             return
         except ApiError as error:
-            # Without its frames, which hold the connection open.
+            # Without its traceback, whose frames would keep the connection open.
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)
             return
@@ -277,14 +274,14 @@ class HttpServer:
             await self._answer_soon(exchange)
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """What a thread makes of some work for a request, which may have to wait."""
+        """Run a function for a request in a thread of the pool that fits it; return the future."""
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         if self._app.waits_long(environ):
             pool = self._waiting
         return self._loop.run_in_executor(pool, work, *args)
 
     def _answer(self, environ: Environ) -> _Response | None:
-        """What the app answers; None if the client has left. Raises NeedsThreadPool."""
+        """Return the response of the app, None if the client has left. Raises NeedsThreadPool."""
         told = self._observer.answer(environ)
         response: _Response | None
         try:
@@ -307,7 +304,7 @@ class HttpServer:
         return response
 
     def _send(self, exchange: Exchange, response: _Response | None) -> None:
-        """Send what was answered."""
+        """Send a response."""
         if response is None:
             exchange.give_up()
             return
@@ -327,7 +324,7 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Serve a stream through a hub until its client leaves. A client that has left already is not counted."""
+    """Serve a stream through a hub until its client leaves; if it has left already, do not count it."""
     if exchange.is_left:
         exchange.end()
         return
@@ -335,14 +332,14 @@ def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
 
 
 async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> None:
-    """Send a body of some bytes, as the client takes it, and close it."""
+    """Send a body of a known length, as fast as the client reads, and close it."""
     left, parts = length, _parts(body)
     try:
         while left > 0:
             size = exchange.send(await asyncio.to_thread(next, parts, b""))
             left -= size
             if not size or not await exchange.connection.drain():
-                exchange.give_up()  # It was told of more than it gets.
+                exchange.give_up()  # The client was promised more.
                 return
         exchange.end()
     finally:
@@ -370,7 +367,7 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def most_connections() -> int:
-    """How many connections this process can have and still open files; raises its limit as far as it may."""
+    """Raise the limit of open files; return how many connections it allows beside FILES."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CONNECTIONS + FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -379,5 +376,5 @@ def most_connections() -> int:
 
 
 def _length(headers: Iterable[Header]) -> int:
-    """How long a body is, as the headers say; 0 where they do not."""
+    """Return the length of a body from the headers, 0 if they don't have it."""
     return next((int(value) for name, value in headers if name == "Content-Length" and value), 0)

@@ -1,4 +1,4 @@
-"""Sockets: connections are taken from a listener, and what a client has not acknowledged is measured."""
+"""Accepts connections from a shared listener, and measures the bytes that a client has not acknowledged."""
 
 import asyncio
 import socket
@@ -11,7 +11,7 @@ from typing import Any
 _SIOCOUTQ = 0x5411  # Linux: how many bytes the other side has not acknowledged
 _SO_NWRITE = 0x1024  # macOS: the same, as an option of the socket
 _INT = struct.Struct("=i")
-_PAUSE_S = 0.2  # until the next try, if the system refuses a connection, for want of descriptors or memory
+_PAUSE_S = 0.2  # until the next try if the system lacks descriptors or memory
 
 
 def unsent_bytes(connection: Any) -> int:
@@ -22,31 +22,31 @@ def unsent_bytes(connection: Any) -> int:
 
 
 class Acceptor:
-    """Takes connections from a listener that other processes share, as long as there is room for them.
+    """Accepts connections from a listener that other processes share, up to a limit.
 
-    It takes one at a time, so that those of a busy process are taken by another.
+    It accepts one at a time, so that an idle process gets the next while this one is busy.
     """
 
     def __init__(self, listener: socket.socket, make: Callable[[], asyncio.BaseProtocol], most: int) -> None:
-        """`make` makes the protocol of each of at most `most` connections."""
+        """`make` returns the protocol of a connection; there are at most `most` connections."""
         self._loop = asyncio.get_running_loop()
         self._listener, self._make, self._room = listener, make, most
         self._connecting: set[asyncio.Task[Any]] = set()
         self._listens = self._stopped = False
 
     def start(self) -> None:
-        """Take connections from now on."""
+        """Start to accept connections."""
         if not self._listens and not self._stopped and self._room > 0:
             self._loop.add_reader(self._listener, self._accept)
             self._listens = True
 
     def stop(self) -> None:
-        """Take no more; other processes do as before."""
+        """Stop accepting; other processes continue."""
         self._stopped = True
         self._pause()
 
     def left(self) -> None:
-        """Note that a connection was closed."""
+        """Make room for another connection after one was closed."""
         self._room += 1
         self.start()
 
@@ -59,7 +59,7 @@ class Acceptor:
         try:
             connection, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
-            return  # Another process was quicker, or the client has left.
+            return  # Another process accepted it first, or the client has left.
         except OSError:
             self._pause()
             self._loop.call_later(_PAUSE_S, self.start)
