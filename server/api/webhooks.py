@@ -15,7 +15,7 @@ from server.index.effective_version import edited_status
 from server.index.snapshot import View
 from server.jobs.job import Timing
 from server.query.ast import ALL, Node, Query, Selection
-from server.query.sorting import targets_of
+from server.query.queryable_attributes import targets_of
 from server.schema.model import PEOPLE, UPLOAD, Schema, Type
 from server.service.render import Renderer, render_files
 from server.site.site import Site, State

@@ -15,8 +15,8 @@ from server.errors import ApiError, GoneError, SetupError, StorageError, Validat
 from server.events.change_events import events_since
 from server.events.database import Bounds, EventDatabase
 from server.events.model import Event
-from server.events.reading import Selection, read_selection, require_kept, subjects_of, visible
-from server.events.stream import id_of
+from server.events.reading import Selection, read_selection, subjects_of, visible
+from server.events.resume import id_of, require_kept
 from server.history.past import PastStates
 from server.schema.model import Schema
 from server.service.opening import Mode, open_site

@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from server.documents.packed_rows import PackedRows, Row
-from server.documents.values import identify
+from server.documents.values import identify, same_values
 from server.schema.model import Type
 
 PUBLISHED, DRAFT = "published", "draft"
@@ -202,3 +202,8 @@ def rows_of(documents: Sequence[Document]) -> PackedRows | None:
 
 def _without_publication(row: Row) -> Row:
     return row if row[PUBLISHED_AT] is None else (*row[:PUBLISHED_AT], None, row[LOCALE])
+
+
+def equal(old: Document, new: Document) -> bool:
+    """Whether two documents say the same."""
+    return same_values(old.row, new.row) and old.status == new.status and old.type is new.type

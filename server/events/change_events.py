@@ -11,8 +11,8 @@ from server.documents.values import is_empty, same_values
 from server.events.model import Event, Key
 from server.history.past import PastStates
 from server.schema.model import UPLOAD, Attribute, Schema
+from server.storage.entry import Entry
 from server.storage.media import DESCRIPTION, upload_path
-from server.storage.store import Entry
 
 # --- versions -------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from server.events import stream as frames
 from server.events.model import Event
 from server.events.presence import PresenceSource
 from server.events.reading import Selection
+from server.events.resume import id_of
 from server.events.stream import Client, Stream, StreamCounts
 
 log = logging.getLogger("quire")
@@ -386,7 +387,7 @@ class Hub:
         stream.client.end()
 
     def _id(self, number: int) -> str:
-        return frames.id_of(self._log_id, number)
+        return id_of(self._log_id, number)
 
     async def _run(self, work: Callable[..., T], *args: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)

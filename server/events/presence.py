@@ -11,7 +11,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from server.auth.permissions import Actor, may_draft, may_find, may_read_drafts
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor, may_draft, may_find
 from server.errors import BusyError, ForbiddenError, RateLimitError, ValidationError
 from server.events.stream import frame
 from server.schema.model import Attribute, Schema, Type

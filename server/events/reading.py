@@ -6,9 +6,10 @@ from typing import Any
 
 from server.auth.permissions import Actor, may_find, subject_of
 from server.documents.document import DRAFT
-from server.errors import ForbiddenError, GoneError, ValidationError
-from server.events.database import Bounds, EventDatabase
+from server.errors import ForbiddenError, ValidationError
+from server.events.database import EventDatabase
 from server.events.model import KINDS, Counts, Event
+from server.events.resume import require_kept
 from server.schema.model import UPLOAD, Attribute, Schema
 from server.schema.spelling import suggestion
 
@@ -162,16 +163,6 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
     if not isinstance(text, str) or not text.isascii() or not text.isdigit() or int(text[:20]) > most:
         raise ValidationError(f'"{name}" must be a whole number up to {most:,}')
     return int(text)
-
-
-def require_kept(bounds: Bounds, since: int) -> None:
-    """Raise GoneError where events after one are no longer kept, or are those of another log."""
-    if since > bounds.last:
-        what = f"The log ends at {bounds.last}; {since} is of another log, such as one that was deleted"
-        raise GoneError(what, {"first": bounds.first, "last": bounds.last})
-    if since and since < (bounds.first or bounds.last + 1) - 1:
-        what = f"The events after {since} are no longer kept; fetch everything, then go on from {bounds.last}"
-        raise GoneError(what, {"first": bounds.first, "last": bounds.last})
 
 
 @dataclass(frozen=True, slots=True)

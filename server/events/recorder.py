@@ -34,13 +34,13 @@ from server.events.database import BEGUN, EventDatabase, Recorded, Transaction
 from server.events.model import Counts, Event, Key
 from server.events.sharing import Lineage
 from server.site.change import Origin
+from server.site.changed_files import has_changed
 from server.site.configure import configuration_mark
 from server.site.contents import Contents
 from server.site.git_state import apply_git
 from server.site.record import Record
-from server.site.stale_files import has_changed
+from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
-from server.storage.store import Entry
 
 log = logging.getLogger("quire")
 

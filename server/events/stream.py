@@ -3,7 +3,6 @@
 import json
 import mmap
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -15,7 +14,8 @@ from typing import Protocol
 from server.auth.permissions import Actor
 from server.events.database import EventDatabase
 from server.events.model import Event
-from server.events.reading import Selection, require_kept, shown, visible
+from server.events.reading import Selection, shown, visible
+from server.events.resume import id_of, require_kept
 from server.schema.model import Schema
 
 
@@ -64,18 +64,6 @@ class Client(Protocol):
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 RETRY_MS = 2000  # after which a client that lost its stream connects again
-_ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
-
-
-def id_of(log: str, number: int) -> str:
-    """The id of an event: that of its log, and its number there."""
-    return f"{log}-{number}"
-
-
-def parse_id(text: str) -> tuple[str, int] | None:
-    """The log and the number that an id names; None for what is no id."""
-    found = _ID.fullmatch(text.strip())
-    return (found[1], int(found[2])) if found else None
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:

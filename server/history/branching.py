@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor, may_find
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.path_rules import Layout

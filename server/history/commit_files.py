@@ -11,20 +11,21 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from server.documents.document import equal
 from server.documents.path_rules import Layout
 from server.errors import GitError, NotFoundError, StorageError
 from server.index.dangling import Key
 from server.schema.model import Schema
 from server.site.configure import Configuration, configure, is_configuration
-from server.site.contents import equal
 from server.site.site import Site, State
+from server.storage.entry import Entry, ImageFacts
 from server.storage.files import ignored, is_utf_8, size_signature
 from server.storage.git.command import is_full
 from server.storage.git.log import CommitLog
 from server.storage.git.tree import Blob, copy_blob, read_blobs
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import MAX_BYTES
-from server.storage.store import Entry, ImageFacts, Store
+from server.storage.store import Store
 from server.write.renaming.renames import MOST_COMMITS, Rename, find_renames
 
 AT_ONCE = 32_000_000  # bytes of files that are in memory while they are read

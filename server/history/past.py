@@ -30,6 +30,7 @@ from server.paths import cache_folder
 from server.schema.model import Schema
 from server.site.configure import Configuration
 from server.site.site import Site, State
+from server.storage.entry import Entry, ImageFacts
 from server.storage.files import signature_of
 from server.storage.git.log import Commit, CommitLog
 from server.storage.git.refs import (
@@ -42,7 +43,7 @@ from server.storage.git.refs import (
 from server.storage.git.times import CommitTimes, with_commits
 from server.storage.git.tree import Blob, read_tree
 from server.storage.media import with_formats
-from server.storage.store import Entry, ImageFacts, Store
+from server.storage.store import Store
 
 log = logging.getLogger("quire")
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from server.auth.permissions import Actor, may_find, may_see_all
+from server.auth.draft_visibility import may_see_all
+from server.auth.permissions import Actor, may_find
 from server.documents.document import DRAFT, PUBLISHED
 from server.documents.path_rules import Layout
 from server.errors import CommitError, ConflictError, ValidationError

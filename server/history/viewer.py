@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED
 from server.schema.model import Attribute, Type
 from server.site.site import State

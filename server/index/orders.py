@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
 from server.bounded import Cache, size_of
+from server.index.inverse_relations import Difference
 from server.index.ordering import Column, Order
-from server.index.type_table import Difference
 
 MAX_BYTES = 256 * 1024 * 1024
 # Every write changes the orders that are kept. They count as at least so much, so that there are at

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from server.documents.document import Document, in_packed_order
 from server.index.snapshot import Snapshot, build
 from server.schema.model import PEOPLE, Schema
+from server.storage.entry import Entry
 from server.storage.parse_cache import CachedEntry, pack_in_blocks, unpack
-from server.storage.store import Entry
 
 Blocks = tuple[bytes, ...]
 

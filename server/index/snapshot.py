@@ -5,14 +5,14 @@ change. A request takes one snapshot and keeps it; a reader needs no lock and se
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from immutables import Map
 
 from server.config.model import Settings
-from server.documents.document import PUBLISHED, Document, default_order
+from server.documents.document import Document, default_order
 from server.index.budget import Budget
 from server.index.effective_version import (
     EVERY_LOCALE,
@@ -21,17 +21,22 @@ from server.index.effective_version import (
     effective_version,
 )
 from server.index.fragments import Fragments
+from server.index.inverse_relations import (
+    NO_DOCUMENTS,
+    Difference,
+    Resolver,
+    Target,
+    holder_resolver,
+    inverse_resolver,
+)
 from server.index.ordering import Order, order_of
 from server.index.orders import ColumnKey, JoinedOrders, Orders
 from server.index.text_search import Found
 from server.index.type_table import (
-    NO_DOCUMENTS,
     NO_SLOTS,
-    Difference,
     Localization,
     Slots,
     Table,
-    Target,
     VersionKey,
     apply_table,
     build_table,
@@ -40,9 +45,6 @@ from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.storage.media import media_key
 
 Documents = list[Document]
-
-# (value of the column, document it belongs to, locale of the traversal) → the documents it leads to
-Resolver = Callable[[Any, Document | None, str], Documents]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +250,7 @@ class View:
             file = self.snapshot.media.get
             return lambda value, owner, locale: [f for path in value if (f := file(path)) is not None]
         if attribute.derived:
-            return self._holders() if attribute.polymorphic else self._derived_resolver(attribute)
+            return self._inverse_resolver(attribute)
         if attribute.morph:
             return lambda value, owner, locale: [
                 d for uid, i in value if (d := self._one(uid, i, locale)) is not None
@@ -274,42 +276,12 @@ class View:
             return None
         return self.version(type_, document_id, locale)
 
-    def _derived_resolver(self, attribute: Attribute) -> Resolver:
-        type_ = self.snapshot.schema.types[attribute.target or ""]
-        other = type_.attributes[attribute.mapped_by or ""]
-        status, linking = effective_status(type_, self.drafts), self.snapshot.linking
-        many, name, locales = attribute.to_many, other.name, self.settings.locales
-
-        def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
-            if owner is None:
-                return []
-            target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
-            inside = effective_locales(type_, locale, locales)
-            orders = [linking(type_, name, target, at, status) for at in inside]
-            related = [d for order in orders for d in order.slice(0, len(order) if many else 1)]
-            if len(orders) > 1:
-                related.sort(key=default_order)
-            return related
-
-        return resolve
-
-    def _holders(self) -> Resolver:
-        """What finds the published documents that hold a file in a visible media attribute of their own."""
-        linking, default = self.snapshot.linking, self.settings.locales.default
-        attributes = [
-            (type_, name, locale)
-            for type_ in self.snapshot.schema.content_types
-            for name, attribute in type_.attributes.items()
-            for locale in (self.settings.locales.available if type_.localized else (default,))
-            if attribute.type == "media" and attribute.visible
-        ]
-
-        def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
-            path = media_key(owner.path) if owner else None
-            orders = [linking(type_, name, path, at, PUBLISHED) for type_, name, at in attributes if path]
-            return sorted({id(d): d for order in orders for d in order}.values(), key=default_order)
-
-        return resolve
+    def _inverse_resolver(self, attribute: Attribute) -> Resolver:
+        schema, locales, linking = self.snapshot.schema, self.settings.locales, self.snapshot.linking
+        if attribute.polymorphic:
+            return holder_resolver(schema, locales, linking)
+        type_ = schema.types[attribute.target or ""]
+        return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
         """The same document in the other locales, in the site's order of locales."""

@@ -7,12 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
 
 from immutables import Map
 
-from server.documents.document import DRAFT, PUBLISHED, Document, column_of, default_order
+from server.documents.document import DRAFT, PUBLISHED, Document, default_order
 from server.index.effective_version import effective_versions
+from server.index.inverse_relations import (
+    NO_DOCUMENTS,
+    Difference,
+    Edges,
+    apply_edges,
+    group_by,
+    make_edges,
+)
 from server.index.ordering import Order, slots_of
 from server.index.sorted_chunks import Notes
 from server.index.uniqueness import UniqueValues, unique_keys
@@ -21,13 +28,9 @@ from server.schema.model import Attribute, Type
 VersionKey = tuple[str, str, str, str]  # uid, documentId, locale, status
 Localization = tuple[str, str]  # documentId, locale
 LocaleStatus = tuple[str, str]
-Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
 
-Difference = tuple[list[Document], list[Document]]  # the versions removed and added
 SlotBlock = tuple[Document | None, ...]
-Edges = Map[tuple[Target, str, str], Order]
 
-NO_DOCUMENTS = Order(default_order)
 _UNIQUE = "unique"
 SHIFT = 8  # 256 slots to a block
 _MASK = (1 << SHIFT) - 1
@@ -102,7 +105,7 @@ class Table:
         """By target, the documents that point there by a relation, whose column is `at`."""
         edges = self.edges.get(attribute.name)
         if edges is None:
-            edges = self.edges[attribute.name] = _make_edges(self.order.values(), at)
+            edges = self.edges[attribute.name] = make_edges(self.order.values(), at)
         return edges
 
     @property
@@ -175,10 +178,7 @@ def apply_table(
         versions.finish(),
         _apply_order(table.order, removed, added),
         slots,
-        {
-            name: _apply_edges(e, type_.position[name], removed, added)
-            for name, e in list(table.edges.items())
-        },
+        {name: apply_edges(e, type_.position[name], removed, added) for name, e in list(table.edges.items())},
         {name: _apply_unique(unique, removed, added) for name, unique in list(table.made.items())},
     )
     return changed, (removed, added)
@@ -204,7 +204,7 @@ def _apply_slots(
     """Give a slot to each document that is added; returns them, as copies where they had a slot already."""
     placed: list[Document] = []
     changed = dict(slots)
-    for key, (out, in_) in _group_by(removed, added, lambda d: [(d.locale, d.status)]).items():
+    for key, (out, in_) in group_by(removed, added, lambda d: [(d.locale, d.status)]).items():
         new = [document if document.slot < 0 else document.copy() for document in in_]
         changed[key] = changed.get(key, NO_SLOTS).changed(out, new)
         placed.extend(new)
@@ -215,54 +215,17 @@ def _apply_order(
     order: Mapping[LocaleStatus, Order], removed: list[Document], added: list[Document]
 ) -> Mapping[LocaleStatus, Order]:
     changed = dict(order)
-    for key, (out, in_) in _group_by(removed, added, lambda d: [(d.locale, d.status)]).items():
+    for key, (out, in_) in group_by(removed, added, lambda d: [(d.locale, d.status)]).items():
         changed[key] = changed.get(key, NO_DOCUMENTS).changed(out, in_)
     return changed
 
 
-def _make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """The reverse edges of the relation at a position of the rows."""
-    sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
-    for order in orders:
-        # in default order, which each of the lists keeps
-        for document, targets in zip(order, column_of(order, at), strict=True):
-            locale, status = document.locale, document.status
-            for target in targets:
-                sources[target, locale, status].append(document)
-    return Map({key: Order.presorted(documents, default_order) for key, documents in sources.items()})
-
-
-def _apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    def keys(document: Document) -> list[tuple[Target, str, str]]:
-        locale, status = document.locale, document.status
-        return [(target, locale, status) for target in document.row[at]]
-
-    changed = edges.mutate()
-    for key, (out, in_) in _group_by(removed, added, keys).items():
-        order = changed.get(key, NO_DOCUMENTS).changed(out, in_)
-        if len(order):
-            changed[key] = order
-        else:
-            changed.pop(key, None)
-    return changed.finish()
-
-
 def _apply_unique(unique: UniqueValues, removed: list[Document], added: list[Document]) -> UniqueValues:
     changed = unique.mutate()
-    for key, (out, in_) in _group_by(removed, added, unique_keys).items():
+    for key, (out, in_) in group_by(removed, added, unique_keys).items():
         left = tuple(d for d in changed.get(key, ()) if d not in out)
         if left or in_:
             changed[key] = (*left, *in_)
         else:
             changed.pop(key, None)
     return changed.finish()
-
-
-def _group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """What has changed, by each of the keys of the documents."""
-    groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
-    for side, documents in enumerate((removed, added)):
-        for document in documents:
-            for key in keys(document):
-                groups[key][side].append(document)
-    return groups

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.auth.permissions import document_id_of, roles_of
+from server.auth.roles import document_id_of, roles_of
 from server.auth.user import User
 from server.config.model import FILE, Settings
 from server.documents.document import Document, make

@@ -17,7 +17,7 @@ from server.query import qs
 from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through
 from server.query.operators import LOGIC, OPERATORS, text_of
 from server.query.qs import Mistakes, read_boolean
-from server.query.sorting import AttributePath, find_attribute, target_of
+from server.query.queryable_attributes import AttributePath, find_attribute, target_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 
 _DIGITS = re.compile(r"[0-9]{1,18}")

@@ -9,7 +9,8 @@ from server.query import qs
 from server.query.ast import ALL, Node, Selection
 from server.query.filters import read_filters
 from server.query.qs import Mistakes, read_boolean
-from server.query.sorting import AttributePath, read_sort, targets_of
+from server.query.queryable_attributes import AttributePath, targets_of
+from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 
 

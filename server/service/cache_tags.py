@@ -17,7 +17,7 @@ from server.documents.values import components_in
 from server.index.effective_version import locale_inside
 from server.index.snapshot import Snapshot, View
 from server.query.ast import Node, Query, Selection
-from server.query.sorting import conditions, mentioned_types
+from server.query.mentioned_types import conditions, mentioned_types
 from server.schema.model import PEOPLE, UPLOAD, Schema, document_tag, type_tag
 from server.storage.images.formats import format_of
 

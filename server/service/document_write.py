@@ -7,7 +7,8 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from server.auth.permissions import may_draft, may_read_drafts, require
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import may_draft, require
 from server.config.model import ResponseFormat
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ValidationError

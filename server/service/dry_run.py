@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from server.auth.permissions import may_see_file
+from server.auth.draft_visibility import may_see_file
 from server.documents.path_rules import Claim, Layout
 from server.history.differences import diff_lines
 from server.index.budget import Budget

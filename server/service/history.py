@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.auth.permissions import may_read_drafts, may_see_file, require
+from server.auth.draft_visibility import may_read_drafts, may_see_file
+from server.auth.permissions import require
 from server.documents.document import DRAFT, PUBLISHED
 from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
@@ -16,7 +17,7 @@ from server.history.versions import ACTIONS, Deleted, Timeline, Version, Version
 from server.history.viewer import Viewer
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Type
-from server.service.commit_messages import message_for
+from server.service.commit_visibility import message_for
 from server.service.document_write import Operation, Verb, permit
 from server.service.read import Caller, Params
 from server.service.write import Command, Result, Writes

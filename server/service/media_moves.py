@@ -22,8 +22,8 @@ from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
 from server.storage.document_text import change_text, new_text
 from server.storage.files import Signature, signature
-from server.storage.images.formats import needs_formats
 from server.storage.images.kinds import ImageSize
+from server.storage.images.sizes import needs_formats
 from server.storage.media import DESCRIPTION
 from server.storage.read import parse
 from server.write.context import Context, unreadable

@@ -9,14 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from server.auth.permissions import (
-    PROBLEMS,
-    may_draft,
-    may_find,
-    may_of_site,
-    may_see_all,
-    require_of_site,
-)
+from server.auth.draft_visibility import may_see_all
+from server.auth.permissions import PROBLEMS, may_draft, may_find, may_of_site, require_of_site
 from server.documents.document import DRAFT
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath

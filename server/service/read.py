@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from server.auth.permissions import Actor, narrow, require
+from server.auth.permissions import Actor, require
+from server.auth.query_permissions import narrow
 from server.config.model import ResponseFormat, Settings
 from server.documents.document import Document
 from server.errors import NotFoundError
@@ -17,8 +18,8 @@ from server.index.find import find, find_numbered, find_one, find_single
 from server.index.snapshot import View
 from server.index.user_index import NO_USERS, UserIndex, UserTables
 from server.query.ast import Query
+from server.query.mentioned_types import mentions
 from server.query.parse import read_query, with_default_populate
-from server.query.sorting import mentions
 from server.schema.model import PEOPLE, Type, header_value
 from server.service.cache_tags import tag_of, tag_of_bytes, tags_of_document, tags_of_list
 from server.service.render import render_list, render_one

@@ -6,7 +6,8 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor, may_find
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ForbiddenError, ValidationError

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from server.auth.permissions import may_read_drafts, require, require_source
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import require, require_source
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.ids import compose
 from server.errors import ConflictError, ForbiddenError, NotFoundError, StorageError

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from server.auth.permissions import may_read_drafts, may_see_file
+from server.auth.draft_visibility import may_read_drafts, may_see_file
 from server.documents.document import DRAFT
 from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.auth.permissions import narrow
+from server.auth.query_permissions import narrow
 from server.documents.document import Document
 from server.errors import NotFoundError
 from server.index.dangling import MEDIA, Key

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from server.problems import Problem, in_order
 from server.site.contents import Contents
 from server.site.record import Record
+from server.storage.entry import Entry
 from server.storage.intent import Write
-from server.storage.store import Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """The log of a server: every change of the site's state as one record, in memory that all workers share.
 
-It is made before the workers are forked, and appended to under the site's write lock alone, by a
-worker that has applied everything before. Reading takes no lock. Records stand in two segments, of
-which the older is given up when the newer is full; each segment but the first begins with a
-checkpoint, a record of everything, so that a worker that comes late, or falls behind, can begin there.
+The supervisor makes it before it forks the workers. A worker appends under the site's write lock, after
+it has applied all earlier records; reading takes no lock. `site.replica` decides when a worker catches up.
 
-Where other workers take the place of all that there are, they begin with a record of everything, too. Those
-that are about to end may lag behind it for a while, in which no write is answered.
+The log has two segments; when the newer is full, it replaces the older. Each segment but the first begins
+with a checkpoint, a record of everything, where a worker that starts late or falls behind can begin.
+
+Workers that replace all present ones begin with a checkpoint, too. The present ones may lag behind it while
+they end; during that time no write gets its answer.
 """
 
 import fcntl

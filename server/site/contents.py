@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from server.documents.document import Document
-from server.documents.values import same_values
+from server.documents.document import Document, equal
 from server.problems import Problem
 from server.site.configure import Configuration, is_configuration
 from server.site.git_state import GitState, apply_git, git_change
 from server.site.record import Record
+from server.storage.entry import Entry
 from server.storage.images.cache import ImageCache
 from server.storage.media import DESCRIPTION
-from server.storage.store import Entry, Store
+from server.storage.store import Store
 
 
 @dataclass(slots=True)
@@ -157,11 +157,6 @@ class Contents:
     def documents(self) -> list[Document]:
         """The document of every file that has one."""
         return [entry.document for entry in self.entries.values() if entry.document]
-
-
-def equal(old: Document, new: Document) -> bool:
-    """Whether two documents say the same."""
-    return same_values(old.row, new.row) and old.status == new.status and old.type is new.type
 
 
 def _store(root: Path, image_cache: ImageCache, configuration: Configuration, git: GitState) -> Store:

@@ -22,11 +22,12 @@ from server.documents.document import Document
 from server.documents.path_rules import Layout
 from server.formats.tree import SyntaxProblem
 from server.paths import cache_folder
+from server.site.changed_files import changed, unsettled
 from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, read_git_state
 from server.site.reuse import stamp_of, usable
-from server.site.stale_files import changed, unsettled
+from server.storage.entry import Entry
 from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.images.cache import ImageCache
 from server.storage.media import upload_path
@@ -41,7 +42,7 @@ from server.storage.parse_cache import (
     unpack,
 )
 from server.storage.read import read_bytes
-from server.storage.store import Entry, Store
+from server.storage.store import Store
 
 Progress = Callable[[int, int], None]  # (files read, files in all)
 # Reads lists of paths: for each, a block for the cache, and one of the entries that are never kept.

@@ -14,8 +14,8 @@ from server.problems import Problem
 from server.schema.model import BUILT_IN, Schema, Type
 from server.site.configure import Configuration
 from server.site.git_state import GitChange
+from server.storage.entry import Entry
 from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_blocks, unpack
-from server.storage.store import Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from server.site.loading import give_back, pause_collector
 from server.site.problems import note_of, read_note
 from server.site.record import Record, decode, encode
 from server.storage.changeset import Changeset
+from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
-from server.storage.store import Entry
 
 Result = TypeVar("Result")
 SMALL = 1_000_000  # bytes of a record that takes so little time to apply that every request waits for it

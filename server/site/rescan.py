@@ -17,10 +17,11 @@ from server.config.webhooks import check_environment
 from server.errors import GitError, SetupError
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
+from server.site.changed_files import changed, is_own, is_settled, unsettled, walk_for
 from server.site.commits.contents import contents_of
 from server.site.commits.message import Joined
 from server.site.configure import Configuration, configuration_mark, configure, is_configuration
-from server.site.contents import Contents, equal
+from server.site.contents import Contents
 from server.site.git_state import (
     GitState,
     find_retimed,
@@ -34,7 +35,7 @@ from server.site.git_state import (
 )
 from server.site.loading import cores, load_contents, pause_collector
 from server.site.record import Record
-from server.site.stale_files import changed, is_own, is_settled, unsettled, walk_for
+from server.storage.entry import Entry
 from server.storage.files import Signature, digest_of, is_skipped, same_files, signature_of, walk
 from server.storage.git.commit import is_on_disk
 from server.storage.git.refs import head_commit
@@ -44,7 +45,8 @@ from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.parse_cache import CachedEntry, frame, pack
 from server.storage.read import read_bytes
-from server.storage.store import Entry, Store
+from server.storage.store import Store
+from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
 log = logging.getLogger("quire")
 
@@ -281,7 +283,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
         left = {path for path in left if not _was_read_as(contents, before[path], path, found[path])}
         if not left:
             break
-    entries = {path: _keep_entry(contents.entries.get(path), entry) for path, entry in found.items()}
+    entries = {path: last_good_entry(contents.entries.get(path), entry) for path, entry in found.items()}
     moving = unsettled((entry for entry in entries.values() if entry), at) | left
     same = {path for path, entry in entries.items() if entry == contents.entries.get(path)}
     contents.unsettled -= same - moving
@@ -330,7 +332,7 @@ def _was_read_as(
 def _read_one(contents: Contents, store: Store, path: str) -> Entry | None:
     wrong = link_problem(str(contents.root / path), path, str(contents.root))
     if wrong:
-        return store.unreadable(path, wrong)
+        return unreadable_entry(store.root, path, wrong)
     if not is_own(contents, path):
         return None
     return _refresh_entry(store, contents.entries.get(path)) or store.read(path)
@@ -353,12 +355,3 @@ def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
     except (OSError, SyntaxProblem):
         return None
     return replace(entry, signature=now) if digest_of(data) == entry.digest else None
-
-
-def _keep_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """An entry as it is kept: broken, or the same as before, it keeps the document that there was."""
-    if before is None or before.document is None or after is None:
-        return after
-    if after.broken or (after.document and equal(before.document, after.document)):
-        return replace(after, document=before.document)
-    return after

@@ -28,6 +28,7 @@ from server.paths import FOLDER, SETTINGS, TYPES, state_folder
 from server.problems import Problem
 from server.site.change import IN_FILES, Change, Observe, Origin, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
+from server.site.changed_files import writes_of
 from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship, keeping
 from server.site.configure import Configuration, configure, first_configuration
@@ -46,7 +47,6 @@ from server.site.rescan import (
     rescan_written,
     seems_changed,
 )
-from server.site.stale_files import writes_of
 from server.site.writing.preparing import (
     Arbiter,
     Prepare,
@@ -57,6 +57,7 @@ from server.site.writing.preparing import (
     prepare_on,
 )
 from server.storage.changeset import Changeset
+from server.storage.entry import Entry
 from server.storage.git.repository import git_lock, is_at_work
 from server.storage.git.times import CommitTimes
 from server.storage.images.cache import ImageCache
@@ -64,7 +65,6 @@ from server.storage.intent import Write
 from server.storage.journal import Journal
 from server.storage.media import media_key, upload_path
 from server.storage.recent_versions import RecentVersions
-from server.storage.store import Entry
 
 # --- folder ---------------------------------------------------------------------------------------
 

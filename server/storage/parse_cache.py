@@ -22,9 +22,9 @@ from server import __version__
 from server.documents.document import Document, rows_of
 from server.documents.packed_rows import PackedRows, dump, load, pack_rows, widen
 from server.schema.model import Type
+from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, last_change
-from server.storage.store import Entry
 
 _FORMAT = 7
 _STAMP = bytes(8)  # begins what says under which schema the blocks behind it were read

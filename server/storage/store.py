@@ -5,14 +5,13 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from server.config.model import Settings
 from server.documents.advice import option_advice
 from server.documents.constraints import REQUIRED, broken_within
-from server.documents.document import Document, make
+from server.documents.document import make
 from server.documents.encode import (
     Mismatch,
     Reading,
@@ -30,44 +29,15 @@ from server.formats.yaml.reader import read_yaml
 from server.problems import Problem, Severity
 from server.schema.model import FILE_FIELDS, UPLOAD, Schema
 from server.storage.bucket.stored import KEY, SEEMS_STORED, is_stored, read_stored
+from server.storage.entry import NO_FACTS, Entry, ImageFacts, Timestamps
 from server.storage.files import MISSING, Signature, digest_of, signature
 from server.storage.images.cache import ImageCache
-from server.storage.images.kinds import ImageSize
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, read_media, stored_media, upload_path
 from server.storage.read import decode, parse, positions_of, read_bytes, refuse_empty
+from server.storage.unreadable_files import problem_of, syntax_problem, unreadable_entry
 
 log = logging.getLogger("quire")
-
-
-# What a picture is: its size, and its formats if they are made; None for what there is not.
-ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
-NO_FACTS: ImageFacts = (None, None)
-# (path, modified in seconds since 1970) → (createdAt, updatedAt)
-Timestamps = Callable[[str, float], tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What was read from one file: its document, if it holds one, and the problems in it.
-
-    `digest` is of a document's file, and `derived` has the timestamps that it took from git or from the
-    file system, having none of its own. `beside` is the signature of a media file's description. Where the
-    file is in a bucket, the entry is of its description, and the path of its document is that of the file.
-    """
-
-    path: str
-    signature: Signature | None
-    document: Document | None = None
-    problems: tuple[Problem, ...] = ()
-    digest: bytes = b""
-    derived: tuple[str, str] | None = None
-    beside: Signature | None = None
-
-    @property
-    def broken(self) -> bool:
-        """Whether the file exists and can't be served; its last good version is served, if there was one."""
-        return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
 class Store:
@@ -112,7 +82,7 @@ class Store:
         except (*MISSING, IsADirectoryError):
             return None
         except Exception as error:  # No file, whatever is in it, may stop the others from being served.
-            return self.unreadable(path, _problem_of(path, error))
+            return unreadable_entry(self.root, path, problem_of(path, error))
 
     def entry(self, path: str, data: bytes, found: Signature) -> Entry | None:
         """The entry of a document's file with some bytes and a signature; None where no type claims it.
@@ -125,15 +95,7 @@ class Store:
                 return self._stored_media(path, data, found)
             return self._document(path, claim, data, found) if claim else None
         except Exception as error:
-            return self.unreadable(path, _problem_of(path, error))
-
-    def unreadable(self, path: str, problem: Problem) -> Entry:
-        """The entry of a file that is there and can't be read."""
-        try:
-            found = signature(os.stat(self.root / path))
-        except OSError:
-            found = None
-        return Entry(path, found, None, (problem,))
+            return unreadable_entry(self.root, path, problem_of(path, error))
 
     def _read_media(self, path: str) -> Entry:
         if path.endswith(DESCRIPTION) and (stored := self.entry(path, *read_bytes(self.root, path))):
@@ -304,22 +266,6 @@ def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, .
     """The problems of a document's mismatches, with the place of each."""
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
-
-
-def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
-    """The problem of a file whose text can't be read."""
-    return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
-
-
-def _problem_of(path: str, error: Exception) -> Problem:
-    """The problem of a file that raised an error while it was read; one that nobody expected is logged."""
-    if isinstance(error, SyntaxProblem):
-        return syntax_problem(path, error)
-    if isinstance(error, OSError):
-        return Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
-    log.error("%s can't be read", path, exc_info=error)
-    what = f"can't be read: {type(error).__name__}: {error}"
-    return Problem(path, None, what, "take out what is unusual in it")
 
 
 def _problem(path: str, wrong: Mismatch, positions: Positions, severity: Severity) -> Problem:

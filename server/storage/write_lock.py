@@ -1,8 +1,8 @@
-"""The one lock of a site: whoever changes its files, or compares them with what is known of them, holds it.
+"""The one lock of a site, which puts its writes in order: each write holds it while it changes files.
 
-It works across threads and processes, and the kernel lets go of it when its holder dies. Beside it
-stands the number of writes to the site so far, by which a process notices that somebody wrote who
-did not tell it.
+It works across threads and processes, and the kernel releases it when its holder dies. The file beside it
+counts the writes to the site. By this number a process notices that another process wrote. `site.site`
+prepares a write anew that another write has overtaken.
 """
 
 import os
@@ -19,11 +19,11 @@ WAIT_S = 15.0
 
 
 class WriteLock:
-    """The lock of a site: that of its folder `root`. The file `path` has the number of writes.
+    """The lock of a site, on its folder `root`. The file `path` has the number of writes.
 
-    Who waits for the folder keeps the file locked meanwhile, and is alone with that: so nobody who lets go
-    of the folder has it again before those who were waiting. Only on file systems that lock no folders is
-    the file locked instead, since it may be deleted with .quire/, or not be writable.
+    A waiting write holds the lock of the file while it waits for the folder, so that a writer that releases
+    the folder can't take it again before the waiting ones. Some file systems can't lock folders. There the
+    file is locked instead, though it may be deleted with .quire/ or be read-only.
     """
 
     def __init__(self, path: Path, root: Path) -> None:

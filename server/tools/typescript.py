@@ -8,7 +8,7 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.query.operators import OPERATORS, Operator
-from server.query.sorting import targets_of
+from server.query.queryable_attributes import targets_of
 from server.schema.model import (
     BUILT_IN,
     ROLE,

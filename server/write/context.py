@@ -19,9 +19,10 @@ from server.index.snapshot import Snapshot, apply
 from server.schema.model import Type
 from server.storage.changeset import Changeset
 from server.storage.document_text import WRITTEN_NULL, change_text
+from server.storage.entry import Entry
 from server.storage.files import size_signature
 from server.storage.read import parse, refuse_empty
-from server.storage.store import Entry, Store
+from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]

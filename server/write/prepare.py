@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from server.auth.permissions import may_find, may_read_drafts
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import may_find
 from server.documents.document import Document
 from server.errors import (
     ConflictError,

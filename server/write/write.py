@@ -19,7 +19,7 @@ from server.write.context import Context, Values, values_of
 from server.write.draft_merge import DraftMerge, plan_merge, write_draft, write_published
 from server.write.faults import Fault, error_of
 from server.write.new_file import free_path, write_new
-from server.write.relations import Relinker
+from server.write.owning_side import Relinker
 from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check

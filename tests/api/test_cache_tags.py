@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.events.recorder import Recorder
-from server.query.sorting import target_of, targets_of
+from server.query.queryable_attributes import target_of, targets_of
 from server.schema.model import SITE, UPLOAD, Attribute, Schema, Type
 from tests.conftest import MakeApi
 from tests.examples import examples

@@ -14,7 +14,8 @@ from server.events.hub import Hub
 from server.events.model import Event
 from server.events.presence import PresenceSource, PresenceTable
 from server.events.reading import Selection
-from server.events.stream import Stream, StreamCounts, frame, id_of
+from server.events.resume import id_of
+from server.events.stream import Stream, StreamCounts, frame
 from server.schema.model import Schema
 
 PUBLIC, EDITOR = Actor("public"), Actor("editor", everything=True)

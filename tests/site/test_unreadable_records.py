@@ -15,7 +15,7 @@ from server.auth.accounts import Accounts
 from server.site.change_log import ChangeLog
 from server.site.rescan import rescan_all
 from server.site.site import Site
-from server.storage.store import Entry
+from server.storage.entry import Entry
 from tests.servers import free_port, start, stop, wait, workers
 from tests.site.cluster import show
 from tests.sites import STRING, collection, documents, load, schema, write

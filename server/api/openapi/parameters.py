@@ -11,7 +11,8 @@ from server.api.commits import PATTERN
 from server.api.openapi.types import TypeSchemas
 from server.api.operations.json_schema import TEXT, JsonSchema, in_header, in_path, in_query, ref
 from server.api.routes.write_requests import LONGEST_MESSAGE, MESSAGE
-from server.auth.permissions import Actor, narrow
+from server.auth.permissions import Actor
+from server.auth.query_permissions import narrow
 from server.config.model import Settings
 from server.config.values import LOCALE
 from server.documents.constraints import broken_options

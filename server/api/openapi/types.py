@@ -16,7 +16,7 @@ from server.api.openapi.values import (
 )
 from server.api.operations.json_schema import JsonSchema, list_of, object_of, ref
 from server.auth.permissions import Actor, may_find
-from server.query.sorting import targets_of
+from server.query.queryable_attributes import targets_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.schema.sentences import describe_type
 from server.write.validate import IGNORED

@@ -5,7 +5,7 @@ from flask import Response, request
 from server.api.request import answer_within, caller_of, identities_of
 from server.api.routes.handlers import Handlers
 from server.history.past import PastStates
-from server.service.access import describe_access
+from server.service.describe_access import describe_access
 
 
 def bind(handles: Handlers, past: PastStates) -> None:

@@ -6,11 +6,12 @@ from server.api.environ import STREAMS, is_loopback
 from server.api.request import state_of
 from server.auth.login import network_of
 from server.auth.permissions import Actor
-from server.errors import BusyError, GoneError
-from server.events.database import Bounds, EventDatabase
+from server.errors import BusyError
+from server.events.database import EventDatabase
 from server.events.hub import Hub
-from server.events.reading import Selection, require_kept
-from server.events.stream import CONTENT_TYPE, Stream, parse_id
+from server.events.reading import Selection
+from server.events.resume import start_position
+from server.events.stream import CONTENT_TYPE, Stream
 
 # nginx, and what does as it does, would wait for more before it passes on a part.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -40,7 +41,7 @@ def stream(
         raise BusyError(TOO_MANY_HERE)
     bounds = database.bounds()
     newest = (hub.newest if hub is not None else 0) or bounds.last
-    begun = _start_position(
+    begun = start_position(
         request.headers.get("Last-Event-ID", ""), newest if since is None else since, bounds
     )
     asked, position = request.headers.get("Authorization", ""), newest if begun is None else begun
@@ -49,17 +50,3 @@ def stream(
     response = Response(body, headers=HEADERS, direct_passthrough=True)
     response.vary.add("Accept")
     return response
-
-
-def _start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """After which event a stream goes on; None where that, or what followed it, is not in the log."""
-    if last_id:
-        found = parse_id(last_id)
-        if found is None or found[0] != bounds.id or (found[1] == 0 and bounds.first > 1):
-            return None
-        since = found[1]
-    try:
-        require_kept(bounds, since)
-    except GoneError:
-        return None
-    return since

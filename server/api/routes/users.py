@@ -13,7 +13,8 @@ from server.api.operations.people import OWN, WRITTEN
 from server.api.request import answer, budget_of, parameters, read_body, require_permission, state_of
 from server.api.response import NOBODY
 from server.api.routes.handlers import Handlers
-from server.auth.permissions import Actor, role_named, roles_of
+from server.auth.permissions import Actor
+from server.auth.roles import role_named, roles_of
 from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, broken_rule
 from server.config.model import FILE, Settings
 from server.documents.document import PUBLISHED, Document

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from server.auth.permissions import Actor, may_read_drafts, require
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor, require
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ConflictError, ForbiddenError
 from server.history.branching import differing

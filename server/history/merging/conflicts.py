@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.auth.permissions import may_find, may_read_drafts
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import may_find
 from server.documents.document import DRAFT
 from server.documents.three_way_merge import Conflict
 from server.errors import UnmergedError, ValidationError

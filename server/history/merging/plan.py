@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor, may_find
 from server.config.model import Settings
 from server.documents.three_way_merge import Merged
 from server.documents.timestamps import now

@@ -11,11 +11,12 @@ from server.index.dangling import MEDIA, Key, exists
 from server.index.snapshot import Snapshot
 from server.schema.model import title_of
 from server.site.change import Origin
+from server.storage.entry import Entry
 from server.storage.files import FileMark, size_signature
 from server.storage.git.repository import Tree
 from server.storage.intent import Write
 from server.storage.media import DESCRIPTION, media_key
-from server.storage.store import Entry, Store
+from server.storage.store import Store
 
 LONGEST_TITLE = 60  # characters of a title in a message
 MOST_LISTED = 50  # documents that a message lists

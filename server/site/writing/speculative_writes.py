@@ -13,10 +13,11 @@ from server.schema.model import Type
 from server.site.configure import is_configuration
 from server.site.contents import Contents
 from server.storage.changeset import WorkingTree
+from server.storage.entry import Entry
 from server.storage.files import Signature, size_signature
 from server.storage.intent import Write
 from server.storage.media import upload_path
-from server.storage.store import Entry, Store
+from server.storage.store import Store
 
 Recent = Callable[[Type, str, str], Iterable[Document]]
 

@@ -10,14 +10,9 @@ from server.errors import BusyError
 from server.storage.bucket.copies import Copies
 from server.storage.bucket.stored import StoredFile, StoredFormat, StoredObject, ending_for
 from server.storage.images.cache import size_of_image
-from server.storage.images.formats import (
-    UnscalableError,
-    format_file,
-    make_formats,
-    needs_formats,
-    read_record,
-)
+from server.storage.images.formats import UnscalableError, format_file, make_formats, read_record
 from server.storage.images.kinds import ImageSize
+from server.storage.images.sizes import needs_formats
 from server.storage.media import mime_type
 
 # --- headers --------------------------------------------------------------------------------------

@@ -33,10 +33,10 @@ from server.storage.images.formats import (
     format_of,
     key_of,
     make_formats,
-    needs_formats,
     sweep_formats,
 )
 from server.storage.images.kinds import PICTURES, ImageSize
+from server.storage.images.sizes import needs_formats
 from server.storage.links import open_ordinary
 
 _VERSION = 5

@@ -22,19 +22,10 @@ from typing import IO, Any, cast
 from urllib.parse import quote
 
 from server.errors import BusyError
-from server.storage.images.kinds import ImageSize, kilobytes
+from server.storage.images.kinds import kilobytes
+from server.storage.images.sizes import FORMATS, MAX_DECODED
 from server.storage.write_lock import WriteLock
 
-# The name of each format and the box that it fits in, in pixels: those of Strapi.
-FORMATS: Mapping[str, tuple[int, int]] = {
-    "thumbnail": (245, 156),
-    "small": (500, 500),
-    "medium": (750, 750),
-    "large": (1000, 1000),
-}
-SCALED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
-_DRAFTED = (".jpg", ".jpeg")  # which are decoded smaller than they are
-MAX_DECODED = 64_000_000  # pixels; a picture with more to decode is not scaled
 CPU_S = 20  # of processor time that a picture may take
 MOST_S = 1.5 * CPU_S  # that a picture may take, however many others compute beside it
 WAIT_S = MOST_S
@@ -50,16 +41,6 @@ _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
 class UnscalableError(Exception):
     """A picture that is damaged, or costs too much to decode."""
-
-
-def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
-    """Whether an image is larger than the smallest format, and of a type and size that is scaled."""
-    if image_size is None or ending.lower() not in SCALED:
-        return False
-    if image_size.width * image_size.height > MAX_DECODED and ending.lower() not in _DRAFTED:
-        return False
-    width, height = FORMATS["thumbnail"]
-    return image_size.width > width or image_size.height > height
 
 
 def key_of(file: IO[bytes]) -> str:

@@ -19,8 +19,9 @@ from typing import IO
 
 from PIL import Image, ImageOps, ImageSequence
 
-from server.storage.images.formats import CPU_S, FORMATS, UNSCALABLE
+from server.storage.images.formats import CPU_S, UNSCALABLE
 from server.storage.images.measure import MAX_PIXELS, READ, measure, orientation
+from server.storage.images.sizes import FORMATS
 
 MEMORY = 1024 * 1024 * 1024  # bytes of address space
 NICE = 5  # Those that answer requests go first.

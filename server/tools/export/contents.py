@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from server.auth.permissions import Actor, may_read_drafts
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import Actor
 from server.config.model import FILE, QueryExport, TypeExport, with_values
 from server.documents.document import Document
 from server.documents.ids import compose
@@ -26,7 +27,8 @@ from server.service.render import Renderer, list_answer, one_answer, render_file
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.bucket.stored import StoredObject
-from server.storage.images.formats import FORMATS, format_of
+from server.storage.images.formats import format_of
+from server.storage.images.sizes import FORMATS
 from server.storage.links import open_ordinary
 from server.storage.media import stored_object, upload_path
 

@@ -16,8 +16,8 @@ from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import change_text, new_text
 from server.storage.files import ignored
-from server.storage.images.formats import FORMATS
 from server.storage.images.kinds import MEASURED
+from server.storage.images.sizes import FORMATS
 from server.storage.media import DESCRIPTION
 from server.storage.read import parse
 from server.tools.importer.merge import Merge

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from server.errors import ConflictError
+from server.site.changed_files import changed, walk_for, writes_of
 from server.site.configure import configure
 from server.site.contents import Contents
 from server.site.loading import load_contents
 from server.site.record import Record
 from server.site.rescan import rescan_paths
-from server.site.stale_files import changed, walk_for, writes_of
 from server.storage.changeset import Changeset
 from server.storage.files import signature_of
 from server.storage.store import Store

@@ -7,7 +7,8 @@ be read or written, without what is not to be seen of them, and the locales.
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from server.auth.permissions import OF_SITE, Actor, may_find, may_of_site, may_read_drafts, may_write
+from server.auth.draft_visibility import may_read_drafts
+from server.auth.permissions import OF_SITE, Actor, may_find, may_of_site, may_write
 from server.auth.user import User
 from server.config.model import ACTIONS, Settings, known_actions
 from server.documents.locales import name_of

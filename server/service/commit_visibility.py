@@ -1,6 +1,7 @@
 """The messages of commits as callers may read them (docs/history.md)."""
 
-from server.auth.permissions import Actor, may_find, may_see_all, may_see_file
+from server.auth.draft_visibility import may_see_all, may_see_file
+from server.auth.permissions import Actor, may_find
 from server.history.versions import Timeline
 from server.schema.model import UPLOAD
 from server.storage.git.log import Commit

@@ -12,6 +12,7 @@ from server.problems import Problem
 from server.site.contents import Contents
 from server.site.writing.speculative_writes import Chain
 from server.storage.changeset import Changeset
+from server.storage.entry import Entry
 from server.storage.files import (
     Signature,
     Walk,
@@ -27,7 +28,6 @@ from server.storage.files import (
 from server.storage.intent import Write
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import read_bytes
-from server.storage.store import Entry
 
 FEW = 200  # Up to this many changed paths are looked at one by one; for more, all folders are listed.
 UNSETTLED_NS = 50_000_000  # a file changed so shortly before it was read may change again unnoticed

@@ -1,0 +1,95 @@
+"""Narrows a query to what its actor may see: types, relations and drafts (spec.md 4.5, 7.3).
+
+Nothing below `narrow` asks about permissions again.
+"""
+
+from dataclasses import replace
+from operator import is_
+
+from server.auth.draft_visibility import ABOUT_DRAFTS, may_read_drafts
+from server.auth.permissions import Actor, may_find
+from server.errors import ForbiddenError, invalid_key
+from server.query.ast import And, Compare, Filter, Missing, Node, Or, Query, Selection, Sort, Through
+from server.schema.model import Attribute, Schema, Type
+
+
+def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
+    """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
+
+    Whoever may not read drafts is shown only the ids of such a draft, and never the publication status.
+
+    What it may not `find` is not populated; filtering or sorting through it is refused; drafts of
+    the type asked for need `readDraft`, whether shown or compared with what is published, as do those
+    of populated types where they are compared; shown, those are left out where that is not granted.
+    """
+    readable: set[str] = set()
+    if own_draft and query.with_status and not may_read_drafts(actor, query.type):
+        query = replace(query, with_status=False)  # It would tell whether there is a draft.
+    if query.draft or query.with_status or query.publication in ABOUT_DRAFTS:
+        readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
+        if own_draft and query.type.draft_publish and query.type.uid not in readable:
+            # The actor may write this draft but not read it, so the answer has nothing but its ids.
+            return replace(query, selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
+        if query.type.draft_publish and query.type.uid not in readable:
+            raise ForbiddenError()
+    selection = _narrow_selection(query.selection, actor, "filters", "sort")
+    if query.publication in ABOUT_DRAFTS:
+        _check_compared(selection, actor, schema)
+    return replace(query, selection=selection, drafts=frozenset(readable if query.draft else ()))
+
+
+def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
+    """Raise ForbiddenError where what is populated is told by a draft that the actor may not read."""
+    for node in selection.populate:
+        for uid, inner in node.selections.items():
+            type_ = schema.types[uid]
+            if type_.draft_publish and not may_read_drafts(actor, type_):
+                raise ForbiddenError()
+            _check_compared(inner, actor, schema)
+
+
+def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: str) -> Selection:
+    _check_filter(selection.filter, actor, filters)
+    _check_sort(selection.sort, actor, sort)
+    if not selection.populate:
+        return selection
+    nodes = tuple(left for node in selection.populate if (left := _narrow_node(node, actor)) is not None)
+    same = len(nodes) == len(selection.populate) and all(map(is_, nodes, selection.populate))
+    return selection if same else replace(selection, populate=nodes)
+
+
+def _narrow_node(node: Node, actor: Actor) -> Node | None:
+    """The node without what the actor may not find; None where nothing of a relation is left."""
+    checked = node.attribute is None or node.attribute.type == "relation"
+    left = {
+        uid: _narrow_selection(selection, actor, "populate", "populate")
+        for uid, selection in node.selections.items()
+        if not checked or may_find(actor, uid)
+    }
+    if checked and not left:
+        return None
+    same = len(left) == len(node.selections) and all(map(is_, left.values(), node.selections.values()))
+    return node if same else replace(node, selections=left)
+
+
+def _check_filter(filter_: Filter, actor: Actor, param: str) -> None:
+    if isinstance(filter_, And | Or):
+        for part in filter_.parts:
+            _check_filter(part, actor, param)
+    elif isinstance(filter_, Through | Missing):
+        _check_path(filter_.attribute, filter_.target, filter_.path, actor, param)
+        if isinstance(filter_, Through):
+            _check_filter(filter_.inner, actor, param)
+    else:
+        assert isinstance(filter_, Compare)
+
+
+def _check_sort(keys: tuple[Sort, ...], actor: Actor, param: str) -> None:
+    for key in keys:
+        for step in key.steps:
+            _check_path(step.attribute, step.target, step.path, actor, param)
+
+
+def _check_path(attribute: Attribute, target: Type | None, path: str, actor: Actor, param: str) -> None:
+    if attribute.type == "relation" and target is not None and not may_find(actor, target.uid):
+        raise invalid_key(attribute.name, path, param)

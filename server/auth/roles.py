@@ -1,0 +1,57 @@
+"""The roles of site.yaml as the API shows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from server.config.model import Settings
+
+_NUMBERS: Mapping[str, int] = {"authenticated": 1, "public": 2}
+_DESCRIPTIONS: Mapping[str, str] = {
+    "authenticated": "Default role given to authenticated user.",
+    "public": "Default role given to unauthenticated user.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role of site.yaml as the API shows it."""
+
+    id: int
+    type: str
+    name: str
+    description: str
+
+    @property
+    def document_id(self) -> str:
+        """The id that paths use."""
+        return document_id_of(self.type)
+
+
+def document_id_of(role: str) -> str:
+    """The documentId of the role that site.yaml calls `role`."""
+    return f"role-{role}"
+
+
+def roles_of(settings: Settings) -> list[Role]:
+    """The roles of a site; the two that every site has are numbered as clients know them."""
+    others = [name for name in settings.roles if name not in _NUMBERS]
+    numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
+    return sorted(
+        (
+            Role(numbers[n], n, n.replace("-", " ").capitalize(), _DESCRIPTIONS.get(n, ""))
+            for n in settings.roles
+        ),
+        key=lambda role: role.id,
+    )
+
+
+def role_named(settings: Settings, key: object) -> Role | None:
+    """The role that a body names: by number, name or document id, also as `{"connect": [{"id": 1}]}`."""
+    if isinstance(key, dict):
+        key = next((key[name] for name in ("connect", "set") if name in key), key)
+    if isinstance(key, list):
+        key = key[-1] if key else None
+    if isinstance(key, dict):
+        key = next((key[name] for name in ("id", "documentId") if name in key), None)
+    wanted = str(key) if isinstance(key, str | int) else None
+    return next((r for r in roles_of(settings) if wanted in (str(r.id), r.type, r.document_id)), None)

@@ -1,0 +1,107 @@
+"""The other sides of relations: which documents point at a document, or hold a file (spec.md 2).
+
+Only the owning side of a relation is written in files. Its other side is derived here from the edges, which
+lead from each target to the documents that point at it. `write.owning_side` writes owners when a client
+writes the other side.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from immutables import Map
+
+from server.config.model import LocaleSettings
+from server.documents.document import PUBLISHED, Document, column_of, default_order
+from server.index.effective_version import effective_locales
+from server.index.ordering import Order
+from server.schema.model import Attribute, Schema, Type
+from server.storage.media import media_key
+
+Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
+Edges = Map[tuple[Target, str, str], Order]  # by target, locale and status, the documents that point there
+Difference = tuple[list[Document], list[Document]]  # the versions removed and added
+# (type, relation, target, locale, status) → the documents that point there
+Linking = Callable[[Type, str, Target, str, str], Order]
+# (value of the column, document it belongs to, locale of the traversal) → the documents it leads to
+Resolver = Callable[[Any, Document | None, str], list[Document]]
+
+NO_DOCUMENTS = Order(default_order)
+
+
+def make_edges(orders: Iterable[Order], at: int) -> Edges:
+    """Return the edges of the relation whose column is `at`."""
+    sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
+    for order in orders:
+        # in default order, which each of the lists keeps
+        for document, targets in zip(order, column_of(order, at), strict=True):
+            locale, status = document.locale, document.status
+            for target in targets:
+                sources[target, locale, status].append(document)
+    return Map({key: Order.presorted(documents, default_order) for key, documents in sources.items()})
+
+
+def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
+    """Return the edges without those from removed documents, and with those from added ones."""
+
+    def keys(document: Document) -> list[tuple[Target, str, str]]:
+        locale, status = document.locale, document.status
+        return [(target, locale, status) for target in document.row[at]]
+
+    changed = edges.mutate()
+    for key, (out, in_) in group_by(removed, added, keys).items():
+        order = changed.get(key, NO_DOCUMENTS).changed(out, in_)
+        if len(order):
+            changed[key] = order
+        else:
+            changed.pop(key, None)
+    return changed.finish()
+
+
+def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
+    """Group removed and added documents by each of their keys."""
+    groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
+    for side, documents in enumerate((removed, added)):
+        for document in documents:
+            for key in keys(document):
+                groups[key][side].append(document)
+    return groups
+
+
+def inverse_resolver(
+    attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
+) -> Resolver:
+    """Return what finds the documents of a type that point at a document, by the relation it is mapped by."""
+    other = type_.attributes[attribute.mapped_by or ""]
+    many, name = attribute.to_many, other.name
+
+    def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
+        if owner is None:
+            return []
+        target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
+        inside = effective_locales(type_, locale, locales)
+        orders = [linking(type_, name, target, at, status) for at in inside]
+        related = [d for order in orders for d in order.slice(0, len(order) if many else 1)]
+        if len(orders) > 1:
+            related.sort(key=default_order)
+        return related
+
+    return resolve
+
+
+def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
+    """Return what finds the published documents with a file in a visible media attribute of their own."""
+    attributes = [
+        (type_, name, locale)
+        for type_ in schema.content_types
+        for name, attribute in type_.attributes.items()
+        for locale in (locales.available if type_.localized else (locales.default,))
+        if attribute.type == "media" and attribute.visible
+    ]
+
+    def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
+        path = media_key(owner.path) if owner else None
+        orders = [linking(type_, name, path, at, PUBLISHED) for type_, name, at in attributes if path]
+        return sorted({id(d): d for order in orders for d in order}.values(), key=default_order)
+
+    return resolve

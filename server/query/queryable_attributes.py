@@ -1,0 +1,41 @@
+"""Which attributes filters and sorts may name, and to which types attributes lead.
+
+Private attributes, passwords and zones are refused here, so that no filter tells what they hold."""
+
+from server.errors import invalid_key
+from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
+
+# Keys of a query that lead from the type asked for to an attribute.
+AttributePath = tuple[str, ...]
+
+
+def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
+    """The attribute that a filter or sort names; private ones, passwords and zones are refused."""
+    attribute = type_.columns.get(key)
+    if attribute is None:
+        raise invalid_key(key, ".".join(path) or None, param)
+    if not attribute.queryable:
+        raise invalid_key(key, ".".join((*path, key)), param)
+    return attribute
+
+
+def target_of(schema: Schema, attribute: Attribute) -> Type | None:
+    """The type that an attribute leads to, where there is one and only one."""
+    if attribute.type == "media":
+        return schema.types[UPLOAD]
+    if attribute.type == "dynamiczone" or attribute.polymorphic:
+        return None
+    uid = attribute.component if attribute.type == "component" else attribute.target
+    return schema.types.get(uid or "")
+
+
+def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
+    """Every type of which an attribute may hold something; none for types that are not here."""
+    if attribute.type == "dynamiczone":
+        return [schema.types[uid] for uid in attribute.components]
+    if attribute.polymorphic and attribute.derived:
+        return [t for t in schema.content_types if any(a.type == "media" for a in t.attributes.values())]
+    if attribute.polymorphic:
+        return [*schema.content_types, schema.types[UPLOAD], schema.types[USER]]
+    target = target_of(schema, attribute)
+    return [target] if target else []

@@ -1,0 +1,51 @@
+"""Files that can't be read: each becomes an entry with a problem, and its last good version stays served.
+
+No file stops the others from being served, whatever is in it (spec.md 1).
+"""
+
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from server.documents.document import equal
+from server.formats.tree import SyntaxProblem
+from server.problems import Problem, Severity
+from server.storage.entry import Entry
+from server.storage.files import signature
+
+log = logging.getLogger("quire")
+
+
+def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
+    """Return the entry of a file that is there and can't be read."""
+    try:
+        found = signature(os.stat(root / path))
+    except OSError:
+        found = None
+    return Entry(path, found, None, (problem,))
+
+
+def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
+    """Return the entry to serve: of a file that broke, or says the same, the document from before stays."""
+    if before is None or before.document is None or after is None:
+        return after
+    if after.broken or (after.document and equal(before.document, after.document)):
+        return replace(after, document=before.document)
+    return after
+
+
+def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
+    """The problem of a file whose text can't be read."""
+    return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
+
+
+def problem_of(path: str, error: Exception) -> Problem:
+    """The problem of a file that raised an error while it was read; one that nobody expected is logged."""
+    if isinstance(error, SyntaxProblem):
+        return syntax_problem(path, error)
+    if isinstance(error, OSError):
+        return Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
+    log.error("%s can't be read", path, exc_info=error)
+    what = f"can't be read: {type(error).__name__}: {error}"
+    return Problem(path, None, what, "take out what is unusual in it")
