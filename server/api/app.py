@@ -52,6 +52,7 @@ from server.api.studio import routes as studio
 from server.errors import HTTP_NAMES
 from server.history.past import PastStates
 from server.service.branches import SiteBranches
+from server.service.media_files import MediaFiles
 from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
@@ -120,7 +121,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     content.bind(handles, writes)
     batch.bind(handles, writes)
     undo.bind(handles, writes)
-    uploads.bind(handles, site, past, bucket)
+    uploads.bind(handles, MediaFiles(site, past, bucket))
     openapi.bind(handles)
     search.bind(handles, site)
     overview.bind(handles)

@@ -13,6 +13,9 @@ from server.documents.constraints import LONGEST_EMAIL, is_email
 SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
 LONGEST = {"username": 200, "email": LONGEST_EMAIL}  # The columns are as long.
 LONGEST_OTHER = 1024
+# What a body may set of a user; other keys are ignored, since clients send back what they got.
+SETTABLE = ("username", "email", "password", "confirmed", "blocked", "role")
+OWN_SETTABLE = ("username", "email")  # what users may set of themselves
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 

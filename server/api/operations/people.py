@@ -26,7 +26,7 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
-from server.auth.user import LONGEST, LONGEST_OTHER, SHORTEST_NAME, SHORTEST_PASSWORD
+from server.auth.user import LONGEST, LONGEST_OTHER, OWN_SETTABLE, SETTABLE, SHORTEST_NAME, SHORTEST_PASSWORD
 
 ACCOUNTS = Tag("Accounts", "Logins, registration, passwords.")
 USERS = Tag("Users", "Who there is, and what roles there are.")
@@ -41,9 +41,6 @@ CHANGE: Mapping[str, int] = {
 }
 RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordConfirmation": 1}
 EMAIL: Mapping[str, int] = {"email": 1}
-# What a body may set of a user; other keys are ignored, since clients send back what they got.
-WRITTEN = ("username", "email", "password", "confirmed", "blocked", "role")
-OWN = ("username", "email")  # what users may set of themselves
 # What a text of a form has to be, beside its lengths.
 _NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 _EXAMPLES = {
@@ -84,7 +81,7 @@ def _optional(**properties: Any) -> JsonSchema:
     return {"content": json_content({"type": "object", "properties": properties})}
 
 
-def _user(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> JsonSchema:
+def _user(names: tuple[str, ...] = SETTABLE, *, whole: bool = False) -> JsonSchema:
     """The body that writes a user."""
     texts = {"username": SHORTEST_NAME, "email": 1, "password": SHORTEST_PASSWORD}
     properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
@@ -93,7 +90,7 @@ def _user(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> JsonSchem
         kinds = {"type": ["integer", "string", "object"]}
         properties["role"] = {"description": "The number, name or documentId of a role.", **kinds}
     schema: JsonSchema = {"type": "object", "properties": properties}
-    if names == OWN:
+    if names == OWN_SETTABLE:
         schema["additionalProperties"] = False
     if whole:
         schema["required"] = [*texts, "role"]
@@ -258,7 +255,7 @@ USERS_AND_ROLES = Area(
         Operation("me", "GET", "/api/users/me", may("user", "me"), Docs("The user who asks", _ONE, _SHOWING)),
         Operation(
             "updateMe", "PUT", "/api/users/me", may("user", "updateMe"),
-            Docs("Change one's own name or address", _ONE, _FIELDS, _user(OWN), (*READ, 413)),
+            Docs("Change one's own name or address", _ONE, _FIELDS, _user(OWN_SETTABLE), (*READ, 413)),
         ),
         Operation(
             "findOneUser", "GET", "/api/users/{id:user}", may("user", "findOne"),

@@ -20,11 +20,11 @@ from server.api.routes.login import (
     read_sign_in,
     refuse_unready,
 )
-from server.api.routes.users import read_form, refuse_others
 from server.auth import mail
 from server.auth.user import User, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, ValidationError
+from server.service.forms import read_form, refuse_others
 from server.service.render import dumps
 
 NO_PROVIDER = (

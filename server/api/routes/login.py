@@ -9,11 +9,11 @@ from flask import Request, Response
 
 from server.api.operations.people import LOGIN
 from server.api.request import FORM, answer, identities_of, read_body, state_of
-from server.api.routes.users import read_form
 from server.auth.login import Attempt, Login
 from server.auth.user import User, name_key, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError
+from server.service.forms import read_form
 from server.service.render import dumps
 
 if TYPE_CHECKING:

@@ -1,0 +1,59 @@
+"""Forms of accounts: flat objects of texts, such as a login, and what is wrong with them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.auth.user import broken_rule
+from server.errors import ValidationError
+
+MAX_QUOTED_CHARS = 200  # of a value that an error quotes
+_SECRET = ("code", "password")
+
+
+def read_form(body: object, wanted: Mapping[str, int]) -> dict[str, str]:
+    """Return the fields of a form; `wanted` has the minimum length of each.
+
+    Raises ValidationError with every mistake: first what is missing or malformed, and only if nothing is,
+    what is too short.
+    """
+    data = body if isinstance(body, dict) else {}
+    for lengths in (dict.fromkeys(wanted, 1), wanted):
+        errors = [e for name, least in lengths.items() for e in field_errors(name, data.get(name), least)]
+        if errors:
+            raise form_error(errors)
+    return {name: str(data[name]) for name in wanted}
+
+
+def refuse_others(body: object, known: Mapping[str, int]) -> None:
+    """Raise ValidationError if a form has unknown fields; its message names them."""
+    others = [name for name in body if name not in known] if isinstance(body, dict) else []
+    if others:
+        raise ValidationError(f"Invalid parameters: {', '.join(others)[:MAX_QUOTED_CHARS]}")
+
+
+def field_errors(name: str, value: object, least: int) -> list[dict[str, Any]]:
+    """Return the mistakes in one field of a form, as entries of the error's details."""
+    if value is None or value == "":
+        return [field_error(name, "is a required field")]
+    if not isinstance(value, str):
+        return [field_error(name, "must be text", value)]
+    broken = broken_rule(name, value, least)
+    return [field_error(name, broken, value)] if broken else []
+
+
+def field_error(name: str, sentence: str, value: object = None) -> dict[str, Any]:
+    """Return an entry of the error's details. It quotes the value if that is short and not secret."""
+    shown = {"value": value} if _is_quotable(name, value) else {}
+    return {"path": [name], "message": f"{name} {sentence}", "name": "ValidationError", **shown}
+
+
+def _is_quotable(name: str, value: object) -> bool:
+    if any(secret in name.lower() for secret in _SECRET):
+        return False
+    return isinstance(value, str | int | float) and len(str(value)) <= MAX_QUOTED_CHARS
+
+
+def form_error(errors: list[dict[str, Any]]) -> ValidationError:
+    """Return one error that names every mistake in a form."""
+    message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
+    return ValidationError(message, {"errors": errors})

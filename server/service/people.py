@@ -1,0 +1,222 @@
+"""Users and roles: find, create, change and delete users, and show the roles of a site (docs/access.md).
+
+Users are in the database of accounts, roles in site.yaml. Users are shown as documents are: a query says
+which, and what of each.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from server.auth.permissions import Actor
+from server.auth.roles import role_named, roles_of
+from server.auth.user import OWN_SETTABLE, SETTABLE, SHORTEST_NAME, SHORTEST_PASSWORD, User
+from server.auth.users import Users
+from server.config.model import Settings
+from server.documents.document import PUBLISHED, Document
+from server.errors import ApplicationError, ForbiddenError, NotFoundError, UnauthorizedError, ValidationError
+from server.index.find import find, find_one
+from server.index.snapshot import View
+from server.query.ast import EVERYTHING, Query, Selection
+from server.query.parse import read_part
+from server.schema.model import ROLE, USER, Schema
+from server.service.forms import field_error, field_errors, form_error
+from server.service.read import Params, Reader
+from server.service.render import Renderer, dumps
+
+SHOWN = ("username", "email", "provider", "confirmed", "blocked", "createdAt", "updatedAt", "publishedAt")
+_OF_A_ROLE = ("name", "description", "type", "createdAt", "updatedAt", "publishedAt")
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The users of a site as one caller may read and write them.
+
+    `reader` reads them for the caller, whose permission for the action was checked. All methods raise
+    ValidationError for parameters or bodies that can't be read.
+    """
+
+    users: Users
+    reader: Reader
+
+    def list(self, params: Params) -> list[bytes]:
+        """Return the users that a query asks for, each as JSON."""
+        query = self._query(params)
+        view = self.reader.view(query)
+        return render_users(view, query, find(view, query).documents)
+
+    def count(self, params: Params) -> int:
+        """Return how many users there are, of those that a query asks for.
+
+        Raises ForbiddenError for a filter from someone who may not find users: it would tell who has an
+        address.
+        """
+        query = self._query(params)
+        filtered = query.selection.filter != EVERYTHING or query.text
+        if filtered and not self.reader.actor.may("user", "find"):
+            raise ForbiddenError()
+        return find(self.reader.view(query), query).total
+
+    def get(self, user_id: int, params: Params) -> bytes:
+        """Return a user as JSON. Raises NotFoundError."""
+        query = self._query(params)
+        return self._show(query, self.users.get(user_id))
+
+    def create(self, body: object, params: Params) -> bytes:
+        """Create a user; return it as JSON."""
+        query = self._query_of_write(params, populate="role")
+        values = _read(body, self.reader.state.settings, creating=True)
+        made = self.users.create(
+            values["username"],
+            values["email"],
+            values["password"],
+            role=values["role"],
+            confirmed=values.get("confirmed", False),
+            blocked=values.get("blocked", False),
+        )
+        return self._show(query, made)
+
+    def update(self, user_id: int, body: object, params: Params) -> bytes:
+        """Change a user; return it as JSON. Raises NotFoundError."""
+        query = self._query_of_write(params, populate="role")
+        if self.users.get(user_id) is None:
+            raise NotFoundError()
+        values = _read(body, self.reader.state.settings, creating=False)
+        return self._show(query, self.users.update(user_id, values))
+
+    def update_own(self, body: object, params: Params) -> bytes:
+        """Change the user that asks; return it as JSON. Raises UnauthorizedError, ApplicationError."""
+        user_id, query = own_id(self.reader.actor), self._query_of_write(params)
+        settings = self.reader.state.settings
+        values = _read_own(body, settings)
+        _refuse_unproven(values, self.users.get(user_id), settings)
+        return self._show(query, self.users.update(user_id, values))
+
+    def delete(self, user_id: int, params: Params) -> bytes:
+        """Delete a user; return it, as it was, as JSON. Raises NotFoundError."""
+        query = self._query_of_write(params)
+        before = self.reader.view(query)
+        return self._show(query, self.users.delete(user_id), before)
+
+    def _query(self, params: Params) -> Query:
+        query = self.reader.query(params, many=True)
+        return query if "pagination" in params else replace(query, page=read_part(params))
+
+    def _query_of_write(self, params: Params, populate: str = "") -> Query:
+        """Return how the response to a write shows the user: filters don't hide it."""
+        query = self._query(params)
+        selection = replace(query.selection, filter=EVERYTHING)
+        if populate:
+            populated = self.reader.query({"populate": populate}).selection.populate
+            selection = replace(selection, populate=populated)
+        return replace(query, selection=selection, text="")
+
+    def _show(self, query: Query, user: User | None, view: View | None = None) -> bytes:
+        view = view or self.reader.view(query)
+        document = find_one(view, query, user.document_id) if user else None
+        if document is None:
+            raise NotFoundError()
+        return render_users(view, query, [document])[0]
+
+
+def list_roles(reader: Reader) -> list[bytes]:
+    """Return the roles of a site, each as JSON."""
+    view = reader.view(Query(reader.type))
+    found = (find_role(view, role.document_id) for role in roles_of(reader.state.settings))
+    return [render_role(view, role) for role in found if role]
+
+
+def get_role(reader: Reader, key: str) -> bytes:
+    """Return a role with its permissions as JSON; `key` is its number, name or id. Raises NotFoundError."""
+    view, role = reader.view(Query(reader.type)), role_named(reader.state.settings, key)
+    document = find_role(view, role.document_id) if role else None
+    if role is None or document is None:
+        raise NotFoundError("Role not found")
+    tree = dumps(permissions_tree(reader.state.schema, reader.state.settings, role.type))
+    return render_role(view, document, b',"permissions":%b' % tree)
+
+
+def own_id(actor: Actor) -> int:
+    """Return the number of the user that asks. Raises UnauthorizedError if nobody has logged in."""
+    if actor.user_id is None:
+        raise UnauthorizedError("Unauthorized")
+    return actor.user_id
+
+
+def _refuse_unproven(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
+    """Raise ApplicationError for another address if addresses have to be confirmed."""
+    if not settings.auth.confirm_email or user is None or "email" not in values:
+        return
+    if values["email"].strip().lower() != user.email:
+        raise ApplicationError("The email can't be changed: addresses are confirmed here when registering")
+
+
+def _read_own(body: object, settings: Settings) -> dict[str, Any]:
+    """Return what users set of themselves. Raises ValidationError, also for what is not theirs to set."""
+    other = next((key for key in body if key not in OWN_SETTABLE), None) if isinstance(body, dict) else None
+    if other is not None:
+        raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
+    return _read(body, settings, creating=False)
+
+
+def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
+    """Return the columns that a body sets. Raises ValidationError with every mistake."""
+    if not isinstance(body, dict):
+        raise ValidationError("The body must be an object")
+    least = {"username": SHORTEST_NAME, "email": 1, "password": SHORTEST_PASSWORD}
+    errors = [
+        error
+        for name, length in least.items()
+        if name in body or creating
+        for error in field_errors(name, body.get(name), length)
+    ]
+    for name in ("confirmed", "blocked"):
+        if name in body and not isinstance(body[name], bool):
+            errors.append(field_error(name, "must be true or false"))
+    values = {name: body[name] for name in SETTABLE if name in body}
+    if "role" in body or creating:
+        role = role_named(settings, body.get("role"))
+        if role is not None:
+            values["role"] = role.type
+        else:
+            missing = body.get("role") is None
+            errors.append(field_error("role", "is a required field" if missing else "does not exist"))
+    if errors:
+        raise form_error(errors)
+    return values
+
+
+def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
+    """Return users as a query wants them shown, each as a JSON object."""
+    selection, renderer = query.selection, Renderer(view)
+    if selection.fields is None:
+        selection = replace(selection, fields=SHOWN)
+    return [renderer.document(user, selection) for user in users]
+
+
+def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
+    """Return a role with the number of its users; `more` are further members of the object."""
+    shown = Renderer(view).document(role, Selection(fields=_OF_A_ROLE))
+    type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
+    count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
+    return b'%b,"nb_users":%d%b}' % (shown[:-1], count, more)
+
+
+def find_role(view: View, document_id: str) -> Document | None:
+    """Return the role with a documentId."""
+    return view.snapshot.get(
+        view.snapshot.schema.types[ROLE], document_id, view.settings.locales.default, PUBLISHED
+    )
+
+
+def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
+    """Return what a role may do, by controller and action, as clients of users-permissions read it."""
+    granted = settings.roles.get(role, frozenset())
+    tree: dict[str, Any] = {}
+    for type_ in schema.content_types:
+        actions = {
+            action: {"enabled": f"{type_.singular}.{action}" in granted, "policy": ""}
+            for action in ("find", "findOne", "create", "update", "delete")
+        }
+        tree[f"api::{type_.singular}"] = {"controllers": {type_.singular: actions}}
+    return tree
