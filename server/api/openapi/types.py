@@ -134,7 +134,7 @@ class TypeSchemas:
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}
         if type_.kind == "component":
-            properties["id"] = {"description": "That of the component to change; without it, the component is new."}
+            properties["id"] = {"description": "The id of the component to change. A new component has none."}
             properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
             properties["__temp_key__"] = {"description": "Ignored."}
         else:
