@@ -20,8 +20,10 @@ from server.site.check.survey import survey
 from server.storage.files import walk
 from server.storage.git.repository import git_folder
 from server.tools.check import count
-from server.tools.init.propose import files_of, propose, site_name, table
+from server.tools.init.folders import TreeFolders
+from server.tools.init.propose import files_of, propose, table
 from server.tools.init.scan import Scan, scan
+from server.tools.init.site_name import choose_site_name
 from server.tools.init.starter import compose_file, starter_files, workflow_file
 from server.tools.terminal import one_line_errors, progress_bar, show
 
@@ -80,7 +82,7 @@ def init(
         _write(folder, deployment, dry_run=dry_run)
         return
     found, used, documents = _look(folder)
-    title = name or _title(folder)
+    title = name or choose_site_name(folder, _projects(folder, found))
     if found.pages or found.unreadable or used:
         proposal = propose(folder, found, locales, used)
         show(table(proposal))
@@ -146,9 +148,9 @@ def _look(folder: Path) -> tuple[Scan, list[str], int]:
     return Scan(free, found.unreadable, skipped=skipped), used, len(documents)
 
 
-def _title(folder: Path) -> str:
-    """What a site is called: as the settings of its generator say, else like its folder."""
-    return site_name(folder) or folder.resolve().name.replace("-", " ").replace("_", " ").title() or "Quire"
+def _projects(folder: Path, found: Scan) -> frozenset[str]:
+    """Return the folders of a tree that have settings of a generator."""
+    return TreeFolders(folder, tuple(found.pages)).projects
 
 
 def _ask(

@@ -28,6 +28,7 @@ from server.site.check.survey import survey
 from server.site.site import Site
 from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import attributes_of
+from server.tools.init.naming import choose_api_ids, display_name
 from server.tools.init.scan import MarkdownPage
 from tests.examples import examples
 from tests.git import git
@@ -299,7 +300,7 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
     tree = rust_blog()
     site = made(tmp_path, tree)
     assert {d.path for d in documents(site)} == {path for path in tree if path.endswith(".md")}
-    assert attributes(tmp_path, "page") == {
+    assert attributes(tmp_path, "post") == {
         "path": {"type": "string", "required": True},
         "title": {"type": "string", "required": True},
         "authors": {"type": "array", "required": True},
@@ -310,7 +311,7 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
         "taxonomies": {"type": "json"},
         "body": {"type": "richtext"},
     }
-    schema = json.loads((tmp_path / "content-types/page.json").read_text())
+    schema = json.loads((tmp_path / "content-types/post.json").read_text())
     assert schema["options"] == {
         "draftAndPublish": True,
         "draftWhen": {"draft": True},
@@ -319,14 +320,14 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
         "frontMatter": "toml",
     }
     api = Api.of(site)
-    listed = api.get("/api/pages?fields=title,extra&sort=path&pagination[pageSize]=2", "public")
+    listed = api.get("/api/posts?fields=title,extra&sort=path&pagination[pageSize]=2", "public")
     assert listed.body["meta"]["pagination"]["total"] == 559 - 1  # one is a draft
     path = "content/2016-02-02-post-1.md"
     before = api.read(path)
-    assert api.put("/api/pages/2016-02-02-post-1", {"title": "Rust 1.1"}).status == 200
+    assert api.put("/api/posts/2016-02-02-post-1", {"title": "Rust 1.1"}).status == 200
     gone = set(before.splitlines()) - set(api.read(path).splitlines())
     assert gone == {'title = "Announcing Rust 1.1.0"'}
-    new = api.post("/api/pages?status=draft", {"title": "Rust 2"}).data["documentId"]
+    new = api.post("/api/posts?status=draft", {"title": "Rust 2"}).data["documentId"]
     assert api.read(f"content/{new}.md").startswith('+++\ntitle = "Rust 2"\n')
     api.accounts.close()
 
@@ -778,13 +779,13 @@ def test_names_that_are_taken_or_odd(tmp_path: Path) -> None:
     assert {(t.singular, t.plural) for t in site.state.schema.content_types} == {
         ("user-page", "user-pages"),
         ("upload-page", "upload-pages"),
-        ("unsere-hafen", "unsere-hafens"),
-        ("page-2024", "page-2024s"),
+        ("unsere-hafen-page", "unsere-hafen-pages"),
+        ("page-2024", "pages-2024"),
         ("person", "people"),
         ("series-item", "series"),
         ("box", "boxes"),
         ("story", "stories"),
-        ("glass", "glasses"),
+        ("glass-page", "glass-pages"),
         ("auth-page", "auth-pages"),
     }
 
@@ -1052,6 +1053,43 @@ def test_data_whose_keys_all_differ_is_one_json_attribute(tmp_path: Path) -> Non
     api.accounts.close()
 
 
+FOLDER_NAMES = {
+    "communities": ("community", "communities", "Community"),
+    "src/apis": ("api", "apis", "API"),
+    "news": ("news-item", "news", "News Item"),
+    "media": ("media-item", "media", "Media Item"),
+    "analyses": ("analysis", "analyses", "Analysis"),
+    "case-studies": ("case-study", "case-studies", "Case Study"),
+    "cookies": ("cookie", "cookies", "Cookie"),
+    "archives": ("archive", "archives", "Archive"),
+    "menus": ("menu", "menus", "Menu"),
+    "status": ("status-page", "status-pages", "Status Page"),
+    "security": ("security-page", "security-pages", "Security Page"),
+    "_archived": ("archived-page", "archived-pages", "Archived Page"),
+    "recipe": ("recipe", "recipes", "Recipe"),
+    "src": ("page", "pages", "Page"),
+    "_posts": ("post", "posts", "Post"),
+}
+
+
+@pytest.mark.parametrize("folder", FOLDER_NAMES)
+def test_types_have_english_names(folder: str) -> None:
+    singular, plural = choose_api_ids(folder, ())
+    assert (singular, plural, display_name(singular)) == FOLDER_NAMES[folder]
+
+
+def test_pages_of_an_author_or_a_day_are_posts(tmp_path: Path) -> None:
+    files = {f"content/inside/{i}.md": page(f"title: {i}\nauthors: [Ida, Nell]") for i in range(3)}
+    days = {f"content/2024-01-0{i + 1}-a{i}.md": page(f"title: {i}") for i in range(6)}
+    site = made(tmp_path, {**files, **days, "hugo.toml": ""})
+    assert {t.plural for t in site.state.schema.content_types} == {"inside-posts", "posts"}
+
+
+def test_two_folders_of_one_name_have_the_name_of_the_folder_above(tmp_path: Path) -> None:
+    assert choose_api_ids("news/_posts", {"post", "posts"}) == ("news-post", "news-posts")
+    assert choose_api_ids("_posts", {"post", "posts"}) == ("post-page", "post-pages")
+
+
 NAMED = {
     "hugo.toml": ('baseURL = "x"\ntitle = "Tide Tables"\n[params]\ntitle = "no"\n', "Tide Tables"),
     "config.toml": ("title = 'Tide Tables' # ours\n", "Tide Tables"),
@@ -1065,6 +1103,16 @@ NAMED = {
     ".vitepress/config.mts": ("export default defineConfig({ title: 'Tides' })", "Tides"),
     "src/consts.ts": ("export const SITE_TITLE = 'Tide Tables';\n", "Tide Tables"),
     "astro.config.mjs": ("export default defineConfig({integrations: [starlight({title: 'T'})]})", "T"),
+    "book.toml": ('[book]\nauthors = ["Ida"]\ntitle = "Tides"\n', "Tides"),
+    "config/_default/hugo.toml": ('[languages.en]\ntitle = "Tide Tables"\n', "Tide Tables"),
+    "src/_data/metadata.js": ('export default {\n\ttitle: "Tides by 11ty",\n}', "Tides by 11ty"),
+    "src/_data/site.yaml": ("name: 11ty\n", "11ty"),
+    "src/config.ts": ('export const SITE = {\n  website: "x",\n  title: "AstroTides",\n};', "AstroTides"),
+    "website/docusaurus.config.js": ("module.exports = {\n  title: 'Tides',\n};", "Tides"),
+    "README.md": (
+        "# OSS Directory [![License: Apache 2.0][badge]][license]\n\n[license]: x\n",
+        "OSS Directory",
+    ),
     "_data/metadata.json": ('{"title": "Tides", "url": "x"}', "Tides"),
 }
 
@@ -1072,10 +1120,32 @@ NAMED = {
 @pytest.mark.parametrize("file", NAMED)
 def test_the_settings_of_a_generator_name_the_site(tmp_path: Path, file: str) -> None:
     text, name = NAMED[file]
-    made(tmp_path / "folder", {file: text, "content/posts/a.md": page("title: A")})
+    below = "website/docs/a.md" if file.startswith("website/") else "content/posts/a.md"
+    made(tmp_path / "folder", {file: text, below: page("title: A")})
     assert read_settings(tmp_path / "folder").name == name
 
 
 def test_settings_that_say_no_name(tmp_path: Path) -> None:
     made(tmp_path / "my-tides", {"hugo.yml": "title: [\n", "content/posts/a.md": page("title: A")})
     assert read_settings(tmp_path / "my-tides").name == "My Tides"
+
+
+@pytest.mark.parametrize(
+    ("folder", "readme", "name"),
+    [
+        ("11ty-website", "Run `npm start`.\n", "11ty Website"),
+        (
+            "blog.rust-lang.org",
+            "# Read this before you open an issue with us, please\n",
+            "blog.rust-lang.org",
+        ),
+        ("x", "www.ruby-lang.org\n=================\n", "www.ruby-lang.org"),
+        ("x", "# <img src='x'> [**Tides**](https://tides.example.org) :ocean:\n", "Tides"),
+        ("AstroTides", "# README\n", "AstroTides"),
+    ],
+)
+def test_a_site_without_settings_has_the_name_of_its_readme_or_folder(
+    tmp_path: Path, folder: str, readme: str, name: str
+) -> None:
+    made(tmp_path / folder, {"README.md": readme, "content/posts/a.md": page("title: A")})
+    assert read_settings(tmp_path / folder).name == name

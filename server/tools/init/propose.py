@@ -1,10 +1,8 @@
 """Groups → content types and a site.yaml that serve the files where they already are."""
 
 import json
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,20 +10,17 @@ from typing import Any
 from server.config.model import FILE, LocaleSettings, Settings
 from server.documents.ids import id_of_name
 from server.documents.keys import KNOWN, says
-from server.documents.path_rules import Layout
-from server.formats.json import read_json
-from server.formats.toml.reader import read_toml
-from server.formats.tree import SyntaxProblem, Tree, is_null
-from server.formats.yaml.reader import read_yaml
+from server.documents.path_rules import MARKDOWN, Layout
+from server.formats.tree import is_null
 from server.formats.yaml.writer import yaml_entry
 from server.paths import UPLOADS
-from server.schema.check import RESERVED
 from server.schema.model import DraftKey, Kind, Schema, Type
 from server.tools.check import count
 from server.tools.init.dated import PATTERN, of_names, with_dates
 from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
+from server.tools.init.naming import PageKind, choose_api_ids, display_name
 from server.tools.init.scan import NEVER_CONTENT, MarkdownPage, Scan
 from server.tools.init.translations import is_translation, with_translations
 from server.tools.terminal import Part, Style, printable
@@ -51,10 +46,6 @@ def settings_text(
 
 
 # --- propose --------------------------------------------------------------------------------------
-
-_POSTS = frozenset({"blog", "post", "posts"})
-_HOME = frozenset({"index", "_index"})
-_IRREGULAR = {"people": "person", "children": "child", "news": "news-item", "series": "series-item"}
 
 
 @dataclass(frozen=True)
@@ -131,7 +122,9 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     tree = _as_claimed(tree, scan, tuple(dict.fromkeys((*locales, *tree.locales))) or ("en",))
     named: list[tuple[str, str, PageGroup]] = []
     for each in sorted(tree.groups, key=lambda g: (g.single, g.folder)):
-        named.append((*_names(each, {*taken, *(word for s, p, _ in named for word in (s, p))}), each))
+        used = {*taken, *(word for s, p, _ in named for word in (s, p))}
+        ids = choose_api_ids(each.folder, used, single=each.single, kind=_kind_of_pages(each))
+        named.append((*ids, each))
     names = {
         f"api::{singular}.{singular}": frozenset(id_of_name(m.name) for m in each.members)
         for singular, _, each in named
@@ -179,51 +172,13 @@ def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTre
     return replace(tree, groups=tuple(groups), left={p: r for p, r in tree.left.items() if p not in claimed})
 
 
-def _names(each: PageGroup, taken: Iterable[str]) -> tuple[str, str]:
-    """The singular and plural API ids for the type of a group, which no other type has."""
-    plural = _slug(each.folder)
-    if each.single:
-        singular = "home" if plural in _HOME or not plural else plural
-        plural = f"{singular}-pages"
-    elif plural in _POSTS:
-        singular, plural = "post", "posts"
-    else:
-        singular = _singular(plural)
-        if singular == plural:
-            plural = f"{singular}es" if singular.endswith("s") else f"{singular}s"
-    used = {*taken, *RESERVED, "file"}
-    stem, number = singular, 1
-    while singular in used or plural in used:
-        number += 1
-        singular = f"{stem}-page" if number == 2 else f"{stem}-{number}"
-        plural = f"{singular}s"
-    return singular, plural
-
-
-def _slug(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
-    return slug if slug[:1].isalpha() else f"page-{slug}".strip("-")
-
-
-def _singular(plural: str) -> str:
-    """The singular of an English plural; any other word stays as it is."""
-    stem, dash, last = plural.rpartition("-")
-    for ending, instead in (
-        ("ies", "y"),
-        ("sses", "ss"),
-        ("xes", "x"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("s", ""),
-    ):
-        if last in _IRREGULAR:
-            last = _IRREGULAR[last]
-            break
-        if last.endswith(ending) and not last.endswith(("ss", "us", "is")) and len(last) > len(ending) + 1:
-            last = last.removesuffix(ending) + instead
-            break
-    return stem + dash + last
+def _kind_of_pages(each: PageGroup) -> PageKind:
+    """Return what a document of a group is: a post if its file's name has a date or its page an author."""
+    pages = [member.page for member in each.members]
+    if not any(page.path.endswith(MARKDOWN) for page in pages):
+        return "entry"
+    signed = sum(not is_null(page.tree.get("author", page.tree.get("authors"))) for page in pages)
+    return "post" if with_dates(each) or signed >= 0.9 * len(pages) > 1 else "page"
 
 
 def files_of(proposal: Proposal, name: str) -> Mapping[str, str]:
@@ -251,7 +206,7 @@ def _schema(each: ProposedType) -> str:
         "info": {
             "singularName": each.singular,
             "pluralName": each.plural,
-            "displayName": each.singular.replace("-", " ").title(),
+            "displayName": display_name(each.singular),
         },
         "options": options,
         "pluginOptions": {"i18n": {"localized": True}} if each.group.localized else {},
@@ -265,73 +220,6 @@ def _settings(proposal: Proposal, name: str) -> str:
     comments = [f"{each.singular} is not here: {what}" for each in proposal.types if each.has_drafts]
     readable = [each.singular for each in proposal.types if not each.has_drafts]
     return settings_text(name, proposal.locales, readable, comments)
-
-
-# --- site name ------------------------------------------------------------------------------------
-
-_SCRIPT = re.compile(r"""^[^/\n]*?\b(?:title|SITE_TITLE)['"]?\s*[:=]\s*(['"`])(.+?)\1""", re.M)
-_YAML_LINE = re.compile(
-    r"""^(?:title|site_name):[ \t]*(["']?)([^\s#\[{&*!|>][^#\n]*?)\1[ \t]*(?:#.*)?$""", re.M
-)
-
-
-def _in_data(tree: Tree) -> str | None:
-    """The name in settings that are data; None where they say none."""
-    found = [tree.get(key) for key in ("title", "site_name", "name")] if isinstance(tree, dict) else []
-    return next((str(value) for value in found if isinstance(value, str) and value.strip()), None)
-
-
-def _in_toml(text: str) -> str | None:
-    return _in_data(read_toml(text))
-
-
-def _in_json(text: str) -> str | None:
-    return _in_data(read_json(text))
-
-
-def _in_yaml(text: str) -> str | None:
-    try:
-        return _in_data(read_yaml(text))
-    except SyntaxProblem:  # MkDocs has tags of its own: `!!python/name:…`, `!ENV`.
-        return _in(_YAML_LINE, text)
-
-
-def _in_script(text: str) -> str | None:
-    return _in(_SCRIPT, text)
-
-
-def _in(pattern: re.Pattern[str], text: str) -> str | None:
-    found = pattern.search(text)
-    return found[2] if found and "${" not in found[2] else None
-
-
-# The files to look into, the first that says a name counts: settings of Hugo, Zola, Jekyll, MkDocs,
-# Docusaurus, VitePress and Astro, and data of Eleventy.
-_READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
-    ("hugo.toml config.toml zola.toml config/_default/hugo.toml config/_default/config.toml", _in_toml),
-    ("hugo.yaml hugo.yml config.yaml config.yml _config.yml mkdocs.yml mkdocs.yaml", _in_yaml),
-    ("config/_default/hugo.yaml config/_default/config.yaml", _in_yaml),
-    ("hugo.json config.json _data/metadata.json _data/site.json", _in_json),
-    ("src/_data/metadata.json src/_data/site.json", _in_json),
-    ("docusaurus.config.js docusaurus.config.ts docusaurus.config.mjs", _in_script),
-    (".vitepress/config.mts .vitepress/config.ts .vitepress/config.js", _in_script),
-    ("docs/.vitepress/config.mts docs/.vitepress/config.ts docs/.vitepress/config.js", _in_script),
-    ("src/consts.ts src/consts.js astro.config.mjs astro.config.ts astro.config.js", _in_script),
-    ("_data/metadata.js _data/site.js", _in_script),
-)
-
-
-def site_name(root: Path) -> str | None:
-    """The name that the settings of a generator at `root` give the site; None where they give none."""
-    for names, read in _READERS:
-        for name in names.split():
-            try:
-                found = read((root / name).read_text(encoding="utf-8-sig"))
-            except (OSError, UnicodeDecodeError, SyntaxProblem):
-                continue
-            if found and found.strip():
-                return found.strip()
-    return None
 
 
 # --- table ----------------------------------------------------------------------------------------
