@@ -16,6 +16,7 @@ RULES: Mapping[str, str] = {
     "option": "A value breaks an option of its attribute: required, a length, a bound, a pattern.",
     "unknown-key": "A key that the type does not have; it is not served.",
     "dangling": "A relation or a media path points to nothing; it reads as absent.",
+    "repeated-key": "A key stands twice in one mapping; only its last value is served.",
     "duplicate-id": "Two files claim one document; the first by path is served.",
     "duplicate-value": "Two documents have one value of an attribute that is unique, or a `uid`.",
     "draft": "A file says that it is a draft, and its type does not go by that: it is served as published.",

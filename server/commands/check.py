@@ -125,7 +125,7 @@ def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translatio
     """Fix what can be fixed, report it, and check the site again."""
     if found.audit is None:
         return found
-    repair = Repair(found.audit, tuple(find_fixes(found.audit)))
+    repair = Repair(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
     if not repair.fixes:
         return found
     with refuse_in_one_line("--fix"):
@@ -142,7 +142,7 @@ def _show_changes(root: Path, found: Survey, prefix: str) -> None:
     """Print what --fix would change, as a diff."""
     writes = key_fix_writes(root, found.key_fixes)
     if found.site is not None and found.audit is not None:
-        repair = Repair(found.audit, tuple(find_fixes(found.audit)))
+        repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))
         writes += found.site.preview(apply_fixes, repair)[0]
     for write in sorted(writes, key=lambda write: write.path):
         before = (root / write.path).read_bytes().decode().splitlines(keepends=True)

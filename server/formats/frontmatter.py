@@ -12,6 +12,7 @@ text: readers get the body without them, and writers keep them.
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,13 +20,15 @@ from frontmatter import detect_format
 from frontmatter.default_handlers import BaseHandler
 
 from server.formats.json import edit_json, json_positions, json_text, read_json
-from server.formats.text_positions import Positions, newline_of
-from server.formats.toml.edit import edit_toml
+from server.formats.text_positions import KeyPath, Positions, RepeatedKey, newline_of
+from server.formats.toml.edit import drop_repeated_toml, edit_toml
 from server.formats.toml.reader import read_toml, toml_mapping
 from server.formats.tree import SyntaxProblem, Tree, is_null
-from server.formats.yaml.edit import edit_yaml
+from server.formats.yaml.edit import drop_repeated_yaml, edit_yaml
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
+
+Repeats = list[RepeatedKey] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,9 @@ class Parts:
         newline = newline_of(self.opening or self.closing or self.rest)
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
-    def load(self, positions: Positions | None = None) -> dict[str, Tree]:
-        """The front matter as a mapping. Raises SyntaxProblem."""
-        return self.handler.load(self.matter, positions) if self.handler and self.matter else {}
+    def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
+        """The front matter as a mapping; `repeats` as for `read_yaml`. Raises SyntaxProblem."""
+        return self.handler.load(self.matter, positions, repeats) if self.handler and self.matter else {}
 
 
 class Handler(BaseHandler):
@@ -79,29 +82,36 @@ class Handler(BaseHandler):
         parts = self.parts(text)
         return parts.matter, parts.rest
 
-    def load(self, fm: str, positions: Positions | None = None) -> dict[str, Tree]:
+    def load(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
         """Front matter → its mapping, with positions in the whole file. Raises SyntaxProblem."""
         above = self.LINES_ABOVE
+        found: Repeats = None if repeats is None else []
         try:
-            data = self.read(fm, positions)
+            data = self.read(fm, positions, found)
         except SyntaxProblem as error:
             line = error.line + above if error.line else None
             raise SyntaxProblem(error.message, line, error.fix, error.column) from error
         if positions is not None:
             for at, position in positions.items():
                 positions[at] = position._replace(line=position.line + above)
+        if repeats is not None and found:
+            repeats.extend(repeated.below(above) for repeated in found)
         if is_null(data):
             return {}
         if not isinstance(data, dict):
             raise SyntaxProblem("front matter must be a mapping", 2, "write it as key: value lines", 1)
         return data
 
-    def read(self, fm: str, positions: Positions | None = None) -> Tree:
-        """Front matter → its tree; `positions` as for `read_yaml`. Raises SyntaxProblem."""
+    def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
+        """Front matter → its tree; `positions` and `repeats` as for `read_yaml`. Raises SyntaxProblem."""
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
         """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""
+        raise NotImplementedError
+
+    def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
+        """Front matter without the values of some keys that do not count, as their keys stand again."""
         raise NotImplementedError
 
 
@@ -112,9 +122,9 @@ class YamlHandler(Handler):
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "---"
 
-    def read(self, fm: str, positions: Positions | None = None) -> Tree:
-        """Front matter → its tree; `positions` as for `read_yaml`. Raises SyntaxProblem."""
-        return read_yaml(fm, positions)
+    def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
+        """Front matter → its tree; `positions` and `repeats` as for `read_yaml`. Raises SyntaxProblem."""
+        return read_yaml(fm, positions, repeats)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
         """A mapping → new front matter, without the lines around it."""
@@ -122,7 +132,11 @@ class YamlHandler(Handler):
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
         """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""
-        return edit_yaml(fm, self.load(fm) or None, changes, expand=expand)
+        return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
+
+    def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
+        """Front matter without the values of some keys that do not count, as their keys stand again."""
+        return drop_repeated_yaml(fm, keys)
 
 
 class TomlHandler(Handler):
@@ -132,9 +146,9 @@ class TomlHandler(Handler):
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "+++"
 
-    def read(self, fm: str, positions: Positions | None = None) -> Tree:
-        """Front matter → its tree; `positions` as for `read_toml`. Raises SyntaxProblem."""
-        return read_toml(fm, positions)
+    def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
+        """Front matter → its tree; `positions` and `repeats` as for `read_toml`. Raises SyntaxProblem."""
+        return read_toml(fm, positions, repeats)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
         """A mapping → new front matter, without the lines around it."""
@@ -142,7 +156,11 @@ class TomlHandler(Handler):
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
         """Front matter with other values under some keys; `changes` and `expand` as for `edit_toml`."""
-        return edit_toml(fm, read_toml(fm), changes, expand=expand)
+        return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
+
+    def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
+        """Front matter without the values of some keys that do not count, as their keys stand again."""
+        return drop_repeated_toml(fm, keys)
 
 
 class JsonHandler(Handler):
@@ -163,8 +181,8 @@ class JsonHandler(Handler):
         behind = closing.end() if closing else end
         return Parts(self, "", text[:end], text[end:behind], text[behind:])
 
-    def read(self, fm: str, positions: Positions | None = None) -> Tree:
-        """Front matter → its tree; `positions` as for `read_yaml`. Raises SyntaxProblem."""
+    def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
+        """Front matter → its tree; `positions` and `repeats` as for `read_yaml`. Raises SyntaxProblem."""
         if positions is not None:
             positions.update(json_positions(fm))
         return read_json(fm)

@@ -1,5 +1,6 @@
 """Positions in a text: lines, columns and character indexes."""
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 # --- lines ----------------------------------------------------------------------------------------
@@ -62,6 +63,24 @@ class Position(NamedTuple):
 
 
 Positions = dict[KeyPath, Position]
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedKey:
+    """A key that its mapping has again further below, on `last_line`: only the last value counts.
+
+    `line` and `column` are those of the earlier key, `text` is its value if that is a scalar.
+    """
+
+    at: KeyPath
+    line: int
+    column: int
+    last_line: int
+    text: str = ""
+
+    def below(self, lines: int) -> "RepeatedKey":
+        """The same key in a text that has some lines above this one."""
+        return replace(self, line=self.line + lines, last_line=self.last_line + lines)
 
 
 def position_at(text: str, index: int) -> Position:

@@ -78,8 +78,12 @@ class Node:
     anchored: bool = False
 
     def find(self, key: str) -> int:
-        """The index of a key in a mapping, or -1."""
-        return next((i for i, node in enumerate(self.keys) if node.value == key), -1)
+        """The index of a key in a mapping, or -1; of a key that stands twice, the one that counts."""
+        return next((i for i in reversed(range(len(self.keys))) if self.keys[i].value == key), -1)
+
+    def all(self, key: str) -> list[int]:
+        """The indexes of a key in a mapping: several if it stands twice."""
+        return [i for i, node in enumerate(self.keys) if node.value == key]
 
 
 # --- scalars --------------------------------------------------------------------------------------

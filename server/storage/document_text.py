@@ -5,7 +5,7 @@ anchor may be shared by other attributes), the attributes concerned are written 
 fails as well, the change is refused, so that nothing can be lost.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,11 +15,11 @@ from server.formats import frontmatter
 from server.formats.conflicts import has_conflict
 from server.formats.edits import REMOVE, same
 from server.formats.json import edit_json, json_text, read_json
-from server.formats.text_positions import newline_of
-from server.formats.toml.edit import edit_toml
+from server.formats.text_positions import KeyPath, RepeatedKey, newline_of
+from server.formats.toml.edit import drop_repeated_toml, edit_toml
 from server.formats.toml.reader import NoNull, read_toml, toml_mapping
 from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
-from server.formats.yaml.edit import edit_yaml
+from server.formats.yaml.edit import drop_repeated_yaml, edit_yaml
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 from server.storage.read import BOM, parse
@@ -94,6 +94,28 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
     raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")
 
 
+def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
+    """A file's text without the values of some keys that stand again below, which do not count.
+
+    Raises ConflictError for a file that would say something else then, as aliases may let it.
+    """
+    bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
+    if path.endswith(MARKDOWN):
+        parts = frontmatter.split(text)
+        matter = parts.handler.drop_repeated(parts.matter, keys) if parts.handler else parts.matter
+        made = parts.opening + matter + parts.closing + parts.rest
+    else:
+        made = drop_repeated_toml(text, keys) if path.endswith(TOML) else drop_repeated_yaml(text, keys)
+    left: list[RepeatedKey] = []
+    try:
+        is_same = same(parse(path, made, None, None, left), parse(path, text, None))
+        if is_same and not any(key.at in keys for key in left):
+            return bom + made
+    except SyntaxProblem:
+        pass
+    raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")
+
+
 def _says(found: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:
     """Whether a text says what it should; a key whose value is null may be missing."""
     for key in found.keys() | expected.keys():
@@ -119,9 +141,9 @@ def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], 
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
     if path.endswith(TOML):
-        return edit_toml(text, read_toml(text), changes, expand=expand)
+        return edit_toml(text, read_toml(text, None, []), changes, expand=expand)
     if not path.endswith(MARKDOWN):
-        return edit_yaml(text, read_yaml(text), changes, expand=expand)
+        return edit_yaml(text, read_yaml(text, None, []), changes, expand=expand)
     return _edit_markdown(text, body, changes, expand=expand)
 
 
@@ -130,7 +152,7 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
     parts = frontmatter.split(text)
     matter, rest = parts.matter, parts.rest
     if body is not None and body in changes:
-        rest = _change_body(rest, body, parts.load(), changes, newline)
+        rest = _change_body(rest, body, parts.load(None, []), changes, newline)
     if not changes and parts.handler is None:
         return rest
     if changes:

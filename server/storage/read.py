@@ -10,7 +10,7 @@ from server.errors import PayloadTooLargeError
 from server.formats import frontmatter
 from server.formats.conflicts import check_conflict, check_conflict_in_body
 from server.formats.json import json_positions, read_json
-from server.formats.text_positions import Positions, position_at
+from server.formats.text_positions import Positions, RepeatedKey, position_at
 from server.formats.toml.reader import read_toml
 from server.formats.tree import MAX_NODES, SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
@@ -21,20 +21,28 @@ MAX_BYTES = 16 * 1024 * 1024
 BOM = "\ufeff"
 
 
-def parse(path: str, text: str, body: str | None, positions: Positions | None = None) -> dict[str, Tree]:
+def parse(
+    path: str,
+    text: str,
+    body: str | None,
+    positions: Positions | None = None,
+    repeats: list[RepeatedKey] | None = None,
+) -> dict[str, Tree]:
     """The text of a document file → the tree of each attribute by its name. Raises SyntaxProblem.
 
-    A byte order mark at its beginning is no part of what it says.
+    A byte order mark at its beginning is no part of what it says. If YAML or TOML has a key twice, its
+    last value counts, as for the generators whose files these are; `repeats` is told of it.
     """
     text = text.removeprefix(BOM)
+    repeats = [] if repeats is None else repeats
     if path.endswith(MARKDOWN):
         parts = _split(text)
-        tree = parts.load(positions)
+        tree = parts.load(positions, repeats)
         if body and (text_below := parts.body):
             tree[body] = text_below
         return tree
     check_conflict(text)
-    tree = read_data(path, text, positions)
+    tree = read_data(path, text, positions, repeats)
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
@@ -53,11 +61,20 @@ def _split(text: str) -> frontmatter.Parts:
     return parts
 
 
-def read_data(path: str, text: str, positions: Positions | None = None) -> Tree:
-    """The tree of a file that is no Markdown, by the ending of its path; JSON leaves `positions` empty."""
+def read_data(
+    path: str,
+    text: str,
+    positions: Positions | None = None,
+    repeats: list[RepeatedKey] | None = None,
+) -> Tree:
+    """The tree of a file that is no Markdown, by the ending of its path; JSON leaves `positions` empty.
+
+    `repeats` as for `read_yaml`; JSON with a key twice is refused.
+    """
     if path.endswith(".json"):
         return read_json(text)
-    return read_toml(text, positions) if path.endswith(TOML) else read_yaml(text, positions)
+    read = read_toml if path.endswith(TOML) else read_yaml
+    return read(text, positions, repeats)
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:

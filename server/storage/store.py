@@ -23,7 +23,7 @@ from server.documents.encode import (
 from server.documents.keys import gather, is_draft, unused_key, with_name
 from server.documents.path_rules import MARKDOWN, Claim, Layout
 from server.formats.frontmatter import split
-from server.formats.text_positions import Positions, nearest
+from server.formats.text_positions import Positions, RepeatedKey, nearest
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
 from server.problems import Problem, Severity
@@ -193,7 +193,8 @@ class Store:
     def _document(self, path: str, claim: Claim, data: bytes, found: Signature) -> Entry:
         text, digest = decode(data), digest_of(data)
         refuse_empty(text)
-        said = parse(path, text, claim.type.body)
+        repeats: list[RepeatedKey] = []
+        said = parse(path, text, claim.type.body, None, repeats)
         tree = gather(claim.type, with_name(claim.type, claim.name, said))
         reading = Reading(self.schema.types)
         document_id = read_own_id(tree, claim.document_id, reading)
@@ -220,6 +221,7 @@ class Store:
         default = updated if claim.type.draft_publish else created
         published = None if draft else read_own_timestamp(tree, "publishedAt", default, reading)
         problems = tuple(_named_like_a_draft(path, claim))
+        problems += tuple(_repeated(path, key) for key in repeats)
         if reading.wrong:
             problems += problems_of(path, text, reading.wrong)
         if any(not wrong.warning for wrong in reading.wrong):
@@ -232,6 +234,14 @@ class Store:
 def _lacks_front_matter(path: str, text: str) -> bool:
     """Whether a Markdown file does not begin with front matter."""
     return path.endswith(MARKDOWN) and split(text).handler is None
+
+
+def _repeated(path: str, key: RepeatedKey) -> Problem:
+    """A warning of a key that its mapping has again below."""
+    what = f'the key "{key.at[-1]}" is also on line {key.last_line}; only its last value is served'
+    return Problem(
+        path, key.line, what, "remove one of the two", "warning", key.column, "repeated-key", key.at
+    )
 
 
 def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:

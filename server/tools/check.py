@@ -191,6 +191,8 @@ def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
 
 def _fix_line(fix: Fix | KeyFix) -> str:
     name = ".".join(map(str, fix.at))
+    if isinstance(fix, Fix) and fix.line is not None:
+        return f"{name}: removed from line {fix.line}; the last one stays"
     if fix.at[-1] == fix.old:  # It is the key itself.
         return f"{name} → {fix.new}"
     return (

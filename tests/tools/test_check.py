@@ -17,7 +17,7 @@ from server.problems import RULES
 from server.schema.model import USER
 from server.site.check.survey import survey
 from server.site.site import Site
-from tests.sites import STRING, Files, collection, component, opened, relation, translated, write
+from tests.sites import STRING, Api, Files, collection, component, opened, relation, translated, write
 
 ROOT = Path(__file__).parents[2]
 MEDIA = {"type": "media", "multiple": True}
@@ -832,3 +832,46 @@ def test_a_markdown_file_without_its_opening_dashes(tmp_path: Path) -> None:
     hint = "the file has no front matter (its first line should be ---)"
     assert hints["content/articles/bare.md"] == ("title: is required", hint)
     assert hints["content/articles/empty.md"] == ("title: is required", "")
+
+
+# --- keys that stand twice ------------------------------------------------------------------------
+
+TWICE = page("title: Old  # first", "slug: a", "title: New")
+
+
+def test_a_key_that_stands_twice_is_served_with_its_last_value(tmp_path: Path) -> None:
+    write(tmp_path, {**TYPES, "content/pages/a.md": TWICE})
+    (problem,) = found(tmp_path)
+    assert (problem["line"], problem["column"], problem["rule"]) == (2, 1, "repeated-key")
+    assert problem["message"] == 'the key "title" is also on line 4; only its last value is served'
+    assert problem["fix"] == "--fix removes this one"
+    api = Api.of(opened(tmp_path))
+    assert api.get("/api/pages/a").data["title"] == "New"
+    assert api.put("/api/pages/a", {"count": 3}).data["title"] == "New"
+    lines = (tmp_path / "content/pages/a.md").read_text().splitlines()
+    assert [line for line in TWICE.splitlines() if line not in lines] == []
+    assert "count: 3" in lines
+
+
+def test_the_earlier_of_two_keys_is_removed_in_trees_of_other_tools_as_well(tmp_path: Path) -> None:
+    doc = collection("doc", {"title": STRING}, files="docs/{name}.md")
+    toml = '+++\ntitle = "Old"\ntitle = "New"\n+++\n'
+    write(tmp_path, {**TYPES, **doc, "docs/a.md": TWICE, "docs/b.md": toml, "content/pages/a.md": TWICE})
+    shown = check(tmp_path, "--fix", "--dry-run").stdout
+    assert shown.count("-title: Old  # first\n") == 2
+    done = check(tmp_path, "--fix")
+    assert "✓ title: removed from line 2; the last one stays" in done.stdout
+    assert (tmp_path / "content/pages/a.md").read_text() == TWICE.replace("title: Old  # first\n", "")
+    assert (tmp_path / "docs/a.md").read_text() == TWICE.replace("title: Old  # first\n", "")
+    assert (tmp_path / "docs/b.md").read_text() == '+++\ntitle = "New"\n+++\n'
+    assert [problem["rule"] for problem in found(tmp_path)] == ["unknown-key"]
+
+
+def test_a_key_that_stands_twice_is_fixed_with_what_else_is_wrong_in_its_file(tmp_path: Path) -> None:
+    text = page("title: Old", "author: /authors/nell", "title: New", "authors: [nell]", "authors: [/ida]")
+    write(tmp_path, {**TYPES, "content/authors/ida.yaml": "name: Ida\n", "content/pages/a.md": text})
+    told = json.loads(check(tmp_path, "--fix", "--format", "json").stdout)
+    assert {"path": "content/pages/a.md", "key": "title", "before": "Old", "after": None} in told["fixed"]
+    fixed = page("author: nell", "title: New", "authors: [ida]")
+    assert (tmp_path / "content/pages/a.md").read_text() == fixed
+    assert told["problems"] == []

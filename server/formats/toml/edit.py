@@ -4,13 +4,20 @@ tomlkit could change TOML as well, but not to this promise: in a file whose line
 that end in LF, it is eight times as slow, and the places of values for problems have to be found anyway.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from server.formats.differences import differences, steps
 from server.formats.edits import REMOVE, Cut, Part, apply_cuts, brackets, same
 from server.formats.text_positions import KeyPath, comments_start, line_end, line_start, newline_of, next_line
-from server.formats.toml.reader import is_section, toml_entry, toml_key, toml_section, toml_value
+from server.formats.toml.reader import (
+    is_section,
+    toml_entry,
+    toml_key,
+    toml_section,
+    toml_value,
+    without_repeated,
+)
 from server.formats.toml.statements import Statement, Value, statements
 from server.formats.tree import Tree
 
@@ -32,12 +39,21 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
     return editor.result()
 
 
+def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
+    """A TOML text without the values of some keys that do not count, each with its lines."""
+    counting = {s.start for s in statements(without_repeated(text))}
+    gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
+    cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
+    return apply_cuts(text, cuts)
+
+
 class _TomlEditor:
     """Collects the cuts of one text, and what is to be added at its top and its end."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
-        self.statements = statements(text)
+        self.statements = statements(without_repeated(text))
+        self.all_statements = statements(text)  # also those of values that do not count
         self.cuts: list[Cut] = []
         self.top = ""  # the lines of new keys, in a text that has none above its first header
         self.sections: list[str] = []
@@ -89,7 +105,9 @@ class _TomlEditor:
 
     def remove(self, path: KeyPath) -> None:
         """Remove the lines of a path."""
-        for s in self.below(path):
+        for s in self.all_statements:
+            if s.path[: len(path)] != path:
+                continue
             end = next_line(self.text, line_end(self.text, s.end))
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 

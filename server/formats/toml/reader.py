@@ -11,8 +11,8 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from server.formats.text_positions import Positions, position_at
-from server.formats.toml.statements import positions_in
+from server.formats.text_positions import Positions, RepeatedKey, position_at
+from server.formats.toml.statements import blanked, earlier_of_last, positions_in, repeated_key
 from server.formats.tree import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -30,17 +30,23 @@ _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
 )
+MAX_REPEATS = 100  # keys of one file that may have two values
 _LONG = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 
 
-def read_toml(text: str, positions: Positions | None = None) -> dict[str, Tree]:
+def read_toml(
+    text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
+) -> dict[str, Tree]:
     """TOML text → its mapping; dates, times and numbers with a fraction as Plain. Raises SyntaxProblem.
 
-    `positions`, where given, is filled with the position of every key and list item by its path.
+    `positions`, where given, is filled with the position of every key and list item by its path. A key
+    with two values is refused; where `repeats` is given, its last value counts and it is noted there.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
     except tomllib.TOMLDecodeError as error:
+        if repeats is not None and (cleaned := without_repeated(text, repeats)) != text:
+            return read_toml(cleaned, positions)
         raise _problem(str(error), text) from error
     except RecursionError as error:
         raise SyntaxProblem("nested too deeply", None, "flatten it") from error
@@ -54,6 +60,37 @@ def read_toml(text: str, positions: Positions | None = None) -> dict[str, Tree]:
     if positions is not None:
         positions.update(positions_in(text))
     return tree
+
+
+def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
+    """A TOML text with spaces in place of the values that do not count, which `repeats` is told of."""
+    for _ in range(MAX_REPEATS):
+        try:
+            tomllib.loads(text, parse_float=_float)
+        except tomllib.TOMLDecodeError as error:
+            end = _end_of_repeat(str(error), text)
+            earlier = earlier_of_last(text[:end])
+            if earlier is None:
+                break
+            if repeats is not None:
+                repeats.append(repeated_key(text, earlier, end))
+            text = blanked(text, earlier)
+        except (ValueError, RecursionError):
+            break  # Whoever reads the text says why.
+        else:
+            break
+    return text
+
+
+def _end_of_repeat(message: str, text: str) -> int:
+    """The index behind a value that tomllib refuses since its key has one already; else 0."""
+    where = _WHERE.search(message)
+    if not where or not message.startswith("Cannot overwrite a value"):
+        return 0
+    if not where[1]:
+        return len(text)
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    return starts[int(where[1]) - 1] + int(where[2]) - 1
 
 
 def _tree(value: Any) -> Tree:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from server.formats.text_positions import KeyPath, Position, Positions
+from server.formats.text_positions import KeyPath, Position, Positions, RepeatedKey
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _PART = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|[A-Za-z0-9_-]+')
@@ -24,6 +24,7 @@ _SCALAR = re.compile(
     r"|'[^'\n]*'"
     r"|[^,\]}#\r\n]+?(?=[ \t]*(?:[,\]}#\r\n]|\Z))"  # A date and its time may have a space between them.
 )
+_NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 
 @dataclass(slots=True)
@@ -158,6 +159,35 @@ def _skip(text: str, at: int) -> int:
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
     found = pattern.match(text, at)
     return found.end() if found else at
+
+
+def earlier_of_last(text: str) -> Statement | None:
+    """The statement that the last one of a text repeats: a key with a value below the same header.
+
+    The text ends behind the value that tomllib refuses, so what there is of it has been accepted.
+    """
+    try:
+        *above, last = statements(text)
+    except (ValueError, IndexError):  # It is refused for something else, in the middle of a statement.
+        return None
+    same = [s for s in above if s.value and (s.path, s.table) == (last.path, last.table)]
+    return same[0] if same and last.value and last.end == len(text) else None
+
+
+def blanked(text: str, statement: Statement) -> str:
+    """A text with spaces in place of a statement; every other character keeps its index, line and column."""
+    gone = _NOT_NEWLINE.sub(" ", text[statement.start : statement.end])
+    return text[: statement.start] + gone + text[statement.end :]
+
+
+def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
+    """The key of a statement that another one repeats, whose value ends at an index."""
+    line = text.count("\n", 0, earlier.start) + 1
+    column = earlier.start - text.rfind("\n", 0, earlier.start)
+    last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
+    value = earlier.value
+    written = text[value.start : value.end] if value and value.kind == "scalar" else ""
+    return RepeatedKey(earlier.path, line, column, text.count("\n", 0, last.start) + 1, written)
 
 
 def positions_in(text: str) -> Positions:

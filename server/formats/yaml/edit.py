@@ -5,13 +5,20 @@ the spans of the syntax tree and inserts what `yaml.writer` writes. The caller r
 and compares: an edit that says anything but what it should is not used."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from server.formats.differences import steps
 from server.formats.edits import REMOVE, Cut, Part, apply_cuts, brackets, same
-from server.formats.text_positions import comments_start, line_end, line_start, next_line
+from server.formats.text_positions import (
+    KeyPath,
+    comments_start,
+    line_end,
+    line_start,
+    newline_of,
+    next_line,
+)
 from server.formats.tree import Node, Tree, is_null
 from server.formats.yaml.reader import yaml_nodes
 from server.formats.yaml.writer import ESCAPED, yaml_entry
@@ -27,7 +34,7 @@ def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
         spans = [(item.start, item.end) for item in node.items]
         found = brackets(text, node.start, node.end, spans)
         return found.written(_items(text, node, tree, list(value))) if found else None
-    if node.kind == "map" and isinstance(value, dict) and [key.value for key in node.keys] == list(tree):
+    if node.kind == "map" and isinstance(value, dict) and {key.value for key in node.keys} == tree.keys():
         pairs = zip(node.keys, node.items, strict=True)
         found = brackets(text, node.start, node.end, [(k.start, max(k.end, i.end)) for k, i in pairs])
         return found.written(_members(text, node, tree, value)) if found else None
@@ -51,7 +58,7 @@ def _members(text: str, node: Node, tree: dict[str, Tree], value: dict[str, Any]
         new = value.get(key.value, REMOVE)
         if new is REMOVE:
             yield i, None
-        elif same(tree[key.value], new):
+        elif same(tree[key.value], new) or node.find(key.value) != i:
             yield i, text[key.start : max(key.end, item.end)]
         elif item.end > item.start:
             yield i, text[key.start : item.start] + _change_value(text, item, tree[key.value], new)
@@ -106,6 +113,15 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
     return apply_cuts(text, editor.cuts)
 
 
+def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
+    """A YAML text without the values of some keys that do not count, since their keys stand again below."""
+    root = yaml_nodes(text)
+    editor = _YamlEditor(text, newline_of(text))
+    if root is not None:
+        editor.drop_repeated(root, (), keys)
+    return apply_cuts(text, editor.cuts)
+
+
 def _append(text: str, entries: str, newline: str) -> str:
     if text and not text.endswith("\n"):
         text += newline
@@ -138,11 +154,35 @@ class _YamlEditor:
                 if value is not REMOVE:
                     added += yaml_entry(key, value, offset=self.offset(node))
             elif value is REMOVE:
-                self.cut_lines(node.keys[i].start, self.trimmed_end(node.items[i]))
+                for each in node.all(key):
+                    self.cut_lines(node.keys[each].start, self.trimmed_end(node.items[each]))
             elif key in self.forced or not same(tree[key], value):
                 self.entry(node.keys[i], node.items[i], tree[key], value, self.offset(node))
         if added:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
+
+    def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
+        """Cut the values that do not count, of some keys that stand again below in their mapping."""
+        gone: list[int] = []
+        for i, item in enumerate(node.items):
+            key = node.keys[i].value if node.kind == "map" else i
+            at = (*path, key)
+            if node.kind == "map" and node.find(str(key)) != i:
+                gone += [i] if at in keys else []
+            else:
+                self.drop_repeated(item, at, keys)
+        if gone and node.style == "flow":
+            spans = [(k.start, max(k.end, v.end)) for k, v in zip(node.keys, node.items, strict=True)]
+            found = brackets(self.text, node.start, node.end, spans)
+            parts = [(i, None if i in gone else self.text[a:b]) for i, (a, b) in enumerate(spans)]
+            self.cuts += [Cut(node.start, node.end, found.written(parts))] if found else []
+            return
+        for i in gone:
+            start = node.keys[i].start
+            if self.text[line_start(self.text, start) : start].strip():  # behind the dash of a list's item
+                self.cuts.append(Cut(start, node.keys[i + 1].start, ""))
+            else:
+                self.cut_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
         """Give the value of one key of a block mapping another text."""

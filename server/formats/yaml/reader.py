@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from server.formats.text_positions import Position, Positions, position_at
+from server.formats.text_positions import Position, Positions, RepeatedKey, position_at
 from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem, Tree, depth_of, size_of
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
@@ -16,14 +16,23 @@ LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _TOO_DEEP = "exceeded maximum nesting depth"
 
 
-def read_yaml(text: str, positions: Positions | None = None) -> Tree:
+def read_yaml(
+    text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
+) -> Tree:
     """One YAML document → tree (None where there is none). Raises SyntaxProblem.
 
-    `positions`, where given, is filled with the position of every key and list item by its path.
+    `positions`, where given, is filled with the position of every key and list item by its path. A key
+    that a mapping has twice is refused; if `repeats` is given, its last value counts, and it is noted there.
     """
     loader = LOADER(text)
     try:
-        return _Builder(positions).build(loader)
+        builder = _Builder(positions, repeats)
+        tree = builder.build(loader)
+        if builder.repeated and positions is None:  # Only now it is known that positions are needed.
+            return read_yaml(text, {}, repeats)
+        if repeats is not None:
+            repeats.extend(builder.repeated)
+        return tree
     except yaml.MarkedYAMLError as error:
         if error.problem == _TOO_DEEP:
             line = error.problem_mark.line + 1 if error.problem_mark else None
@@ -96,8 +105,11 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 class _Builder:
     """Builds one tree from events, with a stack of its own, so that no depth can exhaust Python's."""
 
-    def __init__(self, positions: Positions | None) -> None:
+    def __init__(self, positions: Positions | None, repeats: list[RepeatedKey] | None) -> None:
         self.positions = positions
+        self.is_strict = repeats is None
+        self.repeated: list[RepeatedKey] = []
+        self.replaced: list[Tree] = []  # the values that counted before; they keep the ids in `merged` unique
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []
         self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NONE
@@ -219,8 +231,21 @@ class _Builder:
         if key == "<<" and type(key) is Plain:
             return _MERGE
         if key in container and not self._overrides_merged(container, key):
-            raise _refusal(event, f'the key "{key}" stands twice', "remove one of the two")
+            if self.is_strict:
+                raise _refusal(event, f'the key "{key}" stands twice', "remove one of the two")
+            self.repeat(container, key, event)
         return str(key)
+
+    def repeat(self, container: dict[str, Tree], key: str, event: Any) -> None:
+        """Note a key that stands again; the positions in its earlier value don't count any more."""
+        at, start, old = (*self.path[1:], str(key)), event.start_mark, container[key]
+        positions = self.positions if self.positions is not None else {}
+        earlier = positions.get(at, Position(start.line + 1, start.column + 1))
+        text = str(old) if isinstance(old, str) else ""
+        self.repeated.append(RepeatedKey(at, earlier.line, earlier.column, start.line + 1, text))
+        self.replaced.append(old)
+        for inner in [path for path in positions if path[: len(at)] == at]:
+            del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
         """Add what << names: the keys that the mapping does not have itself."""

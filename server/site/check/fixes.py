@@ -5,7 +5,7 @@ which one it stands for, is that one. In blocks the text "null" becomes null if 
 media path that is spelled in another way, and leads to exactly one document or file, gets the spelling that
 Quire itself writes; so does one that is mistyped, where it is certain what it stands for. One that git says
 was renamed gets the new name. Trees of `options.files` are used by a site generator as well: nothing in them
-is changed.
+is changed. Of a key that stands twice the earlier one is removed, there too.
 """
 
 import posixpath
@@ -23,7 +23,7 @@ from server.documents.path_rules import ENDINGS
 from server.documents.readers import Unreadable, read_target
 from server.errors import ConflictError, SetupError
 from server.formats.config_file import ConfigFile, read_config_file
-from server.formats.text_positions import KeyPath, Position
+from server.formats.text_positions import KeyPath, Position, RepeatedKey
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.index.dangling import MEDIA, Key, exists
 from server.paths import CONTENT, UPLOADS, state_folder
@@ -34,6 +34,7 @@ from server.schema.spelling import certain_suggestion, other_keys, other_words
 from server.site.check.audit import Audit
 from server.site.check.unclaimed import written_ids
 from server.storage.changeset import Changeset
+from server.storage.document_text import drop_repeated_keys
 from server.storage.git.log import ALIKE
 from server.storage.intent import Write
 from server.storage.journal import Journal
@@ -139,7 +140,8 @@ def _replace_word(text: str, fix: KeyFix) -> str:
 # --- fixes ----------------------------------------------------------------------------------------
 
 CHANGED = "it was changed meanwhile"
-FIXABLE = frozenset({"dangling", "missing-id", "value"})  # the rules of problems that can be fixed
+REPEATED = "repeated-key"
+FIXABLE = frozenset({"dangling", "missing-id", REPEATED, "value"})  # the rules of problems that can be fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class Fix:
     """One value in a file, as it is and as it should be; `old` is "" for one that is missing.
 
     `what` says more of what is wrong than the problem does, where it is not "". Fixes that are not `certain`
-    are only shown.
+    are only shown. One of a key that stands twice removes it with `old` from the `line` and has no new value.
     """
 
     document: Document
@@ -157,6 +159,8 @@ class Fix:
     rule: str  # whose problem it fixes
     what: str = ""
     certain: bool = True
+    line: int | None = None
+    column: int | None = None
 
     @property
     def path(self) -> str:
@@ -169,13 +173,18 @@ class Fix:
         return "null" if self.new is None else self.new
 
 
-def find_fixes(audit: Audit) -> list[Fix]:
-    """Everything that can be fixed."""
-    return [fix for fix in possible_fixes(audit) if fix.certain]
+def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
+    """Everything that can be fixed; `problems` are those of the files, among them keys that stand twice."""
+    repeated = {problem.path for problem in problems if problem.rule == REPEATED}
+    fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
+    return [fix for fix in fixes if fix.certain]
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Everything that may have to be fixed, in the files at `paths` or in all."""
+    """Everything that may have to be fixed in the files at `paths`.
+
+    If it is None, in all; keys that stand twice, for which every file is read again, are left out then.
+    """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
         for path, (written, _) in written_ids(audit).items()
@@ -188,7 +197,24 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
         path = document.path
         if not document.type.files and (paths is None or path in paths):
             fixes.extend(_fix_spelling(audit, document, document.type, _tree(audit, path), ()))
+    fixes += _fix_repeated(audit, paths or ())
     return sorted(fixes, key=lambda fix: (fix.path, str(fix.at)))
+
+
+def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
+    """Fixes for the keys that stand twice in some files. A generator takes the last value as Quire does."""
+    broken = {document.path: document for document in audit.broken}
+    for path in sorted(paths):
+        document = audit.documents.get(path) or broken.get(path)
+        if document is None:
+            continue
+        repeats: list[RepeatedKey] = []
+        try:
+            parse(path, read_text(audit.root, path)[0], None, None, repeats)
+        except (OSError, SyntaxProblem):
+            continue
+        for key in repeats:
+            yield Fix(document, key.at, key.text, None, REPEATED, line=key.line, column=key.column)
 
 
 def _tree(audit: Audit, path: str) -> dict[str, Tree]:
@@ -342,12 +368,18 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
     for path, of_file in by_path.items():
         tree = _tree(repair.audit, path)
         try:
+            repeated = {fix.at for fix in of_file if fix.rule == REPEATED}
+            if repeated:
+                text = context.changeset.text(path)
+                context.changeset.put(path, drop_repeated_keys(path, text, repeated))
             changes: dict[str, Tree] = {}
             for fix in of_file:
-                _refuse_changed(tree, fix)
-                key = str(fix.at[0])
-                changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
-            context.changeset.put(path, context.changed(of_file[0].document, changes))
+                if fix.rule != REPEATED:
+                    _refuse_changed(tree, fix)
+                    key = str(fix.at[0])
+                    changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
+            if changes:
+                context.changeset.put(path, context.changed(of_file[0].document, changes))
             made.extend(of_file)
         except (ConflictError, LookupError, TypeError) as error:
             refused[path] = getattr(error, "message", "") or CHANGED

@@ -22,7 +22,7 @@ from server.schema.load import survey_content_types
 from server.schema.model import BUILT_IN, Schema, Type
 from server.schema.spelling import find_mistyped_keys
 from server.site.check.audit import Audit
-from server.site.check.fixes import FIXABLE, Fix, KeyFix, find_key_fixes, possible_fixes
+from server.site.check.fixes import FIXABLE, REPEATED, Fix, KeyFix, find_key_fixes, possible_fixes
 from server.site.check.unclaimed import (
     file_names,
     find_unclaimed,
@@ -233,6 +233,8 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
     """A problem that says what --fix would write, or what somebody else may want to."""
     if fix is None:
         return problem
+    if fix.rule == REPEATED:
+        return replace(problem, fix="--fix removes this one")
     name = fix.at[0] if fix.new is not None else ".".join(map(str, fix.at))
     do = f"--fix writes {name}: {fix.spelled}" if fix.certain else f'write "{fix.new}", if it is the same'
     return replace(problem, message=fix.what or problem.message, fix=do)
@@ -243,7 +245,7 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
     fixes = {}
     for fix in possible_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE}):
         position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
-        place = line_and_column(position)
+        place = (fix.line, fix.column) if fix.rule == REPEATED else line_and_column(position)
         fixes[fix.path, *place, fix.rule] = fix
     return fixes
 
