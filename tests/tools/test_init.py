@@ -432,7 +432,8 @@ def test_sections_may_be_named_like_folders_of_templates(tmp_path: Path, base: s
 def test_skipped_folders_are_listed_with_their_number_of_files(tmp_path: Path) -> None:
     skipped = {
         **{f"static/docs/{i}.md": page(f"title: {i}") for i in range(3)},
-        **{f"lib{i}/vendor/a.md": page("title: A") for i in range(9)},
+        **{f"sites/{i}/hugo.toml": "" for i in range(9)},
+        **{f"sites/{i}/vendor/a.md": page("title: A") for i in range(9)},
         "themes/some/content/a.md": "---\n: [\n---\n",
         "content/_includes/a.md": page("title: A"),
         "content/uploads/a.md": page("title: A"),
@@ -443,10 +444,53 @@ def test_skipped_folders_are_listed_with_their_number_of_files(tmp_path: Path) -
     why = "a folder of this name holds templates, packages or built files"
     assert f"Not taken: static/  3 Markdown files; outside of content/, {why}\n" in shown
     assert f"Not taken: content/_includes/  1 Markdown file; {why}\n" in shown
-    for folder in ("themes", "content/_includes", "content/uploads", *(f"lib{i}/vendor" for i in range(9))):
+    for folder in (
+        "themes",
+        "content/_includes",
+        "content/uploads",
+        *(f"sites/{i}/vendor" for i in range(9)),
+    ):
         assert f"Not taken: {folder}/  1 Markdown file; " in shown
     assert "public/" not in shown
     assert not any(path in shown for path in skipped)
+
+
+def test_a_folder_is_skipped_by_its_name_only_where_a_generator_makes_it(tmp_path: Path) -> None:
+    taken = {f"notes/{name}/a.md": page("title: A") for name in (*SECTION_NAMES, "coverage", "themes")}
+    site = made(tmp_path, {**taken, "public/a.md": page("title: A"), "notes/b.md": page("title: B")})
+    assert set(served(site)) == {*taken, "notes/b.md"}
+
+
+def test_what_git_ignores_is_skipped(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    files = {"out/a.md": page("title: A"), "site/content/posts/b.md": page("title: B"), "site/docs/x": ""}
+    write(tmp_path, {".gitignore": "out/\nbuilt/\n", "site/docs/built/c.md": page("title: C"), **files})
+    shown = init(tmp_path, "--dry-run").stdout
+    for folder in ("out", "site/docs/built"):
+        assert f"Not taken: {folder}/  1 Markdown file; git ignores it\n" in shown
+    assert shown.count("/api/") == 1
+    (tmp_path / ".gitignore").write_text("*\n")
+    inner = tmp_path / "inner"
+    write(inner, {"notes/a.md": page("title: A"), "notes/b.md": page("title: B")})
+    assert "note  /api/notes  2 documents" in init(inner, "--dry-run").stdout
+
+
+def test_data_of_tests_is_no_content(tmp_path: Path) -> None:
+    tree = {
+        "eleventy.config.js": "export default {}\n",
+        "test/stubs/post.md": page("title: A stub"),
+        "packages/feed/feed.js": "export {}\n",
+        "packages/feed/fixtures/post.md": page("title: A stub"),
+        "src/posts/a.md": page("title: A"),
+        "src/posts/tests/b.md": page("title: A test"),
+    }
+    site = made(tmp_path, tree)
+    assert set(served(site)) == {"src/posts/a.md", "src/posts/tests/b.md"}
+    assert "Not taken: test/  1 Markdown file; beside code, a folder of this name holds tests" in init_output(
+        tmp_path
+    )
+    sport = made(tmp_path / "sport", {f"{name}/a.md": page("title: A") for name in ("fixtures", "tests")})
+    assert {t.plural for t in sport.state.schema.content_types} == {"fixtures", "tests"}
 
 
 def test_english_is_the_default_locale_beside_files_that_name_none(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from server.documents.keys import KNOWN, says
 from server.documents.path_rules import MARKDOWN, Layout
 from server.formats.tree import is_null
 from server.formats.yaml.writer import yaml_entry
-from server.paths import UPLOADS
 from server.schema.model import DraftKey, Kind, Schema, Type
 from server.tools.check import count
 from server.tools.init.dated import PATTERN, of_names, with_dates
@@ -21,7 +20,8 @@ from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
 from server.tools.init.naming import PageKind, choose_api_ids, display_name
-from server.tools.init.scan import NEVER_CONTENT, MarkdownPage, Scan
+from server.tools.init.scan import MarkdownPage, Scan
+from server.tools.init.skipped import SkippedFolder
 from server.tools.init.translations import is_translation, with_translations
 from server.tools.terminal import Part, Style, printable
 
@@ -105,7 +105,7 @@ class Proposal:
     locales: tuple[str, ...]
     left: Mapping[str, str]
     unreadable: Mapping[str, str]
-    skipped: Mapping[str, int]  # folders that are left out, each with its number of Markdown files
+    skipped: Mapping[SkippedFolder, int]  # folders that are left out, each with its number of Markdown files
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
@@ -145,7 +145,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     types.sort(key=lambda made: (made.group.single, -len(made.group.members)))
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     claimed = {member.page.path for each in tree.groups for member in each.members}
-    skipped = Counter(folder for path, folder in sorted(scan.skipped.items()) if path not in claimed)
+    skipped = Counter(scan.skipped[path] for path in sorted(scan.skipped) if path not in claimed)
     return Proposal(tuple(types), spoken, tree.left, scan.unreadable, skipped)
 
 
@@ -236,8 +236,8 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []
     for folder, files in proposal.skipped.items():
-        reason = f"  {count(files, 'Markdown file')}; {_why_skipped(folder)}"
-        yield [("Not taken: ", _QUIET), (printable(f"{folder}/"), _PLAIN), (reason, _QUIET)]
+        reason = f"  {count(files, 'Markdown file')}; {folder.reason}"
+        yield [("Not taken: ", _QUIET), (printable(f"{folder.path}/"), _PLAIN), (reason, _QUIET)]
     if proposal.skipped:
         yield []
     for title, reasons in (("Not taken", proposal.left), ("Can't be read", proposal.unreadable)):
@@ -247,15 +247,6 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
             yield [(f"{title}: {len(reasons) - SHOWN} more files", _QUIET)]
         if reasons:
             yield []
-
-
-def _why_skipped(folder: str) -> str:
-    """Why a folder is left out."""
-    if folder == UPLOADS:
-        return "uploaded files are no documents"
-    name = folder.rpartition("/")[2]
-    where = "" if name in NEVER_CONTENT else "outside of content/, "
-    return f"{where}a folder of this name holds templates, packages or built files"
 
 
 def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:

@@ -8,17 +8,10 @@ from pathlib import Path
 from server.documents.path_rules import ENDINGS, MARKDOWN
 from server.formats import frontmatter
 from server.formats.tree import SyntaxProblem, Tree
-from server.paths import UPLOADS
 from server.storage.files import walk
 from server.storage.read import parse, read_text
-from server.tools.init.folders import TreeFolders
+from server.tools.init.skipped import SkippedFolder, skipped_files
 
-# Folders without content: of what a generator builds, its templates, packages. Inside of a content folder
-# such names are those of sections (content/resources/), except for NEVER_CONTENT.
-_FOLDERS = """_includes _layouts _sass _site archetypes build content-types coverage dist layouts public
-resources site-packages static target themes vendor venv"""
-SKIPPED = frozenset(_FOLDERS.split())
-NEVER_CONTENT = frozenset({"_includes", "_layouts", "_sass", "_site", "site-packages"})
 # Files at the top of a repository that describe it.
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
@@ -41,13 +34,13 @@ class Scan:
     """The files of a tree: its pages by path, and unreadable files with the reason.
 
     `others` are Markdown files in places without content; a pattern may match them nevertheless.
-    `skipped` are the paths of Markdown files in folders without content, each with the path of that folder.
+    `skipped` are the paths of Markdown files in folders without content, each with that folder.
     """
 
     pages: Mapping[str, MarkdownPage]
     unreadable: Mapping[str, str] = field(default_factory=dict)
     others: Mapping[str, MarkdownPage] = field(default_factory=dict)
-    skipped: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, SkippedFolder] = field(default_factory=dict)
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
@@ -57,7 +50,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
     others: dict[str, MarkdownPage] = {}
     unreadable: dict[str, str] = {}
     files = sorted(walk(root, [""]).files)
-    skipped = _skipped_files(root, files)
+    skipped = skipped_files(root, files)
     content = set(_without_resources([path for path in files if path not in skipped and _is_page(path)]))
     paths = [path for path in files if path in content or path.endswith(MARKDOWN)]
     unreadable.update(
@@ -87,21 +80,6 @@ def read_page(root: Path, path: str) -> MarkdownPage:
         return MarkdownPage(path, tree, False)
     parts = frontmatter.split(text)
     return MarkdownPage(path, tree, bool(parts.body.strip()), parts.handler is frontmatter.TOML)
-
-
-def _skipped_files(root: Path, files: list[str]) -> Mapping[str, str]:
-    """The files in folders without content, each with the path of that folder."""
-    named = tuple(path for path in files if SKIPPED.intersection(path.split("/")[:-1]))
-    folders = TreeFolders(root, named)
-    found = {path: UPLOADS for path in files if path.startswith(f"{UPLOADS}/")}
-    for path in named:
-        parts, content = path.split("/")[:-1], folders.content_folder(path)
-        outside = len(content.split("/")) if content else len(parts)
-        for i, part in enumerate(parts):
-            if part in NEVER_CONTENT or (part in SKIPPED and i < outside):
-                found[path] = "/".join(parts[: i + 1])
-                break
-    return found
 
 
 def _is_page(path: str) -> bool:

@@ -1,0 +1,95 @@
+"""Folders of a tree that hold no content: what a generator or a package manager makes, and test data."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.paths import UPLOADS
+from server.storage.git.command import LIMIT_S, git_if_possible
+from server.tools.init.folders import TreeFolders
+
+# What a generator has beside its settings: built pages, templates, packages.
+_MADE = """archetypes build content-types coverage dist layouts public resources static target themes vendor
+venv"""
+_BESIDE_SETTINGS = frozenset(_MADE.split())
+_NEVER_CONTENT = frozenset({"_includes", "_layouts", "_sass", "_site", "site-packages"})
+_TESTS = frozenset({"__fixtures__", "__tests__", "e2e", "fixtures", "spec", "test", "testdata", "tests"})
+_CODE = (
+    ".cjs",
+    ".cs",
+    ".go",
+    ".java",
+    ".js",
+    ".mjs",
+    ".php",
+    ".py",
+    ".rb",
+    ".rs",
+    ".swift",
+    ".ts",
+    ".tsx",
+)
+
+
+@dataclass(frozen=True)
+class SkippedFolder:
+    """A folder that is left out, and why."""
+
+    path: str
+    reason: str
+
+
+def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
+    """Return the files in folders without content, each with that folder."""
+    paths = tuple(files)
+    folders = TreeFolders(root, paths)
+    ignored = _ignored_folders(root)
+    code = {folder for path in paths if path.endswith(_CODE) for folder in _folders_of(path)}
+    found = {}
+    decided: dict[str, SkippedFolder | None] = {}
+    for path in paths:
+        parent = path.rpartition("/")[0]
+        if parent not in decided:
+            decided[parent] = _skipped(path, folders, ignored, code)
+        folder = decided[parent]
+        if folder is not None:
+            found[path] = folder
+    return found
+
+
+def _skipped(
+    path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
+) -> SkippedFolder | None:
+    """Return the outermost folder around a file that is left out; None if there is none."""
+    parts = path.split("/")[:-1]
+    content = folders.content_folder(path)
+    outside = len(content.split("/")) if content else len(parts)
+    for depth, part in enumerate(parts):
+        above, here = "/".join(parts[:depth]), "/".join(parts[: depth + 1])
+        if here == UPLOADS:
+            return SkippedFolder(here, "uploaded files are no documents")
+        if here in ignored:
+            return SkippedFolder(here, "git ignores it")
+        if part in _NEVER_CONTENT:
+            return SkippedFolder(here, "a folder of this name holds templates, packages or built files")
+        if depth >= outside:
+            continue
+        if part in _BESIDE_SETTINGS and above in folders.projects:
+            reason = "outside of content/, a folder of this name holds templates, packages or built files"
+            return SkippedFolder(here, reason)
+        if part in _TESTS and above in code:
+            return SkippedFolder(here, "beside code, a folder of this name holds tests")
+    return None
+
+
+def _folders_of(path: str) -> list[str]:
+    """Return the folders around a file, with the top."""
+    return ["", *(path[:i] for i, character in enumerate(path) if character == "/")]
+
+
+def _ignored_folders(root: Path) -> frozenset[str]:
+    """Return the folders in a tree that git ignores; none if it ignores the tree itself."""
+    options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    printed = git_if_possible(root, "ls-files", *options, seconds=LIMIT_S) or ""
+    found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}
+    return frozenset() if "." in found else frozenset(found)
