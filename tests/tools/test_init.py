@@ -464,6 +464,7 @@ def test_a_folder_is_skipped_by_its_name_only_where_a_generator_makes_it(tmp_pat
 def test_what_git_ignores_is_skipped(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     files = {"out/a.md": page("title: A"), "site/content/posts/b.md": page("title: B"), "site/docs/x": ""}
+    write(tmp_path, {"site/hugo.toml": ""})
     write(tmp_path, {".gitignore": "out/\nbuilt/\n", "site/docs/built/c.md": page("title: C"), **files})
     shown = init(tmp_path, "--dry-run").stdout
     for folder in ("out", "site/docs/built"):
