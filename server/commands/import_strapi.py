@@ -7,6 +7,7 @@ import click
 
 from server.errors import SetupError
 from server.tools.importer.importing import ImportOptions, run
+from server.tools.importer.project_config import NO_SETTINGS, read_project
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.readers.download import FULL_ACCESS
 from server.tools.importer.readers.remote import Remote
@@ -30,15 +31,27 @@ def import_() -> None:
 @click.option(
     "--overwrite", is_flag=True, help="Take what the source says also where files were changed here."
 )
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder of the Strapi project, whose config/api is read as well.",
+)
 @one_line_errors
-def import_strapi(source: str, root: Path, token: str | None, dry_run: bool, overwrite: bool) -> None:
+def import_strapi(
+    source: str, root: Path, token: str | None, dry_run: bool, overwrite: bool, project: Path | None
+) -> None:
     """Import from Strapi 5.
 
     SOURCE is an archive that `strapi export --no-encrypt` made, or the URL of an installation.
     Running it again takes over what has changed there; it exits 1 where something was kept back.
     """
     check_folder(root)
-    imported = run(root, _reader(source, token), ImportOptions(dry_run, overwrite), _say)
+    imported = run(
+        root,
+        _reader(source, token),
+        ImportOptions(dry_run, overwrite, read_project(project) if project else NO_SETTINGS),
+        _say,
+    )
     for line in report(imported, dry_run=dry_run):
         click.echo(line)
     if imported.merge.kept:

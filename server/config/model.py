@@ -150,6 +150,9 @@ class ApiSettings:
         "populates",
         "What a read populates that does not say: `article: author` ([more](querying.md#by-default)).",
     )
+    strict_params: bool = _setting(
+        False, "flag", "Whether a parameter that the content API does not know is an error."
+    )
     format: ResponseFormat = _setting(
         ResponseFormat.V5,
         "format",

@@ -1,7 +1,7 @@
 """The parameters of a read request → Query: here bracket notation ends.
 
-What each parameter may look like is recorded in tests/conformance/; unknown parameters are ignored,
-unknown keys inside of known ones are refused, by name and path."""
+What each parameter may look like is recorded in tests/conformance/. Unknown parameters are ignored, unless
+`api.strict_params` refuses them. Unknown keys inside of known ones are refused, by name and path."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 from server.config.model import ResponseFormat, Settings
 from server.config.values import LOCALE
-from server.errors import PaginationError, ValidationError
+from server.errors import PaginationError, ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import Page, Query, Selection
 from server.query.filters import read_filters
@@ -51,6 +51,13 @@ def refuse_outside(params: Mapping[str, Any]) -> None:
             "Invalid pagination attributes. The page parameters are incorrect "
             "and must be in the pagination object"
         )
+
+
+def refuse_unknown(params: Mapping[str, Any]) -> None:
+    """Raise ValidationError for a parameter that the content API does not know."""
+    for name in params:
+        if name not in PARAMETERS:
+            raise invalid_key(name, None, name)
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
@@ -103,6 +110,31 @@ def pagination(page: Page, total: int) -> dict[str, int]:
 # --- parse ----------------------------------------------------------------------------------------
 
 STATUSES = ("published", "draft")
+# The parameters of content requests: those that Strapi allows with `strictParams`, and Quire's own.
+PARAMETERS = frozenset(
+    (
+        "filters",
+        "sort",
+        "fields",
+        "populate",
+        "pagination",
+        "locale",
+        "status",
+        "publicationFilter",
+        "hasPublishedVersion",
+        "_q",
+        "page",
+        "pageSize",
+        "start",
+        "limit",
+        "count",
+        "ordering",
+        "publicationStatus",
+        "at",
+        "branch",
+        "dryRun",
+    )
+)
 # What `publicationFilter` may ask of a document, and the sentence that the docs have for it.
 PUBLICATION_FILTERS: Mapping[str, str] = {
     "never-published": "has no published version in this locale",
@@ -120,6 +152,8 @@ def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
     """The query of a request for documents of a type, one or `many`. Raises ValidationError."""
+    if settings.api.strict_params:
+        refuse_unknown(params)
     publication = _publication(params.get("publicationFilter"))
     selection = _selection(schema, type_, params, settings)
     if many:

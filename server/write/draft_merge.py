@@ -6,7 +6,7 @@ draft: their change begins with what is published, and the draft gets the same c
 draft begins with it, or else with what is published, and makes a draft of that. A draft that says no more
 than what is published ends.
 
-How two changes of one attribute are merged is told by `documents.merge`.
+How two changes of one attribute are merged is told by `documents.three_way_merge`.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """A change of a version that others have changed since → the same change of what is there now.
 
-What the change and the others have changed is merged (`documents.merge`). What overlaps is refused, and
-told as far as the caller may see it.
+`documents.three_way_merge` merges both changes. Changes that overlap are refused with an error, which names
+what the caller may see.
 """
 
 from collections.abc import Iterable, Iterator

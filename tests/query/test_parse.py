@@ -188,3 +188,23 @@ def test_texts_and_objects_do_not_go_together_in_a_sort(api: Api) -> None:
 )
 def test_an_unknown_key_is_reported_before_a_wrong_value(api: Api, query: str, key: str) -> None:
     assert api.get(f"/api/notes?{query}").error["message"] == f"Invalid key {key}"
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    files = {**FILES, "site.yaml": f"{FILES['site.yaml']}\napi: {{strict_params: true}}"}
+    return Api.of(load(tmp_path_factory.mktemp("site"), files))
+
+
+def test_strict_parameters_are_refused_as_strapi_refuses_them(strict: Api) -> None:
+    error = strict.get("/api/notes?sorting=title").error
+    assert (error["status"], error["message"]) == (400, "Invalid key sorting")
+    assert error["details"] == {"key": "sorting", "path": None, "source": "query", "param": "sorting"}
+    assert strict.get("/api/pages/a?sorting=title").status == 400
+
+
+@pytest.mark.parametrize(
+    "query", ["", "sort=title&count=1&ordering=a&start=0&limit=2", "publicationStatus=true"]
+)
+def test_strict_parameters_leave_known_ones_alone(strict: Api, query: str) -> None:
+    assert strict.get(f"/api/pages?{query}").status == 200

@@ -19,6 +19,7 @@ from server.tools.importer import record as records
 from server.tools.importer.files import merge_documents
 from server.tools.importer.locales import settings_text
 from server.tools.importer.merge import Merge
+from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
 from server.tools.importer.schemas import fit
 from server.tools.importer.source import Say, Source, SourceReader
 from server.tools.importer.uploads import merge_uploads
@@ -30,6 +31,7 @@ class ImportOptions:
 
     dry_run: bool = False
     overwrite: bool = False
+    project: ProjectSettings = NO_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Imported:
     source: Source
     merge: Merge
     files: int  # the number of files written
+    had_settings: bool = True  # whether site.yaml was there before
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
@@ -47,8 +50,9 @@ def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> I
     if not options.dry_run and next((root / FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # Finish what a crash interrupted.
     say("Reading", 0, 0)
-    source = reader.read()
+    source = replace(reader.read(), project=options.project)
     before = records.read_record(root)
+    had_settings = (root / FILE).exists()
 
     def begin() -> Merge:
         made = Merge(root, Changeset(root), replace(before, files=dict(before.files)), options.overwrite)
@@ -70,7 +74,8 @@ def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> I
         if writes and not options.dry_run:
             say("Writing", 0, 0)
             _commit(root, writes)
-    return Imported(source, merge, merge.written + any(path == FILE for path, _ in merge.changeset.texts()))
+    written = merge.written + any(path == FILE for path, _ in merge.changeset.texts())
+    return Imported(source, merge, written, had_settings)
 
 
 def _commit(root: Path, writes: list[Write]) -> None:

@@ -17,8 +17,8 @@ from server.tools.importer.source import Roles, Source, is_localized
 def settings_text(root: Path, source: Source) -> str | None:
     """The new text of site.yaml; None if it can stay as it is. Raises SetupError.
 
-    A site without site.yaml gets the locales of the source, and may populate paged lists, as the
-    source did. A site with one gets the locales that it lacks.
+    A site without site.yaml gets the locales of the source and the settings of its project, and may populate
+    paged lists, as the source did. A site with one gets the locales that it lacks.
     """
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
@@ -26,7 +26,11 @@ def settings_text(root: Path, source: Source) -> str | None:
     if not (root / FILE).exists():
         name = {"name": root.resolve().name}
         said = {"locales": locales} if localized else {}
-        return new_text(FILE, None, {**name, **said, "api": {"populate_with_pagination": "allow"}})
+        return new_text(
+            FILE,
+            None,
+            {**name, **said, "api": {"populate_with_pagination": "allow", **source.project.tree()}},
+        )
     if not localized:
         return None
     text = (root / FILE).read_text(encoding="utf-8")

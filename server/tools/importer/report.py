@@ -7,6 +7,7 @@ from server.schema.model import UPLOAD
 from server.tools.importer.importing import Imported
 from server.tools.importer.locales import roles_lines
 from server.tools.importer.merge import OUTCOMES
+from server.tools.importer.project_config import lines_of
 from server.tools.importer.uploads import DESCRIPTIONS
 
 SHOWN = 20  # notes of one kind, and files that were kept
@@ -25,6 +26,7 @@ def report(imported: Imported, *, dry_run: bool) -> Iterator[str]:
     yield from _kept_lines(imported)
     yield from _notes(imported)
     yield from _roles(imported)
+    yield from _project(imported)
 
 
 def _table(imported: Imported) -> Iterator[str]:
@@ -83,6 +85,16 @@ def _roles(imported: Imported) -> Iterator[str]:
     if imported.source.roles:
         yield "Roles there, as site.yaml would say them (nobody may read anything until it does):"
         yield from (f"  {line}" for line in roles_lines(imported.source.roles))
+
+
+def _project(imported: Imported) -> Iterator[str]:
+    project = imported.source.project
+    if imported.had_settings and project.api:
+        yield "Settings of the project, as site.yaml would say them:"
+        yield from (f"  {line}" for line in lines_of(project))
+    if project.unread:
+        yield "Settings of the project that are computed there; set them by hand where they matter:"
+        yield from _shorten([f"  {line}" for line in project.unread])
 
 
 def _shorten(lines: Sequence[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from server.config.values import LOCALE
 from server.documents.timestamps import read_timestamp
 from server.formats.tree import Tree
 from server.schema.model import USER
+from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
 
 Json = dict[str, Any]
 Say = Callable[[str, int, int], None]  # a step, how much of it is done, how much there is
@@ -83,6 +84,7 @@ class Source:
     uploads: Sequence[SourceUpload]
     notes: ImportNotes
     roles: Roles = field(default_factory=dict)
+    project: ProjectSettings = NO_SETTINGS
 
 
 class SourceReader(Protocol):

@@ -1,0 +1,101 @@
+"""Reads config/api of a Strapi project: which of its settings a site has as well (docs/import.md).
+
+The file is a program in JavaScript or TypeScript. Only settings that it writes out, such as
+`strictParams: true`, are read; those that it computes, as from the environment, are named as not read.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.errors import SetupError
+
+ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
+MAX_BYTES = 1_000_000
+_COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
+# A setting of `rest` by its key, and that of site.yaml with its form.
+_SETTINGS = {
+    "strictParams": ("strict_params", re.compile(r"true|false")),
+    "defaultLimit": ("page_size.default", re.compile(r"[1-9][0-9]{0,5}")),
+    "maxLimit": ("page_size.max", re.compile(r"[1-9][0-9]{0,5}")),
+}
+_REST = re.compile(r"[\"']?\brest\b[\"']?\s*:\s*\{")
+_ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """The settings below `api` of site.yaml that a project has, as text; and what can't be read."""
+
+    api: Mapping[str, str]
+    unread: tuple[str, ...] = ()
+
+    def tree(self) -> dict[str, object]:
+        """Return the settings as a tree below `api`."""
+        tree: dict[str, object] = {}
+        for key, text in self.api.items():
+            value: object = text == "true" if text in ("true", "false") else int(text)
+            section, _, name = key.rpartition(".")
+            if section:
+                inner = tree.setdefault(section, {})
+                assert isinstance(inner, dict)
+                inner[name] = value
+            else:
+                tree[name] = value
+        return tree
+
+
+NO_SETTINGS = ProjectSettings({})
+
+
+def read_project(folder: Path) -> ProjectSettings:
+    """Return the settings of a project. Raises SetupError for a folder that is not one."""
+    files = [folder / "config" / f"api{ending}" for ending in ENDINGS]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        fix = "name the folder of the Strapi project, which has config/api.ts or config/api.js"
+        raise SetupError(str(folder), None, "has no config/api.ts or config/api.js", fix)
+    try:
+        text = file.read_bytes()[:MAX_BYTES].decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(str(file), None, f"can't be read: {error}") from error
+    return _read(_COMMENTS.sub("", text))
+
+
+def _read(text: str) -> ProjectSettings:
+    found: dict[str, str] = {}
+    unread: list[str] = []
+    for key, value in _ENTRY.findall(_section(text, _REST)):
+        name, form = _SETTINGS.get(key, ("", None))
+        if form and form.fullmatch(value.strip()):
+            found[name] = value.strip()
+        elif form:
+            unread.append(f"rest.{key}: {value.strip()}")
+    return ProjectSettings(found, tuple(unread))
+
+
+def _section(text: str, opening: re.Pattern[str]) -> str:
+    """Return what the braces of a section hold; "" if there is no such section."""
+    begin = opening.search(text)
+    if begin is None:
+        return ""
+    depth = 1
+    for at in range(begin.end(), len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[begin.end() : at]
+    return ""
+
+
+def lines_of(settings: ProjectSettings) -> list[str]:
+    """Return the settings as lines of site.yaml."""
+    if not settings.api:
+        return []
+    lines = ["api:"]
+    for key, value in settings.tree().items():
+        if isinstance(value, dict):
+            lines += [f"  {key}:", *(f"    {name}: {number}" for name, number in value.items())]
+        else:
+            lines.append(f"  {key}: {str(value).lower()}")
+    return lines
