@@ -48,12 +48,20 @@ MOST_KEYS = 1000  # of the configuration that one --fix fixes
 )
 @click.option("--strict", is_flag=True, help="Fail on warnings as well.")
 @click.option("--translations", is_flag=True, help="Warn of documents that a locale does not have.")
+@click.option("--all", "every", is_flag=True, help="List every problem, also of causes with many.")
 @click.option("--media", is_flag=True, help="Ask the bucket whether it has all media.")
 @click.option("--fix", is_flag=True, help="Fix what can be fixed without a decision.")
 @click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and change nothing.")
 @one_line_errors
 def check(
-    root: Path, format_: str, strict: bool, translations: bool, media: bool, fix: bool, dry_run: bool
+    root: Path,
+    format_: str,
+    strict: bool,
+    translations: bool,
+    every: bool,
+    media: bool,
+    fix: bool,
+    dry_run: bool,
 ) -> None:
     """Say everything that is wrong with a site: where, what, and how to fix it.
 
@@ -80,7 +88,7 @@ def check(
     if media and found.site is not None:
         found = replace(found, problems=in_order((*found.problems, *missing_objects(found.site))))
     if text:
-        show(report(found, prefix, time.perf_counter() - began))
+        show(report(found, prefix, time.perf_counter() - began, every=every))
     elif told := FORMATS[format_](found, prefix):
         click.echo(told)
     if found.unseen:

@@ -19,6 +19,8 @@ from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 
 LIKENESS = 0.6
 LONGEST_S = 1.0  # of processor time, for all suggestions of one report
+_SEPARATORS = "-_./: "
+_LIKENESS_OF_REST = 0.55  # of what two words have besides the parts that are the same in both
 _COMPARED = 100  # words between two looks at the clock
 
 
@@ -60,8 +62,28 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
         matcher.set_seq1(other)
         # Each of these is an upper bound of the next, which takes longer.
         if matcher.real_quick_ratio() >= best[0] and matcher.quick_ratio() >= best[0]:
-            best = max(best, (matcher.ratio(), other))
+            found = (matcher.ratio(), other)
+            if found > best and _differs_a_little(word, other):
+                best = found
     return best[1]
+
+
+def _differs_a_little(word: str, other: str) -> bool:
+    """Whether two words are like each other also without the parts that both begin and end with.
+
+    All uids begin with `api::` and many names with a date, which says nothing of what was meant.
+    """
+    word, other = _without_shared_start(word, other)
+    word, other = (text[::-1] for text in _without_shared_start(word[::-1], other[::-1]))
+    return not (word and other) or SequenceMatcher(None, word, other).ratio() >= _LIKENESS_OF_REST
+
+
+def _without_shared_start(word: str, other: str) -> tuple[str, str]:
+    """Two words without the parts, each up to a separator, with which both begin."""
+    same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), None)
+    shared = word[:same] if same is not None else min(word, other, key=len)
+    end = max(shared.rfind(mark) for mark in _SEPARATORS) + 1
+    return word[end:], other[end:]
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:

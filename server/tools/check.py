@@ -12,6 +12,7 @@ from server import __version__
 from server.problems import RULES, Problem
 from server.site.check.fixes import Fix, FixResult, KeyFix
 from server.site.check.survey import Survey
+from server.tools.causes import FEW, Cause, find_causes
 from server.tools.terminal import Part, Style, printable
 
 # --- formats --------------------------------------------------------------------------------------
@@ -132,18 +133,48 @@ _QUIET: Style = {"dim": True}
 _PATH: Style = {"bold": True}
 
 
-def report(found: Survey, prefix: str, seconds: float) -> Iterator[list[Part]]:
-    """The lines of a report; `prefix` is the path from the current folder to the site."""
-    for path, problems in groupby(found.problems, key=lambda problem: problem.path):
+def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
+    """The lines of a report; `prefix` is the path from the current folder to the site.
+
+    A cause with many problems is told once, with examples, unless `every` problem is to be listed.
+    """
+    large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
+    told = {problem for cause in large for problem in cause.problems}
+    for cause in large:
+        yield from _cause_lines(cause, prefix)
+        yield []
+    others = [problem for problem in found.problems if problem not in told]
+    yield from _file_lines(others, prefix)
+    yield _summary(found, seconds)
+    if large:
+        yield [("  quire check --all lists each of them", _PLAIN)]
+    if found.fixable:
+        yield [(f"  quire check --fix fixes {count(found.fixable, 'value')}", _PLAIN)]
+
+
+def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:
+    """The lines of a cause: how often, examples, and what mends it."""
+    sign, style = _SIGNS[cause.severity]
+    times = f"{len(cause.problems):,} times"
+    yield [(f"{sign} ", style), (f"{times}: ", _PATH), (printable(cause.sentence), _PLAIN)]
+    is_same = len({problem.message for problem in cause.problems}) == 1
+    for problem in cause.examples:
+        place = f"    {printable(prefix + problem.path)}:{_position(problem)}".removesuffix(":-")
+        yield [(place, _QUIET), ("" if is_same else f"  {printable(problem.message)}", _PLAIN)]
+    yield [(f"    and {len(cause.problems) - FEW:,} more", _QUIET)]
+    if cause.mend:
+        yield [(f"  {printable(cause.mend)}", _QUIET)]
+
+
+def _file_lines(problems: list[Problem], prefix: str) -> Iterator[list[Part]]:
+    """The lines of problems by the file that they are in."""
+    for path, found in groupby(problems, key=lambda problem: problem.path):
         yield [(printable(prefix + path), _PATH)]
-        of_file = list(problems)
+        of_file = list(found)
         width = max(len(_position(problem)) for problem in of_file)
         for problem in of_file:
             yield from _lines(problem, width)
         yield []
-    yield _summary(found, seconds)
-    if found.fixable:
-        yield [(f"  quire check --fix fixes {count(found.fixable, 'value')}", _PLAIN)]
 
 
 def _lines(problem: Problem, width: int) -> Iterator[list[Part]]:

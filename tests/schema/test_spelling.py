@@ -38,6 +38,24 @@ def test_a_word_is_suggested_that_is_most_like_the_mistyped_one() -> None:
     assert suggestion("titel", ["fog"]) == ""
 
 
+@pytest.mark.parametrize(
+    ("word", "known", "expected"),
+    [
+        ("api::author.author", "api::home.home", False),
+        ("api::auhtor.auhtor", "api::author.author", True),
+        ("2018-01-02-storms", "2018-01-02-harbour", False),
+        ("2018-01-02-strom", "2018-01-02-storm", True),
+        ("content/pages/fog.md", "content/pages/sea.md", False),
+        ("nell-trevanio", "nell-trevanion", True),
+        ("hello-world", "hello-world-2", True),
+    ],
+)
+def test_parts_that_all_words_have_do_not_make_two_of_them_alike(
+    word: str, known: str, expected: bool
+) -> None:
+    assert bool(suggestion(word, [known])) == expected
+
+
 def test_thousands_of_mistyped_words_take_no_longer_than_some() -> None:
     known = [f"article-{number}-about-the-tides-at-{number % 7}" for number in range(5000)]
     suggestions = Suggestions()

@@ -398,6 +398,85 @@ def test_the_report_is_grouped_by_file(tmp_path: Path, monkeypatch: pytest.Monke
     )
 
 
+def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: Path) -> None:
+    many = {f"content/pages/{i}.md": page("title: A", "colour: red", "size: 3") for i in range(5)}
+    lost = {f"content/pages/x{i}.md": page("title: A", f"author: nobody-{i}") for i in range(4)}
+    write(tmp_path, {**TYPES, **many, **lost, "content/pages/one.md": page("title: A", "count: many")})
+    shown = check(tmp_path).stdout.replace(f"{tmp_path}/", "")
+    told = re.sub(r"\d+\.\d\d s", "N s", shown)
+    assert told == (
+        "! 10 times: keys that are no attributes of api::page.page: colour (5), size (5)\n"
+        '    content/pages/0.md:3:1  "colour" is no attribute of api::page.page\n'
+        '    content/pages/1.md:3:1  "colour" is no attribute of api::page.page\n'
+        '    content/pages/2.md:3:1  "colour" is no attribute of api::page.page\n'
+        "    and 7 more\n"
+        "  add them to content-types/page.json, or set options.otherKeys there, which serves all of them\n"
+        "\n"
+        "! 4 times: author: there is no document … of api::author.author\n"
+        '    content/pages/x0.md:3:9  author: there is no document "nobody-0" of api::author.author\n'
+        '    content/pages/x1.md:3:9  author: there is no document "nobody-1" of api::author.author\n'
+        '    content/pages/x2.md:3:9  author: there is no document "nobody-2" of api::author.author\n'
+        "    and 1 more\n"
+        '  add what is missing, or change what "author" in content-types/page.json refers to\n'
+        "\n"
+        "content/pages/one.md\n"
+        '  3:8  ✗ count: expected a whole number, found "many"\n'
+        "         write it in digits, such as 12\n"
+        "\n"
+        "✗ 1 error and 14 warnings in 10 files; 13 files looked at in N s\n"
+        "  quire check --all lists each of them\n"
+    )
+    every = check(tmp_path, "--all").stdout
+    assert (every.count("is no attribute of"), every.count("there is no document")) == (10, 4)
+    assert "--all" not in every
+    assert len(found(tmp_path)) == 15
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence", "mend"),
+    [
+        (
+            {f"content/pages/{i}.md": page(f"title: A {i}", "count: many") for i in range(4)},
+            'count: expected a whole number, found "many"',
+            'write each as it is expected, or change the type of "count" in content-types/page.json',
+        ),
+        (
+            {f"content/pages/{i}.md": page("title: A", f"count: x{i}0") for i in range(4)},
+            "count: expected a whole number, found …",
+            'write each as it is expected, or change the type of "count" in content-types/page.json',
+        ),
+        (
+            {f"content/pages/{i}.md": page("title: A", "titel: B") for i in range(4)},
+            '"titel" is no attribute of api::page.page',
+            'did you mean "title"?',
+        ),
+        (
+            {f"content/pages/{i}.fr.md": page("title: A") for i in range(4)},
+            "is … in fr, which there is not in en",
+            "add these versions, or list the files under check.ignore.translation in site.yaml",
+        ),
+        (
+            {f"content/pages/{i}.md": page("title: A", *["# more"] * i, "title: B") for i in range(4)},
+            "the key … is also on line …; only its last value is served",
+            "quire check --fix mends them all",
+        ),
+    ],
+)
+def test_a_cause_says_what_mends_all_of_it(tmp_path: Path, files: Files, sentence: str, mend: str) -> None:
+    write(tmp_path, {**TYPES, **files})
+    lines = check(tmp_path).stdout.splitlines()
+    assert re.sub(r"^. 4 times: ", "", lines[0]) == sentence
+    assert lines[5].strip() == mend
+
+
+def test_a_missing_type_is_not_taken_for_another(tmp_path: Path) -> None:
+    types = collection("page", {"author": relation("manyToOne", "author")})
+    write(tmp_path, {**types, **collection("home", {"title": STRING}, single=True)})
+    shown = check(tmp_path).stdout
+    assert 'there is no content type "api::author.author"' in shown
+    assert "did you mean" not in shown
+
+
 def test_warnings_fail_only_where_asked_to(tmp_path: Path) -> None:
     write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "colour: red")})
     assert check(tmp_path).exit_code == 0

@@ -1,0 +1,130 @@
+"""The causes of problems: what one sentence says of many files, and what one change mends in all of them."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from server.config.model import FILE
+from server.problems import Problem, Severity
+from server.schema.model import Type
+from server.site.check.audit import Audit
+
+FEW = 3  # problems of a cause that are listed one by one, and examples of one that has more
+_MOST_KEYS = 6  # unknown keys that a sentence names
+# What differs in the sentences of one cause: quoted values, paths and numbers.
+_VARIABLE = re.compile(
+    r'(?<=found )".*"$|"(?:[^"\\]|\\.)*"|[^\s,;()"]+/[^\s,;()"]+|(?<![\w"])[0-9][0-9.:-]*(?: [0-9:]+)?'
+)
+_OF_NO_TYPE = frozenset({"syntax", "unreadable", "repeated-key", "interrupted", "translation"})
+
+_Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Problems of one rule and one type that one sentence describes, in their order."""
+
+    problems: tuple[Problem, ...]
+    type: Type | None = None
+
+    @property
+    def rule(self) -> str:
+        """The rule that its problems break."""
+        return self.problems[0].rule
+
+    @property
+    def severity(self) -> Severity:
+        """How grave each of its problems is."""
+        return self.problems[0].severity
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has more problems than a report lists one by one."""
+        return len(self.problems) > FEW
+
+    @cached_property
+    def _keys(self) -> Counter[str]:
+        """The unknown keys, if it is about those of a type."""
+        return Counter(str(problem.at[-1]) for problem in self.problems if len(problem.at) == 1)
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, with … for what differs."""
+        messages = {problem.message for problem in self.problems}
+        if len(messages) == 1:
+            return self.problems[0].message
+        if self.rule == "unknown-key" and self.type and self._keys:
+            named = [f"{key} ({count:,})" for key, count in self._keys.most_common(_MOST_KEYS)]
+            more = f" and {len(self._keys) - _MOST_KEYS:,} more" if len(self._keys) > _MOST_KEYS else ""
+            return f"keys that are no attributes of {self.type.uid}: {', '.join(named)}{more}"
+        return _VARIABLE.sub("…", self.problems[0].message)
+
+    @property
+    def examples(self) -> list[Problem]:
+        """The first problems of different files, and others if it is about fewer files."""
+        first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
+        return [*first, *(problem for problem in self.problems if problem not in first[:FEW])][:FEW]
+
+    @property
+    def mend(self) -> str:
+        """The one change that mends all of it, or what to do with each problem."""
+        fixes = {problem.fix for problem in self.problems}
+        if all(fix.startswith("--fix ") for fix in fixes):
+            return "quire check --fix mends them all"
+        if len(fixes) == 1 and self.problems[0].fix.startswith("did you mean "):
+            return self.problems[0].fix
+        if known := self._mend_of_rule():
+            return known
+        return self.problems[0].fix if len(fixes) == 1 else f"mend each{self._or_ignore}"
+
+    @property
+    def _or_ignore(self) -> str:
+        if self.severity == "error":
+            return ""
+        return f"; if they are meant to be, list them under check.ignore.{self.rule} in {FILE}"
+
+    def _mend_of_rule(self) -> str:
+        """The change of a schema or of site.yaml that mends all problems of some rules; "" for the others."""
+        if self.rule == "translation":
+            return f"add these versions, or list the files under check.ignore.translation in {FILE}"
+        if not self.type:
+            return ""
+        where, names = self.type.path, {str(problem.at[-1]) for problem in self.problems if problem.at}
+        attribute = f'"{names.pop()}"' if len(names) == 1 else "the attribute"
+        return {
+            "unknown-key": f"add them to {where}, or set options.otherKeys there, which serves all of them",
+            "value": f"write each as it is expected, or change the type of {attribute} in {where}",
+            "option": f"change the files, or the options of {attribute} in {where}",
+            "duplicate-value": f"give each a value of its own, or remove unique from {attribute} in {where}",
+            "dangling": f"add what is missing, or change what {attribute} in {where} refers to",
+        }.get(self.rule, "")
+
+
+def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
+    """The causes of some problems, errors first and then by the number of their problems.
+
+    `audit` tells the type of a file. Without it, no two problems have one cause.
+    """
+    grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
+    types: dict[_Key, Type] = {}
+    for number, problem in enumerate(problems):
+        claim = audit.claims.get(problem.path) if audit else None
+        key = _key(problem, claim.type.uid if claim else "") if audit else ("", "", "", str(number))
+        grouped[key].append(problem)
+        if claim:
+            types[key] = claim.type
+    causes = [Cause(tuple(of_cause), types.get(key)) for key, of_cause in grouped.items()]
+    return sorted(causes, key=lambda cause: (cause.severity, -len(cause.problems)))
+
+
+def _key(problem: Problem, uid: str) -> _Key:
+    uid = "" if problem.rule in _OF_NO_TYPE else uid
+    if problem.rule == "unknown-key" and uid and len(problem.at) == 1:
+        message = ""
+    elif problem.rule == "unclaimed":
+        message = problem.message  # It names a folder, and each is another cause.
+    else:
+        message = _VARIABLE.sub("…", problem.message)
+    return problem.rule, problem.severity, uid, message
