@@ -48,6 +48,7 @@ from tests.tools.trees import (
     VITEPRESS,
     VITEPRESS_TOP,
     page,
+    ruby_site,
     rust_blog,
 )
 
@@ -697,6 +698,84 @@ def test_folders_for_locales(tmp_path: Path, below: str) -> None:
     (type_,) = site.state.schema.content_types
     for locale in ("en", "fr", "zh-cn"):
         assert ids(site, type_.singular, locale) == {"index", "guides--start"}
+
+
+def test_posts_and_pages_below_locales_at_the_top(tmp_path: Path) -> None:
+    tree = ruby_site()
+    site = made(tmp_path, tree)
+    kinds = {t.singular: t.files for t in site.state.schema.content_types}
+    assert kinds == {"post": ("{locale}/news/_posts/{name}.md",), "page": ("{locale}/{name}.md",)}
+    assert site.state.settings.locales.available == ("en", "ja", "zh_cn")
+    assert ids(site, "post", "en") == {f"2013-02-0{day}-release" for day in (1, 2, 3)}
+    assert ids(site, "post", "ja") == {"2013-02-01-release", "2013-02-09-rubykaigi"}
+    assert ids(site, "page", "zh_cn") == {"about--index", "documentation--index"}
+    assert set(served(site)) == {path for path in tree if path[:3] in ("en/", "ja/", "zh_")}
+    shown = init_output(tmp_path)
+    assert re.search(r" tags +string ", shown)
+    api = Api.of(site)
+    assert (
+        api.get("/api/posts/2013-02-01-release?locale=ja", "public").data["title"] == "ja 2013-02-01-release"
+    )
+    api.accounts.close()
+
+
+@pytest.mark.parametrize(
+    ("parent", "inner", "more", "expected"),
+    [
+        # Deep in a tree, with files beside the folders.
+        ("content/help/faq", "", {"content/help/a.md": page("title: A")}, {"faq": "{locale}/{name}.md"}),
+        # Collections of Jekyll.
+        ("_i18n", "_posts/", {"_config.yml": ""}, {"post": "{locale}/_posts/{name}.md"}),
+        # A project of MkDocs in each.
+        (
+            "docs",
+            "docs/",
+            {"docs/en/mkdocs.yml": "", "docs/fr/mkdocs.yml": ""},
+            {"doc": "{locale}/docs/{name}.md"},
+        ),
+        # Beside folders that are none.
+        ("web", "guides/", {"web/drafts/x.md": page("title: X")}, {"page": "{locale}/{name}.md"}),
+        # Sections of a project of Eleventy.
+        (
+            "src",
+            "blog/",
+            {".eleventy.js": "", "src/en/me.md": page("title: Me")},
+            {"post": "{locale}/blog/{name}.md"},
+        ),
+    ],
+)
+def test_folders_for_locales_at_any_level(
+    tmp_path: Path, parent: str, inner: str, more: Files, expected: dict[str, str]
+) -> None:
+    tree = {
+        f"{parent}/{code}/{inner}{name}.md": page(f"title: {code}") for code in ("en", "fr") for name in "abc"
+    }
+    site = made(tmp_path, {**tree, **more})
+    found = {singular: patterns(tmp_path, singular) for singular in expected}
+    assert found == {singular: f"{parent}/{pattern}" for singular, pattern in expected.items()}
+    assert site.state.settings.locales.available == ("en", "fr")
+    assert tree.keys() <= set(served(site))
+
+
+def test_folders_that_the_user_names_are_locales(tmp_path: Path) -> None:
+    tree = {
+        "notes/cy/a.md": page("title: A"),
+        "notes/gd/b.md": page("title: B"),
+        "notes/work/c.md": page("title: C"),
+    }
+    assert "notes/{locale}" not in init_dry(tmp_path / "one", tree)
+    assert "notes/{locale}/{name}.md" in init_dry(tmp_path / "two", tree, "--locale", "cy", "--locale", "gd")
+
+
+def test_departments_are_no_locales(tmp_path: Path) -> None:
+    tree = {f"teams/{name}/index.md": page(f"title: {name}") for name in ("hr", "it", "sales")}
+    assert "{locale}" not in init_dry(tmp_path, tree)
+
+
+def init_dry(root: Path, files: Files, *options: str) -> str:
+    """What init says of a tree without writing anything."""
+    write(root, files)
+    return init(root, "--dry-run", *options).stdout
 
 
 def test_sections_below_folders_for_locales(tmp_path: Path) -> None:

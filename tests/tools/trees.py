@@ -216,6 +216,29 @@ def rust_blog(posts: int = 746) -> Files:
     return files
 
 
+def ruby_site() -> Files:
+    """A tree of Jekyll's with the shape of www.ruby-lang.org: a folder for each locale at the top."""
+    news = {
+        "en": ("2013-02-01-release", "2013-02-02-release", "2013-02-03-release"),
+        "ja": ("2013-02-01-release", "2013-02-09-rubykaigi"),
+        "zh_cn": ("2013-02-02-release",),
+    }
+    files: Files = {
+        "_config.yml": "markdown: kramdown\npermalink: pretty\n",
+        "README.md": "www.ruby-lang.org\n=================\n",
+        "_data/locales/en.yml": "posted_by: Posted by\n",
+        "_data/releases.yml": "- version: 2.0.0\n",
+    }
+    for code, names in news.items():
+        for name in names:
+            matter = f'layout: news_post\ntitle: "{code} {name}"\nauthor: "Ida"\nlang: {code}\ntags: security'
+            files[f"{code}/news/_posts/{name}.md"] = page(matter)
+        for name in ("about", "documentation"):
+            matter = f'layout: page\ntitle: "{name}"\nlang: {code}'
+            files[f"{code}/{name}/index.md"] = page(matter)
+    return files
+
+
 TREES: Mapping[str, Files] = {
     "hugo": HUGO,
     "jekyll": JEKYLL,

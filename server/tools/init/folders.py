@@ -6,13 +6,12 @@ settings of the generator. Without such settings, the top of the tree is the bas
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from server.config.values import LOCALE
-from server.documents.locales import is_language
+from server.tools.init.locale_folders import LocaleParent, find_locale_parents, is_locale
 
 _BASES = ("src/content", "src/data", "content", "src/pages", "pages")
 _SETTINGS = """astro.config.mjs astro.config.ts astro.config.js hugo.toml hugo.yaml config.toml config.yaml
@@ -24,6 +23,7 @@ _DEFAULT = re.compile(
 )
 SECTIONS = "_index"
 _DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # the content of Docusaurus and MkDocs
+LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # which will have more pages
 _DOCUMENTED = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
 
 
@@ -49,12 +49,23 @@ class TreeFolders:
 
     root: Path
     paths: tuple[str, ...]
+    named: tuple[str, ...] = ()  # locales that the user has named
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        return frozenset(path[:i] for path in self.paths for i, c in enumerate(path) if c == "/")
 
     @cached_property
     def projects(self) -> frozenset[str]:
         """The folders with settings of a generator, and the top."""
-        folders = {path[:i] for path in self.paths for i, c in enumerate(path) if c == "/"}
-        return frozenset({"", *(f for f in folders if any((self.root / f / c).is_file() for c in _CONFIGS))})
+        found = (f for f in self._folders if any((self.root / f / c).is_file() for c in _CONFIGS))
+        return frozenset({"", *found})
+
+    @property
+    def has_only_locales(self) -> bool:
+        """Whether the tree has folders for locales at its top, and no other folder and no settings."""
+        parent = self._locale_parents.get("")
+        return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
     @cached_property
     def default_locale(self) -> str | None:
@@ -71,34 +82,80 @@ class TreeFolders:
         return None
 
     @cached_property
-    def _in_locales(self) -> frozenset[str]:
-        """The bases in which every folder is that of a locale."""
-        tops: dict[str, set[str]] = defaultdict(set)
+    def _locale_parents(self) -> Mapping[str, LocaleParent]:
+        """The folders with folders for locales, by their paths."""
+        return find_locale_parents(self.paths, self.named)
+
+    @cached_property
+    def _lists(self) -> frozenset[tuple[str, str]]:
+        """The folders of lists in folders for locales, after the parent of these: src, posts."""
+        names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
-            base = self.base(path)
-            top, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
-            if slash:
-                tops[base].add(top)
-        return frozenset(base for base, names in tops.items() if are_locales(names))
+            parent = self._parent_of(path)
+            inner, slash, name = ((parent and parent.rest(path)) or "").partition("/")
+            if parent and slash and inner in LISTS and not name.startswith("_"):
+                names[parent.folder, inner].add(name)
+        return frozenset(key for key, found in names.items() if len(found) > 2)
 
     def base(self, path: str) -> str:
         """The base of a path; "" if it is the top of the tree."""
+        parent = self._parent_of(path)
+        if parent is None:
+            found = self._generator_base(path)
+            start = f"{found}/" if found else ""
+            folder = start + path[len(start) :].partition("/")[0]
+            around = self._locale_parents.get(folder)
+            # Folders beside those for locales are in the same base.
+            return (
+                folder
+                if around and path.count("/") > folder.count("/") + 1 and self._mixed(around)
+                else found
+            )
+        # A project of each locale is in the base of all.
+        project = self._project(f"{parent.folder}/." if parent.folder else ".")
+        found = self._known_base(path, project) or project
+        below = parent.folder[len(found) + 1 if found else 0 :] if parent.folder != found else ""
+        inside = parent.folder.startswith(f"{found}/" if found else "")
+        collections = "/_" in f"/{parent.rest(path)}".rpartition("/")[0]
+        own = below and inside and ("/" in below or collections or self._mixed(parent))
+        return parent.folder if own else found
+
+    def _mixed(self, parent: LocaleParent) -> bool:
+        """Whether a folder with folders for locales has others, whose pages are no translations of these."""
+        return not (parent.pure or parent.translated)
+
+    def _parent_of(self, path: str) -> LocaleParent | None:
+        """The folder with folders for locales around a path."""
+        starts = ("", *(path[:i] for i, character in enumerate(path) if character == "/"))
+        found = (self._locale_parents[start] for start in starts if start in self._locale_parents)
+        return next((parent for parent in found if parent.rest(path) is not None), None)
+
+    def _project(self, path: str) -> str:
         parts = path.split("/")
-        project = next(
-            p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects
-        )
+        return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
+
+    def _known_base(self, path: str, project: str) -> str | None:
+        """The base of a path in a project that its generator knows by name."""
         start = f"{project}/" if project else ""
         for base in _BASES:
             if path.startswith(f"{start}{base}/"):
                 return start + base
         if path.startswith(f"{start}src/") and any((self.root / project / n).is_file() for n in _ELEVENTY):
             return f"{start}src"
+        return None
+
+    def _generator_base(self, path: str) -> str:
+        """The base of a path that is in no folder for a locale."""
+        project = self._project(path)
+        known = self._known_base(path, project)
+        if known is not None:
+            return known
         nested = re.match(r"(?:.*?/)?src/content(?=/)", path) or re.match(r".+?(?=/_(?!index\.)[^/]*/)", path)
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
         """The generator's content folder around a path, such as `content`; None if there is none."""
-        base = self.base(path)
+        base = self._generator_base(path)
         if base not in self.projects:
             return base
         start = f"{base}/" if base else ""
@@ -111,21 +168,34 @@ class TreeFolders:
     def of(self, path: str) -> PageFolder:
         """The folder of one page."""
         base = self.base(path)
-        folder, slash, rest = path[len(base) + 1 if base else 0 :].partition("/")
+        folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
         if hugo and path.rpartition("/")[2].startswith("_index."):
             return PageFolder(base, SECTIONS)
         if not slash:
             return PageFolder(base, "")
-        if base in self._in_locales:
-            # Below a folder for each locale: content/en/posts/a.md, or all of it, content/en/a.md.
-            inner, slash, _ = rest.partition("/")
-            return PageFolder(base, f"{{locale}}/{inner}" if hugo and slash else "{locale}")
-        return PageFolder(base, folder)
+        parent = self._locale_parents.get(base)
+        inside = parent.rest(path) if parent else None
+        if parent is None or inside is None:
+            return PageFolder(base, folder)
+        # Below a folder for each locale: content/en/posts/a.md, or all of it, content/en/a.md.
+        collection = re.match(r"(?:.*?/)?_(?!index\.)[^/]*(?=/)", inside)
+        if collection:
+            return PageFolder(base, f"{{locale}}/{collection[0]}")
+        inner, slash, _ = inside.partition("/")
+        if slash and parent.translated and f"{base}/{inner}".lstrip("/") in self._folders:
+            return PageFolder(base, inner)
+        own = slash and (hugo or (base, inner) in self._lists)
+        return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
-    def has_locale_folders(self, base: str) -> bool:
-        """Whether every folder in a base is that of a locale."""
-        return base in self._in_locales
+    def is_generator_base(self, base: str) -> bool:
+        """Whether a generator has all its pages in a base, so that its name says nothing about them."""
+        return base in self.projects or f"/{base}".endswith(tuple(f"/{name}" for name in (*_BASES, "src")))
+
+    def locales_in(self, base: str) -> frozenset[str]:
+        """The locales that have folders in a base."""
+        parent = self._locale_parents.get(base)
+        return parent.locales if parent else frozenset()
 
 
 def is_hugo(base: str) -> bool:
@@ -136,17 +206,6 @@ def is_hugo(base: str) -> bool:
 def is_vitepress(root: Path) -> bool:
     """Whether a folder is the source of VitePress, in which every Markdown file is a page."""
     return (root / ".vitepress").is_dir()
-
-
-def are_locales(folders: Iterable[str]) -> bool:
-    """Whether folders are named after locales: several, or `en` alone (a single `it` may be a subject)."""
-    names = set(folders)
-    return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
-
-
-def is_locale(name: str) -> bool:
-    """Whether a name is the code of a locale: fr, pt-BR, zh-cn."""
-    return bool(LOCALE.fullmatch(name)) and is_language(name)
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:

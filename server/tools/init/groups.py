@@ -9,18 +9,17 @@ from pathlib import Path
 from server.config.model import FILE
 from server.documents.path_rules import is_partial
 from server.tools.init.folders import (
+    LISTS,
     SECTIONS,
     PageFolder,
     TreeFolders,
-    are_locales,
     by_folder,
-    is_locale,
     is_vitepress,
 )
+from server.tools.init.locale_folders import are_locales, is_locale
 from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
-_LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # which will have more pages
 SINGLES = 5  # up to so many pages at the top of a tree are a single type each; more are a collection
 UNKNOWN = "und"  # the locale of files that name none, if the same documents have English files as well
 
@@ -63,29 +62,27 @@ class PageTree:
     left: Mapping[str, str] = field(default_factory=dict)
 
 
-def group(root: Path, pages: Mapping[str, MarkdownPage], default: str | None = None) -> PageTree:
-    """The groups of a tree's pages. `default` is the locale of files that name none, if that is known."""
+def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
+    """The groups of a tree's pages. `named` are locales that the user has named, the default one first."""
     left = {path: "a draft: it would be public" for path in pages if is_draft(path)}
     left.update({path: "its name begins with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
-    folders = TreeFolders(root, tuple(path for path in pages if path not in left))
+    folders = TreeFolders(root, tuple(path for path in pages if path not in left), named)
     groups: list[PageGroup] = []
     grouped = _with_lone_indexes(by_folder(folders))
     for page_folder, paths in sorted(grouped.items(), key=lambda pair: (pair[0].base, pair[0].folder)):
         in_folder = [pages[path] for path in paths]
         if page_folder.folder == SECTIONS:
-            groups.extend(
-                _sections(page_folder, in_folder, locale_folders=folders.has_locale_folders(page_folder.base))
-            )
+            groups.extend(_sections(page_folder, in_folder, folders.locales_in(page_folder.base)))
         elif page_folder.folder:
-            groups.append(_collection(root, page_folder, in_folder))
+            groups.append(_collection(folders, page_folder, in_folder))
         else:
             whole = page_folder.base or is_vitepress(root) or _holds_nothing_else(root, in_folder)
             taken = [page for page in in_folder if whole or page.tree]
             left.update({page.path: "has no front matter" for page in in_folder if page not in taken})
             groups.extend(_top(root, page_folder, taken))
     found = {locale for each in groups for locale in each.locales}
-    default = default or folders.default_locale or _default_locale(found, groups)
+    default = next(iter(named), None) or folders.default_locale or _default_locale(found, groups)
     ordered = (default, *sorted(found - {default})) if found else ()
     return PageTree(tuple(g for g in groups if g.members), ordered, left)
 
@@ -102,7 +99,7 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
     """Whether a folder has no page but its index, in some locales: about/index.md, about/index.fr.md."""
     folder = page_folder.folder.removeprefix("{locale}/")
-    if not folder or folder in _LISTS or folder == SECTIONS:
+    if not folder or folder in LISTS or folder == SECTIONS:
         return False
     for path in paths:
         inside = path[len(page_folder.start) :]
@@ -125,19 +122,20 @@ def _describes(page: MarkdownPage) -> bool:
     return bool(folder) and name.lower() == "readme.md" and not page.tree
 
 
-def _sections(page_folder: PageFolder, pages: list[MarkdownPage], *, locale_folders: bool) -> list[PageGroup]:
+def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
     """The groups of Hugo's section pages: each `_index.md` is a document named after its folder."""
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
         folder, _, file = page.path[len(page_folder.start) :].rpartition("/")
         locale, name = None, folder
-        if locale_folders:
+        in_locale = folder.partition("/")[0] in locales
+        if in_locale:
             locale, _, name = folder.partition("/")
         elif is_locale(file.split(".")[1]) and file.count(".") == 2:
             locale = file.split(".")[1]
             file = f"_index.{{locale}}.{file.split('.')[2]}"
-        inner = f"{'{locale}/' if locale_folders else ''}{'{name}/' if name else ''}"
+        inner = f"{'{locale}/' if in_locale else ''}{'{name}/' if name else ''}"
         kind = "sections" if name else "home"
         members[kind].append(PageMember(page, name or "home", locale))
         patterns[kind][f"{page_folder.start}{inner}{file}"] += 1
@@ -151,25 +149,38 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
     return tuple(pattern for pattern, _ in patterns.most_common())
 
 
-def _collection(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """The group of one folder, which may have a folder for each locale in it."""
+def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
+    """The group of one folder, which may have a folder for each locale in it or around it."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
         if _is_lone(page_folder, [page.path for page in pages]):
             return _single_in_locales(start, inner, pages)
-        name = inner or ("pages" if page_folder.base else root.resolve().name)
-        return _localized_group(name, start, inner, pages)
+        return _localized_group(inner or _name_of_all(folders, page_folder), start, inner, pages)
     here = f"{start}{folder}/"
+    around = [page for page in pages if not page.path.startswith(here)]
+    if around:
+        inside = _plain(folder, here, [page for page in pages if page not in around])
+        return _joined(_localized_group(folder, start, folder, around), inside)
     tops = {page.path[len(here) :].partition("/")[0] for page in pages if "/" in page.path[len(here) :]}
-    locales = {name for name in tops if is_locale(name)}
+    locales = {name for name in tops if is_locale(name) or name in folders.named}
     rest = [p for p in pages if p.path[len(here) :].partition("/")[0] not in locales]
     if not locales or not (_translate(here, locales, pages) if rest else are_locales(locales)):
         return _plain(folder, here, pages)
     found = _localized_group(folder, here, "", [p for p in pages if p not in rest])
-    default = _plain(folder, here, rest)
-    patterns = (*found.patterns, *default.patterns)
-    return replace(found, patterns=patterns, members=(*found.members, *default.members))
+    return _joined(found, _plain(folder, here, rest))
+
+
+def _name_of_all(folders: TreeFolders, page_folder: PageFolder) -> str:
+    """The name for a group of all that the folders for locales in a base have."""
+    if page_folder.base:
+        return "pages" if folders.is_generator_base(page_folder.base) else page_folder.base.rpartition("/")[2]
+    return folders.root.resolve().name if folders.has_only_locales else "pages"
+
+
+def _joined(one: PageGroup, other: PageGroup) -> PageGroup:
+    patterns = tuple(dict.fromkeys((*one.patterns, *other.patterns)))
+    return replace(one, patterns=patterns, members=(*one.members, *other.members))
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:
@@ -181,6 +192,7 @@ def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
     """A group with one folder for each locale: START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
+    inner = inner or _common_list(start, pages)
     below = f"{inner}/" if inner else ""
     for page in pages:
         locale, _, rest = page.path[len(start) :].partition("/")
@@ -192,6 +204,13 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
             members.append(PageMember(page, stem, locale))
             patterns[f"{start}{{locale}}/{below}{{name}}{ending}"] += 1
     return PageGroup(folder, _commonest(patterns), tuple(members))
+
+
+def _common_list(start: str, pages: list[MarkdownPage]) -> str:
+    """The folder of all pages in folders for locales, "" if they have several: docs in en/docs/, fr/docs/."""
+    inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
+    common = next(iter(inside))
+    return common if inside == {common} and common in LISTS else ""
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:

@@ -115,7 +115,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     """
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
-    tree: PageTree = group(root, originals, locales[0] if locales else None)
+    tree: PageTree = group(root, originals, locales)
     if translations:
         default = TreeFolders(root, tuple(scan.pages)).default_locale or "en"
         tree = with_translations(tree, translations, locales[0] if locales else default)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from server.tools.init.folders import is_locale
 from server.tools.init.groups import PageGroup, PageMember, PageTree
+from server.tools.init.locale_folders import is_locale
 from server.tools.init.scan import MarkdownPage
 
 _PLUGIN = "docusaurus-plugin-content-"

@@ -1,0 +1,99 @@
+"""Folders for locales: siblings that are named after locales and have the same folders or files in them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from os.path import splitext
+
+from server.config.values import LOCALE
+from server.documents.locales import is_language
+
+
+@dataclass(frozen=True)
+class LocaleParent:
+    """A folder with one folder for each of some locales.
+
+    `pure` says that it has no other folder. `translated` says that it has the same files itself, in the
+    default locale: `docs/start.md` beside `docs/fr/start.md`.
+    """
+
+    folder: str
+    locales: frozenset[str]
+    pure: bool
+    translated: bool
+
+    def rest(self, path: str) -> str | None:
+        """Return a path below the folder of its locale, or None if it is in none."""
+        start = f"{self.folder}/" if self.folder else ""
+        if not path.startswith(start):
+            return None
+        locale, slash, rest = path[len(start) :].partition("/")
+        return rest if slash and locale in self.locales else None
+
+
+def is_locale(name: str) -> bool:
+    """Whether a name is the code of a locale: fr, pt-BR, zh-cn."""
+    return bool(LOCALE.fullmatch(name)) and is_language(name)
+
+
+def are_locales(folders: Iterable[str]) -> bool:
+    """Whether folders are named after locales: several, or `en` alone (a single `it` may be a subject)."""
+    names = set(folders)
+    return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
+
+
+def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
+    """Return the outermost folders of a tree that have folders for locales, by their paths.
+
+    `named` are locales that the user has named; a folder called like one of them is one for it.
+    """
+    below: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        parts = path.split("/")
+        for depth, part in enumerate(parts[:-1]):
+            if part in named or is_locale(part):
+                below["/".join(parts[:depth])] = []
+    for path in paths:
+        for end in (0, *(i for i, character in enumerate(path) if character == "/")):
+            if (parent := path[:end]) in below:
+                below[parent].append(path[end + 1 if end else 0 :])
+    found: dict[str, LocaleParent] = {}
+    for parent in sorted(below, key=lambda folder: folder.count("/") + bool(folder)):
+        if any(outer.rest(f"{parent}/") is not None for outer in found.values()):
+            continue
+        made = _locale_parent(parent, below[parent], named)
+        if made is not None:
+            found[parent] = made
+    return found
+
+
+def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
+    """Return a folder as one with folders for locales; `inside` are the paths in it."""
+    shapes: dict[str, set[str]] = defaultdict(set)
+    files = set()
+    for path in inside:
+        top, slash, rest = path.partition("/")
+        if not slash:
+            files.add(splitext(path)[0])
+        else:
+            shapes[top].update(_shape(rest))
+    codes = {name for name in shapes if is_locale(name)}
+    if codes == shapes.keys() and are_locales(codes):
+        return LocaleParent(parent, frozenset(codes), pure=True, translated=False)
+    others = {name: shape for name, shape in shapes.items() if name not in codes}
+    alike = {code for code in codes if any(shapes[code] & shapes[other] for other in codes - {code})}
+    common = set.union(set(), *(shapes[code] for code in alike))
+    if "en" not in alike and any(shape & common for shape in others.values()):
+        alike = set()  # hr/ and it/ beside sales/ are departments.
+    own = {f"{name}/{step}" for name, shape in others.items() for step in shape} | files
+    chosen = alike | {name for name in shapes if name in named}
+    if not chosen:
+        return None
+    return LocaleParent(
+        parent, frozenset(chosen), pure=False, translated=any(shapes[c] & own for c in chosen)
+    )
+
+
+def _shape(path: str) -> Iterable[str]:
+    """Return the folders of a path, and the path without its ending."""
+    return (*(path[:i] for i, character in enumerate(path) if character == "/"), splitext(path)[0])
