@@ -13,7 +13,7 @@ import click
 
 from server import __version__
 from server.schema.spelling import suggestion
-from server.storage.git.command import LIMIT_S, git_if_possible
+from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,6 @@ def describe() -> str:
 
 def _commit() -> str:
     if (_PACKAGE.parent / ".git").exists():  # A repository further up would be somebody else's.
-        printed = git_if_possible(_PACKAGE.parent, "rev-parse", "--short", "HEAD", seconds=LIMIT_S)
+        printed = git_if_possible(_PACKAGE.parent, "rev-parse", "--short", "HEAD", seconds=DEFAULT_TIMEOUT_S)
         return (printed or "").strip()
     return _COMMIT.read_text(encoding="ascii").strip() if _COMMIT.is_file() else ""

@@ -12,7 +12,7 @@ from server.events.model import Event, Key
 from server.history.past import PastStates
 from server.schema.model import UPLOAD, Attribute, Schema
 from server.storage.entry import Entry
-from server.storage.media import DESCRIPTION, upload_path
+from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ def events_since(past: PastStates, commit: str) -> list[Event]:
     old, new = _documents(before.known.entries), _documents(entries)
     touched: dict[Key, set[str]] = defaultdict(set)
     changed = past.changed_between(commit)
-    changed |= {path.removesuffix(DESCRIPTION) for path in changed if upload_path(path)}
+    changed |= {path.removesuffix(SIDECAR_SUFFIX) for path in changed if upload_path(path)}
     changed |= {path for path, entry in entries.items() if entry.beside}  # has a description that may differ
     for path in changed:
         if path in new or path not in entries:  # of a broken file nobody knows what it says

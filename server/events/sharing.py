@@ -23,7 +23,7 @@ from server.schema.model import Schema
 from server.storage.git.command import git_or_fail
 from server.storage.git.refs import are_commits, commits_beside
 from server.storage.git.tree import changed_by
-from server.storage.media import DESCRIPTION
+from server.storage.media import SIDECAR_SUFFIX
 
 COMMIT = "commit"  # the note of the commit that a machine has recorded last
 MOST = 1000  # commits that are looked at when a machine comes to one
@@ -120,7 +120,7 @@ class _Path:
         changed = changed_by(self._root, new) if new else set[str]()
         if any(path.startswith(TYPES) for path in changed):
             changed.add(TYPES)
-        return {path for path in paths if path in changed or f"{path}{DESCRIPTION}" in changed}
+        return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
         """The commits up to one that are not in the history of another; none if either is gone."""

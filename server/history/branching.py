@@ -39,7 +39,7 @@ from server.storage.git.remote import tracked_commit
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_blobs, read_named
 from server.storage.intent import Write
-from server.storage.read import MAX_BYTES
+from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.context import Context
 
@@ -180,7 +180,7 @@ class EarlierVersions:
         paths = self._paths(type_, document_id, locale)
         commits = self._commits(paths)
         names = [f"{commit.id}:./{path}" for commit in commits[:MOST] for path in paths]
-        read = read_named(root, names, MAX_BYTES)
+        read = read_named(root, names, MAX_FILE_BYTES)
         for at, commit in enumerate(commits[:MOST]):
             times = CommitTimes(commit.id, _times(commits[at:], paths))
             store = Store(root, schema, settings, times.timestamps)

@@ -23,8 +23,8 @@ from server.storage.files import ignored, is_utf_8, size_signature
 from server.storage.git.command import is_full
 from server.storage.git.log import CommitLog
 from server.storage.git.tree import Blob, copy_blob, read_blobs
-from server.storage.media import DESCRIPTION, upload_path
-from server.storage.read import MAX_BYTES
+from server.storage.media import SIDECAR_SUFFIX, upload_path
+from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.renaming.renames import MOST_COMMITS, Rename, find_renames
 
@@ -119,8 +119,8 @@ def read_entries(
 def _paths(store: Store, blobs: Blobs) -> Iterator[str]:
     """The documents among the files of a commit, and the descriptions of media that may be in a bucket."""
     for path, blob in blobs.items():
-        if blob.size <= MAX_BYTES and _is_content(path) and store.claimed(path):
-            alone = path.endswith(DESCRIPTION) and store.owner(path, blobs.__contains__) == path
+        if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
+            alone = path.endswith(SIDECAR_SUFFIX) and store.owner(path, blobs.__contains__) == path
             if alone or not upload_path(path):
                 yield path
 
@@ -160,8 +160,8 @@ def _parts(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
 
 
 def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> Entry:
-    blob, beside = blobs[path], blobs.get(path + DESCRIPTION)
-    if beside is None or beside.size > MAX_BYTES:
+    blob, beside = blobs[path], blobs.get(path + SIDECAR_SUFFIX)
+    if beside is None or beside.size > MAX_FILE_BYTES:
         return store.media_entry(path, size_signature(blob.size), facts)
     described = next(read_blobs(store.root, [beside.id])) or b""
     return store.media_entry(path, size_signature(blob.size), facts, described, size_signature(beside.size))

@@ -22,7 +22,7 @@ from server.history.viewer import Viewer
 from server.index.budget import Budget
 from server.schema.model import Attribute, Type
 from server.storage.git.tree import read_blobs, read_named, read_tree
-from server.storage.read import MAX_BYTES, decode, parse, read_bytes
+from server.storage.read import MAX_FILE_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
 
 # --- lines ----------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def _after(version: Version) -> tuple[str, str]:
 def _read_files(store: Store, files: Iterable[tuple[str, str]], budget: Budget) -> Iterator[Values | None]:
     """The values in some files, each a path and its name in git, "" for the file on disk."""
     files = list(files)
-    committed = read_named(store.root, [name for _, name in files if name], MAX_BYTES)
+    committed = read_named(store.root, [name for _, name in files if name], MAX_FILE_BYTES)
     for path, name in files:
         data = next(committed) if name else _on_disk(store.root, path)
         budget.spend(1 + len(data or b"") // _BYTES)

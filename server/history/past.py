@@ -34,8 +34,8 @@ from server.storage.entry import Entry, ImageFacts
 from server.storage.files import signature_of
 from server.storage.git.log import Commit, CommitLog
 from server.storage.git.refs import (
+    BRANCH_PREFIX,
     COMMIT_ID,
-    HEADS,
     branch_commit,
     read_time,
     refs_mark,
@@ -118,7 +118,7 @@ class PastStates:
 
         Raises ConflictError in a site without commits.
         """
-        return self._resolve(name, self._find_branch, HEADS)
+        return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], kind: str = "") -> str:
         """What `find` says of a name, which is asked again when it may say otherwise."""

@@ -16,7 +16,7 @@ from server.storage.files import Signature
 from server.storage.git.tree import Blob
 from server.storage.images.cache import NO_PICTURE, ImageCache, Picture, read_picture
 from server.storage.images.formats import UnscalableError, cached_formats, format_file
-from server.storage.images.kinds import PICTURES
+from server.storage.images.kinds import PICTURE_ENDINGS
 from server.storage.media import media_key, upload_path
 
 _MOST, _EACH = 4 * 1024 * 1024, 400  # bytes of what is known of pictures, and of each, about
@@ -37,7 +37,7 @@ class Pictures:
         Raises StorageError for a full disk.
         """
         ending = splitext(path)[1]
-        if ending.lower() not in PICTURES:
+        if ending.lower() not in PICTURE_ENDINGS:
             return NO_PICTURE
         found = self._known.get((blob.id, ending))
         if found is None and on_disk is not None:

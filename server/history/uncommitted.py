@@ -15,7 +15,7 @@ from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
 from server.site.commits.message import Authorship, clean_message
 from server.site.site import Site, State
-from server.storage.files import MISSING, is_utf_8
+from server.storage.files import MISSING_FILE_ERRORS, is_utf_8
 from server.storage.git.log import FileChange
 from server.storage.git.uncommitted import uncommitted_changes
 
@@ -150,7 +150,7 @@ def _content(root: Path, path: str) -> bytes | Path | None:
         raise ConflictError(f"{path} is a link; commit it with git")
     try:
         return file if file.stat().st_size > _SMALL else file.read_bytes()
-    except MISSING:
+    except MISSING_FILE_ERRORS:
         return None
     except OSError as error:
         raise ConflictError(f"{path} can't be read: {error.strerror}") from error

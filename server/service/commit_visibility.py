@@ -5,7 +5,7 @@ from server.auth.permissions import Actor, may_find
 from server.history.versions import Timeline
 from server.schema.model import UPLOAD
 from server.storage.git.log import Commit
-from server.storage.media import DESCRIPTION, media_key
+from server.storage.media import SIDECAR_SUFFIX, media_key
 
 NEUTRAL = "Changed documents"
 _DOCUMENT = "Quire-Document: "
@@ -46,5 +46,5 @@ def _names(actor: Actor, commit: Commit, timeline: Timeline) -> set[str]:
         if claim is not None and may_see_file(actor, claim):
             names.add(f"{claim.type.singular}/{claim.document_id}")
         elif claim is None and may_find(actor, UPLOAD) and (inside := media_key(change.path)):
-            names.add(f"upload/{inside.removesuffix(DESCRIPTION)}")
+            names.add(f"upload/{inside.removesuffix(SIDECAR_SUFFIX)}")
     return names

@@ -19,12 +19,12 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.keeping import Keeper
-from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
+from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
 from server.storage.document_text import change_text, new_text
 from server.storage.files import Signature, signature
 from server.storage.images.kinds import ImageSize
 from server.storage.images.sizes import needs_formats
-from server.storage.media import DESCRIPTION
+from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.write.context import Context, unreadable
 from server.write.write_timestamps import known_timestamps
@@ -117,11 +117,11 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
     """Put files beside their descriptions, which name no object any more. Returns how many."""
     count = 0
     for one in batch:
-        path, sidecar = one.document.path, one.document.path + DESCRIPTION
+        path, sidecar = one.document.path, one.document.path + SIDECAR_SUFFIX
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
             continue  # Somebody was faster.
         with unreadable(sidecar):
-            text = change_text(sidecar, context.changeset.text(sidecar), None, {KEY: REMOVE})
+            text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
         context.changeset.put_file(path, one.source)
         count += 1
@@ -240,9 +240,9 @@ def _signature(path: Path) -> Signature | None:
 
 def _say(context: Context, one: _Sent) -> None:
     """Change what is said of a file; answers stay as they were, so that it says when it was made, too."""
-    path, document = one.document.path + DESCRIPTION, one.document
+    path, document = one.document.path + SIDECAR_SUFFIX, one.document
     trees: dict[str, Tree] = {
-        KEY: one.stored.as_tree(),
+        DESCRIPTION_KEY: one.stored.as_tree(),
         **known_timestamps(document.created_at, document.updated_at),
     }
     if not context.changeset.exists(path):
@@ -251,5 +251,5 @@ def _say(context: Context, one: _Sent) -> None:
     with unreadable(path):
         text = context.changeset.text(path)
         said = parse(path, text, None)
-        changes = {key: tree for key, tree in trees.items() if key == KEY or key not in said}
+        changes = {key: tree for key, tree in trees.items() if key == DESCRIPTION_KEY or key not in said}
         context.changeset.put(path, change_text(path, text, None, changes))

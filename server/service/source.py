@@ -18,7 +18,7 @@ from server.service.dry_run import FileChange
 from server.service.read import Caller, Params
 from server.service.write import Writes
 from server.site.site import Site, State
-from server.storage.files import MISSING
+from server.storage.files import MISSING_FILE_ERRORS
 from server.storage.read import decode, parse, read_bytes
 from server.write.request import Address
 from server.write.source import SourceRequest, mask_text, other_keys, text_of_keys
@@ -159,7 +159,7 @@ def _read(site: Site, path: str) -> str:
     """Return the text of a document's file. Raises NotFoundError, ConflictError, and StorageError."""
     try:
         return decode(read_bytes(site.root, path)[0])
-    except MISSING as error:
+    except MISSING_FILE_ERRORS as error:
         raise NotFoundError() from error
     except SyntaxProblem as error:
         raise ConflictError(f"{path}: {error.message}; fix the file first") from error

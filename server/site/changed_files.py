@@ -26,7 +26,7 @@ from server.storage.files import (
     walk,
 )
 from server.storage.intent import Write
-from server.storage.media import DESCRIPTION, upload_path
+from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
 FEW = 200  # Up to this many changed paths are looked at one by one; for more, all folders are listed.
@@ -117,7 +117,7 @@ def _beside(path: str) -> str:
     """A media file's description, or the file that a description describes; other paths themselves."""
     if not upload_path(path):
         return path
-    return path.removesuffix(DESCRIPTION) if path.endswith(DESCRIPTION) else path + DESCRIPTION
+    return path.removesuffix(SIDECAR_SUFFIX) if path.endswith(SIDECAR_SUFFIX) else path + SIDECAR_SUFFIX
 
 
 def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
@@ -139,7 +139,7 @@ def has_changed(contents: Contents, path: str, found: Walk | None = None) -> boo
     if now is None or now != entry.signature:
         return True
     return bool(upload_path(path)) and (
-        _signature(contents, path + DESCRIPTION, found) != entry.beside or not is_own(contents, path)
+        _signature(contents, path + SIDECAR_SUFFIX, found) != entry.beside or not is_own(contents, path)
     )
 
 

@@ -14,7 +14,7 @@ from server.site.git_state import GitState, apply_git, git_change
 from server.site.record import Record
 from server.storage.entry import Entry
 from server.storage.images.cache import ImageCache
-from server.storage.media import DESCRIPTION
+from server.storage.media import SIDECAR_SUFFIX
 from server.storage.store import Store
 
 
@@ -106,7 +106,7 @@ class Contents:
         if record.git:
             change = record.git
             moved = {*change.times, *change.forgotten, *change.changed, *change.unchanged}
-            paths |= moved | {path.removesuffix(DESCRIPTION) for path in moved}
+            paths |= moved | {path.removesuffix(SIDECAR_SUFFIX) for path in moved}
         for path in paths:
             if self._is_uncommitted(path):
                 self.uncommitted.add(path)
@@ -120,7 +120,7 @@ class Contents:
         if path in committed.changed:
             return entry is not None or self.store.claimed(path) or is_configuration(path)
         if entry is not None:
-            beside = entry.path + DESCRIPTION if entry.beside else path
+            beside = entry.path + SIDECAR_SUFFIX if entry.beside else path
             return path not in committed.times or beside not in committed.times
         return self.configuration.mark.get(path) is not None and path not in committed.times
 

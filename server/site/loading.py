@@ -32,8 +32,8 @@ from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.images.cache import ImageCache
 from server.storage.media import upload_path
 from server.storage.parse_cache import (
-    BLOCK,
-    NOTHING,
+    BLOCK_ENTRIES,
+    EMPTY_BLOCK,
     CachedEntry,
     ParseCache,
     frame,
@@ -174,12 +174,12 @@ def _read_all(
     for block, read in _read(store, left, readers if len(left) >= MANY else None):
         entries.update((entry.path, entry) for entry in read)
         # At once, since all blocks together take as much memory as the site.
-        if cache and block != NOTHING:
+        if cache and block != EMPTY_BLOCK:
             cache.add([block])
         if packed is not None:
             others = pack(CachedEntry(entry, 0) for entry in read if not _keepable(entry))
             packed += frame(block) + frame(others)
-        done += BLOCK
+        done += BLOCK_ENTRIES
         if progress:
             progress(min(done, len(owners)), len(owners))
     if progress:
@@ -218,7 +218,7 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
     """Blocks for the cache, and the entries in them and of files that are never kept."""
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
-    parts = [documents[i : i + BLOCK] for i in range(0, len(documents), BLOCK)]
+    parts = [documents[i : i + BLOCK_ENTRIES] for i in range(0, len(documents), BLOCK_ENTRIES)]
     yield _read_part(store, media)
     if readers is None:
         yield from (_read_part(store, part) for part in parts)

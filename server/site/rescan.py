@@ -42,7 +42,7 @@ from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 from server.storage.intent import Write
 from server.storage.links import link_problem
-from server.storage.media import DESCRIPTION, upload_path
+from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.parse_cache import CachedEntry, frame, pack
 from server.storage.read import read_bytes
 from server.storage.store import Store
@@ -209,7 +209,7 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
     return {
         owner
         for path in paths
-        for owner in (path, path.removesuffix(DESCRIPTION))
+        for owner in (path, path.removesuffix(SIDECAR_SUFFIX))
         if owner in contents.entries or (owner == path) == is_own(contents, path)
     }
 
@@ -263,7 +263,7 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
     """The paths of entries whose timestamps git gives otherwise now."""
     if git.committed is contents.git.committed:
         return set()
-    beside = {path + DESCRIPTION: path for path in contents.entries if upload_path(path)}
+    beside = {path + SIDECAR_SUFFIX: path for path in contents.entries if upload_path(path)}
     found = find_retimed(contents.git.committed, git.committed, [*contents.entries, *beside])
     return {beside.get(path, path) for path in found}
 
@@ -277,7 +277,9 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
         _wait_for_writers(contents.root, left)
         before = {path: _signatures(contents, path) for path in left}
         if ask_git:
-            git = with_changed(contents.root, git, {p for path in left for p in (path, path + DESCRIPTION)})
+            git = with_changed(
+                contents.root, git, {p for path in left for p in (path, path + SIDECAR_SUFFIX)}
+            )
         store = contents.store.timed(git.committed.timestamps)
         found.update((path, _read_one(contents, store, path)) for path in sorted(left))
         left = {path for path in left if not _was_read_as(contents, before[path], path, found[path])}
@@ -317,7 +319,7 @@ def _is_in_between(path: Path, *, known: bool) -> bool:
 
 def _signatures(contents: Contents, path: str) -> tuple[Signature | None, Signature | None]:
     """The signature of a file, and of the description beside it."""
-    described = signature_of(contents.root / (path + DESCRIPTION)) if upload_path(path) else None
+    described = signature_of(contents.root / (path + SIDECAR_SUFFIX)) if upload_path(path) else None
     return signature_of(contents.root / path), described
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from server.errors import ApiError, ConflictError, StorageError
-from server.storage.files import MISSING, Signature, below_file, is_below_file, signature
+from server.storage.files import MISSING_FILE_ERRORS, Signature, below_file, is_below_file, signature
 from server.storage.intent import Write
-from server.storage.links import LEADS_ASTRAY, open_file
+from server.storage.links import BROKEN_LINK, open_file
 from server.storage.read import refuse_unreadable
 
 
@@ -36,7 +36,7 @@ class WorkingTree:
         """See `Files`."""
         try:
             return signature(os.stat(self.root / path))
-        except MISSING:
+        except MISSING_FILE_ERRORS:
             return None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
@@ -78,7 +78,7 @@ class Changeset:
             return text
         try:
             return self._bytes(path).decode()
-        except MISSING as error:
+        except MISSING_FILE_ERRORS as error:
             raise ConflictError(f"{path} was removed meanwhile; try again") from error
         except OSError as error:
             raise _refusal(path, error) from error
@@ -188,5 +188,5 @@ class Changeset:
 def _refusal(path: str, error: OSError) -> ApiError:
     """The error for a file that can't be read: the disk refuses it, or a link has been put in its place."""
     if error.errno == errno.ELOOP:
-        return ConflictError(f"{path} {LEADS_ASTRAY}")
+        return ConflictError(f"{path} {BROKEN_LINK}")
     return StorageError(f"{path} can't be read: {error.strerror}")

@@ -21,7 +21,7 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-_KEPT = 64  # files that a change has replaced and are kept open, in case that .quire/ is deleted
+_MAX_OPEN_FILES = 64  # Replaced files that a change keeps open, in case somebody deletes .quire/.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A step that was done. `former` is what was there just before, still open, None beyond _KEPT.
+    """A step that was done. `former` is what was there just before, still open, None beyond _MAX_OPEN_FILES.
 
     What is aside is `exact` where it is the very file that was replaced, not one that was there just before.
     """
@@ -80,7 +80,7 @@ def replace(step: StagedFile, done: list[Replacement], kept: ExitStack, left: Re
         if former and not former.says(step.write.read):
             raise _conflict(step.write.path, "was changed")
         try:
-            one = Replacement(step, former if len(done) < _KEPT else None, _put(step, folder))
+            one = Replacement(step, former if len(done) < _MAX_OPEN_FILES else None, _put(step, folder))
         except FileExistsError as error:
             raise _conflict(step.write.path, "appeared") from error
         except FileNotFoundError as error:

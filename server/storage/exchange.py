@@ -20,11 +20,12 @@ from pathlib import Path
 from server.storage.durable import back_up, move
 from server.storage.files import FileMark, file_mark, link_mark
 
-WRITER_S = 0.1  # how long a program that has a file open for writing is waited for
-_PAUSE_S = 0.002
+WRITER_TIMEOUT_S = 0.1  # How long to wait for a program that has the file open for writing.
+_POLL_INTERVAL_S = 0.002
 _NOREPLACE, _EXCHANGE = 1, 2  # the flags of renameat2
-_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})  # by the system, or its file system
-_HERE = -100  # AT_FDCWD
+# The system or its file system has no such call.
+_UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+_AT_FDCWD = -100
 
 
 def exchange(aside: Path, target: Path, folder: int) -> bool:
@@ -34,7 +35,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
     before it was replaced. Raises OSError.
     """
     # The target comes first: who watches its folder is told that it went, and then that it came.
-    if _rename((target.name, folder), (str(aside), _HERE), _EXCHANGE):
+    if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")
     former.unlink(missing_ok=True)  # of a writer that was killed here
@@ -46,7 +47,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
     """Rename a file to a target in an opened folder. Raises OSError, FileExistsError where there is one."""
-    if _rename((str(aside), _HERE), (target.name, folder), _NOREPLACE):
+    if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:
         os.link(aside, target.name, dst_dir_fd=folder)
@@ -94,13 +95,13 @@ class Reader:
         """Whether it has some bytes; True for None, where they are not known."""
         return data is None or self.read() == data
 
-    def hold(self, wait_s: float = WRITER_S) -> bool:
+    def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
         """Hold it, if the system can; False if a program has it open for writing for longer than `wait_s`."""
         deadline = time.monotonic() + wait_s
         while (refused := self._lease()) == errno.EAGAIN:
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_PAUSE_S)
+            time.sleep(_POLL_INTERVAL_S)
         self._held = not refused
         return True
 
@@ -166,7 +167,7 @@ def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> boo
     if not _renameat2(source[1], os.fsencode(source[0]), target[1], os.fsencode(target[0]), flags):
         return True
     number = ctypes.get_errno()
-    if number in _UNSUPPORTED or number == errno.EXDEV:
+    if number in _UNSUPPORTED_ERRNOS or number == errno.EXDEV:
         return False
     raise OSError(number, os.strerror(number), source[0], None, target[0])
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
-_RETRY_S = 0.001
+_POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
@@ -39,7 +39,7 @@ class FileLock:
                 if time.monotonic() >= deadline:
                     os.close(descriptor)
                     return False
-                time.sleep(_RETRY_S)
+                time.sleep(_POLL_INTERVAL_S)
         except OSError:
             os.close(descriptor)
             raise

@@ -17,12 +17,12 @@ from server.errors import ConflictError
 from server.problems import Problem
 from server.storage.links import inner_path, link_problem
 
-SKIPPED = frozenset({"node_modules", "__pycache__"})
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
-DIGEST = 16  # bytes
+DIGEST_BYTES = 16
 
 # What the system raises where there is no file: at a path itself, or since a folder in it is a file now.
-MISSING = (FileNotFoundError, NotADirectoryError)
+MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)
 
 # mtime in ns, size in bytes, inode, ctime in ns. Programs can set the mtime back, and not the ctime.
 Signature = tuple[int, int, int, int]
@@ -95,8 +95,8 @@ def below_file(path: str) -> ConflictError:
 
 
 def digest_of(data: bytes) -> bytes:
-    """The digest of a file's bytes (DIGEST bytes long)."""
-    return blake2b(data, digest_size=DIGEST).digest()
+    """The digest of a file's bytes (DIGEST_BYTES long)."""
+    return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def signature_of(path: Path) -> Signature | None:
@@ -119,13 +119,13 @@ def link_mark(path: Path) -> FileMark | None:
     """The mark of a file, or of a link itself; None where there is none. Raises OSError."""
     try:
         return file_mark(os.lstat(path))
-    except MISSING:
+    except MISSING_FILE_ERRORS:
         return None
 
 
 def ignored(name: str) -> bool:
     """Whether a name is never content: hidden, an editor's backup or lock, a package folder."""
-    return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED
+    return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
 def is_utf_8(name: str) -> bool:
@@ -165,7 +165,7 @@ def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top:
         status = os.stat(path)
         with os.scandir(path) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
-    except MISSING:
+    except MISSING_FILE_ERRORS:
         return
     except OSError as error:
         found.problems.append(
@@ -193,7 +193,7 @@ def _walk_entry(
             _walk_folder(entry.path, shown, above, top, found)
             return
         status = entry.stat()
-    except MISSING:
+    except MISSING_FILE_ERRORS:
         return
     except OSError as error:
         found.problems.append(Problem(shown, None, f"can't be read: {error.strerror}"))

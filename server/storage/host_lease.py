@@ -22,18 +22,18 @@ from server.paths import FOLDER, state_folder
 log = logging.getLogger("quire")
 
 FILE = "host.json"  # in .quire/
-RENEW_S = 2.0
-EXPIRY_S = 7.0  # A lease that was not renewed for so long has expired.
-AGREE_S = 0.5  # until whoever has taken the lease at the same time has written it as well
-_PAUSE_S = 0.1
-_SIZE = 512  # bytes; it is written in place, always as long, so that nobody reads a part
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-_MOUNTS = Path("/proc/self/mountinfo")
+RENEWAL_INTERVAL_S = 2.0
+LEASE_TTL_S = 7.0  # A lease that was not renewed for so long has expired.
+CONTEST_DELAY_S = 0.5  # After so long, a host that took the lease at the same time has written it as well.
+_POLL_INTERVAL_S = 0.1
+_RECORD_BYTES = 512  # The lease is written in place at a fixed size, so nobody reads a part of it.
+_BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
+_MOUNTS_FILE = Path("/proc/self/mountinfo")
 # The types of file systems, before a dot, that several machines can have mounted.
-_SHARED = (
+_SHARED_TYPES = (
     "9p afs beegfs ceph cifs fuse gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 smb3 smbfs virtiofs"
 )
-SHARED = frozenset(_SHARED.split())
+SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class HostLease:
 
     def take(self) -> None:
         """Take the lease. Raises SetupError while another machine renews it."""
-        if _file_system(self._root).partition(".")[0] not in SHARED:
+        if _file_system(self._root).partition(".")[0] not in SHARED_FILE_SYSTEMS:
             return
         self._refuse_other()
         try:
@@ -82,7 +82,7 @@ class HostLease:
         except OSError:  # Nor can anybody else write to the site from here.
             return
         self._held = True
-        time.sleep(AGREE_S)
+        time.sleep(CONTEST_DELAY_S)
         found = self._read()
         if found and found.host != self._own.host:
             self._held = False
@@ -97,8 +97,8 @@ class HostLease:
             return left
         with suppress(OSError):
             self._renew()
-        self._due = time.monotonic() + RENEW_S
-        return RENEW_S
+        self._due = time.monotonic() + RENEWAL_INTERVAL_S
+        return RENEWAL_INTERVAL_S
 
     def release(self) -> None:
         """Leave the folder to any machine."""
@@ -121,9 +121,9 @@ class HostLease:
     def _refuse_other(self) -> None:
         """Raise SetupError if a machine other than this one renews the lease."""
         first = self._read()
-        deadline = time.monotonic() + EXPIRY_S
+        deadline = time.monotonic() + LEASE_TTL_S
         while first and first.host != self._own.host and time.monotonic() < deadline:
-            time.sleep(_PAUSE_S)
+            time.sleep(_POLL_INTERVAL_S)
             found = self._read()
             if found is None:  # It was released.
                 return
@@ -141,7 +141,7 @@ class HostLease:
 
     def _write(self) -> None:
         self._own = replace(self._own, renewals=self._own.renewals + 1)
-        data = json.dumps(asdict(self._own)).encode().ljust(_SIZE)
+        data = json.dumps(asdict(self._own)).encode().ljust(_RECORD_BYTES)
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, data, 0)
@@ -160,7 +160,7 @@ def _sentence(found: _Lease) -> str:
 def _host() -> str:
     """What the processes and containers of one kernel have in common, and no other has."""
     try:
-        return _BOOT.read_text().strip()
+        return _BOOT_ID_FILE.read_text().strip()
     except OSError:
         return platform.node()
 
@@ -169,7 +169,7 @@ def _file_system(root: Path) -> str:
     """The type of the file system that a folder is on, such as `nfs4`; "" where the system does not say."""
     try:
         device = os.stat(root).st_dev
-        lines = _MOUNTS.read_text().splitlines()
+        lines = _MOUNTS_FILE.read_text().splitlines()
     except OSError:
         return ""
     wanted = f"{os.major(device)}:{os.minor(device)}"

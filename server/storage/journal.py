@@ -29,11 +29,11 @@ from server.storage.concurrent_edits import (
 from server.storage.durable import SYNCS_ALL, make_folders, mode_of_new, stage, sync_folder, take
 from server.storage.files import link_mark
 from server.storage.intent import Write, write_intent
-from server.storage.links import LEADS_ASTRAY, inner_path, may_lead
-from server.storage.recovery import RECORD, UNDONE, Recovery
+from server.storage.links import BROKEN_LINK, inner_path, may_lead
+from server.storage.recovery import RECORD_SUFFIX, UNDONE_SUFFIX, Recovery
 from server.storage.write_lock import WriteLock
 
-_EACH = 100  # files that are synced one by one; it takes less to sync more of them with all there are
+_MAX_SINGLE_SYNCS = 100  # To sync more files than this one by one takes longer than one sync of all.
 
 
 class _NotUndone(Exception):
@@ -97,7 +97,7 @@ class Journal:
             state_folder(self.root)
             self.folder.mkdir(mode=0o700, exist_ok=True)
             self.sweep()
-            together = len(writes) > _EACH and SYNCS_ALL
+            together = len(writes) > _MAX_SINGLE_SYNCS and SYNCS_ALL
             for write in writes:
                 staged.append(self._stage(write, self._target(write), synced=not together))
             if together:
@@ -140,7 +140,7 @@ class Journal:
         inside = inner_path(str(target), str(self.root))
         if not inside or (inside != write.path and not may_lead(write.path, inside)):
             link = os.path.islink(path)
-            raise ConflictError(f"{write.path} {LEADS_ASTRAY if link else 'leads out of the site'}")
+            raise ConflictError(f"{write.path} {BROKEN_LINK if link else 'leads out of the site'}")
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
@@ -166,7 +166,7 @@ class Journal:
     def _record(self, staged: list[StagedFile]) -> Path:
         """Write the record of intent, synced where it has to outlast the machine: there are several files."""
         steps = [step.intended(self.root) for step in staged]
-        path = self.folder / f"{self._name()}{RECORD}"
+        path = self.folder / f"{self._name()}{RECORD_SUFFIX}"
         write_intent(path, steps, synced=len(steps) > 1)
         if len(steps) > 1:
             sync_folder(self.folder)
@@ -198,14 +198,14 @@ class Journal:
                 self._undo(done, record, error)
                 if done:  # Programs may have opened files that were in their places for a moment.
                     with suppress(OSError):
-                        undone, names = record.with_suffix(UNDONE), [step.aside.name for step in staged]
-                        self.left.replaced.keep(undone, names)
+                        names = [step.aside.name for step in staged]
+                        self.left.replaced.keep(record.with_suffix(UNDONE_SUFFIX), names)
                 raise
 
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
         """Take back what was done. A crash from here on must not carry it out, but take it back as well."""
         with suppress(FileNotFoundError):  # It was deleted with all of .quire/.
-            record.rename(record.with_suffix(UNDONE))
+            record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:
             for one in reversed(done):
                 take_back(one, self.left)
@@ -220,7 +220,7 @@ class Journal:
 
     def _clean(self, staged: list[StagedFile], made: list[Path]) -> None:
         """Remove what a change that failed has staged and made."""
-        for suffix in (RECORD, UNDONE):
+        for suffix in (RECORD_SUFFIX, UNDONE_SUFFIX):
             for record in self.folder.glob(f"{os.getpid()}-{self._run}-*{suffix}"):
                 record.unlink(missing_ok=True)
         for step in staged:

@@ -19,11 +19,11 @@ from pathlib import Path
 from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS
 from server.problems import Problem
 
-_KINDS = (UPLOADS, CONTENT, TYPES)  # an inner folder before the one around it
+_FOLDERS = (UPLOADS, CONTENT, TYPES)  # an inner folder before the one around it
 # What is said of the file of a document in whose place such a link was put.
-LEADS_ASTRAY = "is a link that leads to no content; put the document in its place, or remove it"
-_OPENED = "/proc/self/fd"  # where Linux says which file a descriptor is open for
-_DELETED = " (deleted)"  # behind the path of one that was replaced since
+BROKEN_LINK = "is a link that leads to no content; put the document in its place, or remove it"
+_DESCRIPTOR_FOLDER = "/proc/self/fd"  # Linux names the file of an open descriptor here.
+_DELETED_SUFFIX = " (deleted)"  # Linux adds this to the path of a file that was removed or replaced.
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
@@ -63,7 +63,7 @@ def may_lead(path: str, target: str) -> bool:
 
 def _kind(path: str) -> str:
     """The folder of the kind of files that a path belongs to; "" for one outside of these folders."""
-    return next((kind for kind in _KINDS if path == kind or path.startswith(f"{kind}/")), "")
+    return next((kind for kind in _FOLDERS if path == kind or path.startswith(f"{kind}/")), "")
 
 
 def inner_path(real: str, top: str) -> str | None:
@@ -93,9 +93,9 @@ def _real_path(descriptor: int, path: str) -> str | None:
     Where the system does not tell, the path is resolved anew, and has to lead to the very same file.
     """
     try:
-        real = os.readlink(f"{_OPENED}/{descriptor}")
-        if real.endswith(_DELETED) and not os.path.lexists(real):
-            return real.removesuffix(_DELETED)
+        real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
+        if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
+            return real.removesuffix(_DELETED_SUFFIX)
     except OSError:
         return _resolve(descriptor, path)
     return real

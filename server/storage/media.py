@@ -16,22 +16,22 @@ from server.documents.ids import compose, id_of_name
 from server.formats.tree import Tree
 from server.paths import UPLOADS
 from server.schema.model import FILE_FIELDS, Type
-from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
+from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
 from server.storage.images.formats import described_formats, format_of
-from server.storage.images.kinds import MEASURED, ImageSize, is_text, kilobytes, sniff
+from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, kilobytes, sniff
 
-DESCRIPTION = ".yaml"
+SIDECAR_SUFFIX = ".yaml"
 # Files have no locale.
-_KEPT = (*(name for name in FILE_FIELDS if name != "locale"), KEY)
+_DESCRIPTION_KEYS = (*(name for name in FILE_FIELDS if name != "locale"), DESCRIPTION_KEY)
 # What a description may say; everything else is derived from the file.
-DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
+DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
 # Where a description says this, the content was replaced; formats that it has not are {} then, not null.
-REPLACED = "formats"
+REPLACED_KEY = "formats"
 
-_OFFICE = "application/vnd.openxmlformats-officedocument."
+_OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
 # Types that Python's own table lacks, or has in some versions only.
-_MORE = {
+_EXTRA_TYPES = {
     "image/webp": "webp", "image/avif": "avif", "image/heic": "heic", "image/heif": "heif",
     "image/jpeg": "jfif", "image/png": "apng", "image/vnd.adobe.photoshop": "psd",
     "audio/mp4": "m4a", "audio/flac": "flac", "audio/ogg": "oga ogg opus", "audio/webm": "weba",
@@ -44,28 +44,28 @@ _MORE = {
     "application/xhtml+xml": "xhtml xht", "application/gpx+xml": "gpx",
     "application/epub+zip": "epub", "application/gzip": "gz tgz", "application/x-7z-compressed": "7z",
     "application/vnd.rar": "rar", "model/gltf-binary": "glb", "model/gltf+json": "gltf",
-    f"{_OFFICE}wordprocessingml.document": "docx", f"{_OFFICE}spreadsheetml.sheet": "xlsx",
-    f"{_OFFICE}presentationml.presentation": "pptx",
+    f"{_OFFICE_PREFIX}wordprocessingml.document": "docx", f"{_OFFICE_PREFIX}spreadsheetml.sheet": "xlsx",
+    f"{_OFFICE_PREFIX}presentationml.presentation": "pptx",
     "application/vnd.oasis.opendocument.text": "odt",
     "application/vnd.oasis.opendocument.spreadsheet": "ods",
     "application/vnd.oasis.opendocument.presentation": "odp",
 }  # fmt: skip
-_UNKNOWN = "application/octet-stream"
+_UNKNOWN_TYPE = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes()
 _TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # A compressed file is of the type of its compression.
-for _type, _endings in _MORE.items():
+for _type, _endings in _EXTRA_TYPES.items():
     for _ending in _endings.split():
         _TYPES.add_type(_type, f".{_ending}")
 
 
 def mime_type(path: str) -> str:
     """The media type of a file name, by a table that is the same on every machine."""
-    return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN
+    return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
 def ending_of(mime: str) -> str:
     """The ending of files of a media type; "" for one that is not known."""
-    return "" if mime == _UNKNOWN else _TYPES.guess_extension(mime, strict=False) or ""
+    return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def true_ending(content: Path, ending: str) -> str:
@@ -78,7 +78,7 @@ def true_ending(content: Path, ending: str) -> str:
     told = sniff(content)
     if told and told[0].startswith("image/"):
         return ending if mime_type(f"x{ending}") == mime_type(f"x{told[1]}") else told[1]
-    if ending.lower() in MEASURED:
+    if ending.lower() in MEASURED_ENDINGS:
         return told[1] if told else ".txt" if is_text(content) else ".bin"
     return ending or (told[1] if told else "")
 
@@ -122,11 +122,11 @@ def read_media(
         "provider": "local",
         "width": image_size.width if image_size else None,
         "height": image_size.height if image_size else None,
-        "formats": formats or ({} if REPLACED in description else None),
+        "formats": formats or ({} if REPLACED_KEY in description else None),
         "provider_metadata": stored.as_metadata() if stored else None,
     }
-    warn_unknown(type_, description, (), reading, allowed=_KEPT)
-    for name in DESCRIBED:
+    warn_unknown(type_, description, (), reading, allowed=_DESCRIPTION_KEYS)
+    for name in DESCRIBED_FIELDS:
         if name in description:
             value = read_value(type_.attributes[name], description[name], (name,), reading)
             values[name] = values.get(name) if value is None else value

@@ -26,12 +26,12 @@ from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, last_change
 
-_FORMAT = 7
-_STAMP = bytes(8)  # begins what says under which schema the blocks behind it were read
-BLOCK = 250  # entries that are read at a time
-_CHECKSUM = 16  # bytes of the checksum before each block, which only finds what is damaged
+_FORMAT_VERSION = 7
+_STAMP_PREFIX = bytes(8)  # Begins the block that names the schema of the blocks behind it.
+BLOCK_ENTRIES = 250  # Entries that are read at a time.
+_CHECKSUM_BYTES = 16  # Before each block; it finds damage, not forgery.
 # A file that changed so shortly before it was read may change again and keep its signature.
-RACY_NS = 2_000_000_000
+RACY_WINDOW_NS = 2_000_000_000
 
 
 # Of a type: a digest of what is said of it as a whole, and one of each attribute, in order.
@@ -67,7 +67,8 @@ class CachedEntry:
     @property
     def settled(self) -> bool:
         """Whether the same signature means the same content."""
-        return self.entry.signature is not None and last_change(self.entry.signature) + RACY_NS < self.at
+        signature = self.entry.signature
+        return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
 
 
 def pack(kept: Iterable[CachedEntry]) -> bytes:
@@ -117,7 +118,7 @@ def pack_in_blocks(kept: Iterable[CachedEntry]) -> Iterator[bytes]:
         if packed:
             yield pack(group)
         else:
-            yield from iter(lambda: pack(islice(group, BLOCK)), NOTHING)  # noqa: B023
+            yield from iter(lambda: pack(islice(group, BLOCK_ENTRIES)), EMPTY_BLOCK)  # noqa: B023
 
 
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
@@ -164,7 +165,7 @@ def blocks_in(joined: bytes | bytearray) -> Iterator[bytes]:
         yield file.read(int.from_bytes(length, "big"))
 
 
-NOTHING = pack(())  # the block of no entries
+EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
@@ -175,7 +176,7 @@ class ParseCache:
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
         self.path, self._stamp, self._usable = path, stamp, usable
-        self._head = b"quire parse cache %d %s\n" % (_FORMAT, _fingerprint())
+        self._head = b"quire parse cache %d %s\n" % (_FORMAT_VERSION, _fingerprint())
         self._length = 0
         self._last: Stamp | None = None  # the stamp of the last block in the file
         self.unused = 0  # entries in the file that were read under another schema, and can't be used
@@ -198,7 +199,7 @@ class ParseCache:
                     return {}
                 self._length = len(self._head)
                 while (block := _read_block(file)) is not None:
-                    if block.startswith(_STAMP):
+                    if block.startswith(_STAMP_PREFIX):
                         self._last, usable = self._stamp_in(block)
                     else:
                         entries = [*_unpack(block, types, usable)]
@@ -212,7 +213,7 @@ class ParseCache:
     def add(self, blocks: list[bytes]) -> None:
         """Append blocks behind those that are there."""
         if self._last != self._stamp:
-            blocks = [_STAMP + dump([self._stamp])[0], *blocks]
+            blocks = [_STAMP_PREFIX + dump([self._stamp])[0], *blocks]
         data = b"".join(len(block).to_bytes(8, "big") + xxh3_128_digest(block) + block for block in blocks)
         try:
             with FileLock(self.path.with_suffix(".lock")).held() as is_held:
@@ -243,7 +244,7 @@ class ParseCache:
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
         """A stamp, and what can be used behind it. Raises ValueError for what `add` did not write."""
         try:
-            stamp: Stamp = load(block[len(_STAMP) :], {})
+            stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})
             return stamp, self._usable(stamp)
         except (AttributeError, LookupError, TypeError) as error:
             raise ValueError("not a stamp of the cache") from error
@@ -252,7 +253,7 @@ class ParseCache:
 def _read_block(file: BinaryIO) -> bytes | None:
     """The next block of a cache; None at its end, and where it is damaged."""
     length = int.from_bytes(file.read(8), "big")
-    checksum = file.read(_CHECKSUM)
+    checksum = file.read(_CHECKSUM_BYTES)
     block = file.read(min(length, os.fstat(file.fileno()).st_size))
     return block if len(block) == length and xxh3_128_digest(block) == checksum else None
 

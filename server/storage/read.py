@@ -17,7 +17,7 @@ from server.formats.yaml.reader import read_yaml
 from server.storage.files import Signature, signature
 from server.storage.links import open_file
 
-MAX_BYTES = 16 * 1024 * 1024
+MAX_FILE_BYTES = 16 * 1024 * 1024
 BOM = "\ufeff"
 
 
@@ -80,7 +80,7 @@ def read_data(
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
     """A file's text without its byte order mark, and the signature that it had while it was read.
 
-    Raises OSError, and SyntaxProblem for a file that is not UTF-8 text or larger than MAX_BYTES.
+    Raises OSError, and SyntaxProblem for a file that is not UTF-8 text or larger than MAX_FILE_BYTES.
     """
     data, found = read_bytes(root, path)
     return decode(data), found
@@ -91,15 +91,15 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
     A stat before and after tells whether somebody was writing it; it is read again then, up to
     `tries` times. Raises OSError, and SyntaxProblem for something other than a file, or one larger
-    than MAX_BYTES.
+    than MAX_FILE_BYTES.
     """
     for again in range(tries):
         with open(open_file(root, path), "rb") as file:
             before = os.fstat(file.fileno())
             if not stat.S_ISREG(before.st_mode):
                 raise SyntaxProblem("is no ordinary file", None, "remove it from the content")
-            if before.st_size > MAX_BYTES:
-                size, most = before.st_size // 1_000_000, MAX_BYTES // 1_000_000
+            if before.st_size > MAX_FILE_BYTES:
+                size, most = before.st_size // 1_000_000, MAX_FILE_BYTES // 1_000_000
                 raise SyntaxProblem(f"has {size} MB; at most {most} MB are read", None, "split it")
             data = file.read()
             after = os.fstat(file.fileno())
@@ -137,8 +137,8 @@ def refuse_unreadable(path: str, text: str) -> None:
     if len(text) <= MAX_NODES:  # A value takes a character at least.
         return
     try:
-        if len(text.encode()) > MAX_BYTES:
-            raise SyntaxProblem(f"more than {MAX_BYTES // 1_000_000} MB in one file", None)
+        if len(text.encode()) > MAX_FILE_BYTES:
+            raise SyntaxProblem(f"more than {MAX_FILE_BYTES // 1_000_000} MB in one file", None)
         parse(path, text, None)
     except SyntaxProblem as error:
         raise PayloadTooLargeError(f"The document would be too large: {error.message}") from error

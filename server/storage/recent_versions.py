@@ -22,17 +22,17 @@ from server.documents.packed_rows import dump, load
 from server.paths import cache_folder
 from server.schema.model import Schema, Type
 
-BYTES = 32 * 1024 * 1024  # of values after which a folder is full
-VERSIONS = 20_000  # after which it is full as well
-LARGEST = 4 * 1024 * 1024  # bytes of a version that is kept
-PART = 1000  # versions that are written at a time, if they are not more than LARGEST
+FOLDER_BYTES = 32 * 1024 * 1024  # A folder with as many bytes of values is full.
+FOLDER_VERSIONS = 20_000  # A folder with as many versions is full.
+MAX_VERSION_BYTES = 4 * 1024 * 1024  # A larger version is not kept.
+BATCH_VERSIONS = 1000  # Versions that are written at a time, up to about MAX_VERSION_BYTES.
 _ROW = Struct("=16sQQQ")  # whose version it is, where its values are in the data, how long, their checksum
 
 
 class RecentVersions:
     """The recent versions of one site. Call `keep` under the site's write lock."""
 
-    def __init__(self, root: Path, most_bytes: int = BYTES, most: int = VERSIONS) -> None:
+    def __init__(self, root: Path, most_bytes: int = FOLDER_BYTES, most: int = FOLDER_VERSIONS) -> None:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
@@ -92,11 +92,11 @@ def _parts(documents: Iterable[Document], schema: Schema) -> Iterator[list[tuple
         if not document.type.uid.startswith("api::"):
             continue
         [block] = dump([(document.read_row(), document.status, document.path)])
-        if len(block) > LARGEST:
+        if len(block) > MAX_VERSION_BYTES:
             continue
         part.append((_key(document.type, document.document_id, document.locale, schema), block))
         size += len(block)
-        if len(part) >= PART or size >= LARGEST:
+        if len(part) >= BATCH_VERSIONS or size >= MAX_VERSION_BYTES:
             yield part
             part, size = [], 0
     if part:
@@ -136,7 +136,7 @@ def _read(data: BinaryIO, row: tuple[int, int, int], type_: Type, schema: Schema
     """The version of a type that a row of the index leads to, where it is whole."""
     start, length, checksum = row
     data.seek(start)
-    block = data.read(min(length, LARGEST))
+    block = data.read(min(length, MAX_VERSION_BYTES))
     if xxh3_64_intdigest(block) == checksum:
         with suppress(ValueError):
             values, status, path = load(block, schema.types)

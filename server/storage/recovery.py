@@ -18,8 +18,8 @@ from server.storage.intent import Step, read_intent
 from server.storage.links import open_folder
 from server.storage.replaced import ReplacedFiles
 
-RECORD = ".intent"  # how the name of a record ends
-UNDONE = ".undone"  # and that of one which is being taken back
+RECORD_SUFFIX = ".intent"  # Ends the name of a record.
+UNDONE_SUFFIX = ".undone"  # Ends the name of a record that is being rolled back.
 
 
 class Recovery:
@@ -63,9 +63,9 @@ class Recovery:
 
     def _records(self) -> Iterator[tuple[Path, list[Step]]]:
         """The records that are whole, with what is to be done: the reverse for what is being taken back."""
-        for record in sorted(self.journal.glob(f"*{RECORD}")):
+        for record in sorted(self.journal.glob(f"*{RECORD_SUFFIX}")):
             yield record, read_intent(record) or []
-        for record in sorted(self.journal.glob(f"*{UNDONE}")):
+        for record in sorted(self.journal.glob(f"*{UNDONE_SUFFIX}")):
             steps = reversed(read_intent(record) or [])
             yield record, [step.reversed() for step in steps]
 

@@ -20,7 +20,7 @@ from server.storage.intent import Step, read_intent
 log = logging.getLogger("quire")
 
 RETENTION_S = 2.0  # longer than any program takes from finding a file by its name to having it open
-_KEPT = ".kept"  # how the name of a record ends whose change is done
+_DONE_SUFFIX = ".kept"  # Ends the name of a record whose change is done.
 
 
 class ReplacedFiles:
@@ -37,7 +37,7 @@ class ReplacedFiles:
         The record comes first: a writer that is killed in between leaves files that `names` has.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        os.rename(record, self.folder / record.with_suffix(_KEPT).name)
+        os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
         for name in asides:
             with suppress(FileNotFoundError):
                 os.rename(self.journal / name, self.folder / name)
@@ -85,7 +85,7 @@ class ReplacedFiles:
         )
 
     def _records(self) -> list[Path]:
-        return sorted(self.folder.glob(f"*{_KEPT}"))
+        return sorted(self.folder.glob(f"*{_DONE_SUFFIX}"))
 
     def _release(self, step: Step) -> bool:
         """Unlink the file of a step, or put it aside if it was edited; False while a program has it open."""

@@ -28,12 +28,12 @@ from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
 from server.problems import Problem, Severity
 from server.schema.model import FILE_FIELDS, UPLOAD, Schema
-from server.storage.bucket.stored import KEY, SEEMS_STORED, is_stored, read_stored
+from server.storage.bucket.stored import DESCRIPTION_KEY, STORED_MARK, is_stored, read_stored
 from server.storage.entry import NO_FACTS, Entry, ImageFacts, Timestamps
-from server.storage.files import MISSING, Signature, digest_of, signature
+from server.storage.files import MISSING_FILE_ERRORS, Signature, digest_of, signature
 from server.storage.images.cache import ImageCache
 from server.storage.links import link_problem
-from server.storage.media import DESCRIPTION, read_media, stored_media, upload_path
+from server.storage.media import SIDECAR_SUFFIX, read_media, stored_media, upload_path
 from server.storage.read import decode, parse, positions_of, read_bytes, refuse_empty
 from server.storage.unreadable_files import problem_of, syntax_problem, unreadable_entry
 
@@ -63,8 +63,8 @@ class Store:
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
         """The path whose entry a path belongs to: that of a description is the media file's."""
-        if path.endswith(DESCRIPTION) and upload_path(path):
-            described = path.removesuffix(DESCRIPTION)
+        if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
+            described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
                 return described
         return path
@@ -79,7 +79,7 @@ class Store:
             if upload_path(path):
                 return self._read_media(path)
             return self.entry(path, *read_bytes(self.root, path)) if self.layout.claim(path) else None
-        except (*MISSING, IsADirectoryError):
+        except (*MISSING_FILE_ERRORS, IsADirectoryError):
             return None
         except Exception as error:  # No file, whatever is in it, may stop the others from being served.
             return unreadable_entry(self.root, path, problem_of(path, error))
@@ -98,7 +98,7 @@ class Store:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def _read_media(self, path: str) -> Entry:
-        if path.endswith(DESCRIPTION) and (stored := self.entry(path, *read_bytes(self.root, path))):
+        if path.endswith(SIDECAR_SUFFIX) and (stored := self.entry(path, *read_bytes(self.root, path))):
             return stored
         status, facts = os.stat(self.root / path), NO_FACTS
         if stat.S_ISDIR(status.st_mode):
@@ -106,16 +106,16 @@ class Store:
         found = signature(status)
         if self.image_cache:
             facts = self.image_cache.facts(upload_path(path) or "")
-        sidecar = path + DESCRIPTION
+        sidecar = path + SIDECAR_SUFFIX
         if link_problem(str(self.root / sidecar), sidecar, str(self.root)):
             return self.media_entry(path, found, facts)
         try:
             beside = signature(os.stat(self.root / sidecar))
-        except MISSING:
+        except MISSING_FILE_ERRORS:
             return self.media_entry(path, found, facts)
         try:
             return self.media_entry(path, found, facts, read_bytes(self.root, sidecar)[0], beside)
-        except MISSING:
+        except MISSING_FILE_ERRORS:
             return self.media_entry(path, found, facts)
         except SyntaxProblem as error:
             entry = self.media_entry(path, found, facts, b"", beside)
@@ -131,7 +131,7 @@ class Store:
     ) -> Entry:
         """The entry of a media file, with the text (`described`) and signature of its description."""
         created, updated = self.timestamps(path, found[0] / 1e9)
-        sidecar, positions = path + DESCRIPTION, Positions()
+        sidecar, positions = path + SIDECAR_SUFFIX, Positions()
         description: Tree = None
         problems: list[Problem] = []
         if beside:
@@ -160,8 +160,8 @@ class Store:
 
     def _stored_media(self, path: str, data: bytes, found: Signature) -> Entry | None:
         """The entry of a description that stands alone, as its file is in a bucket; None for others."""
-        described = path.removesuffix(DESCRIPTION)
-        if described == path or not SEEMS_STORED.search(data):
+        described = path.removesuffix(SIDECAR_SUFFIX)
+        if described == path or not STORED_MARK.search(data):
             return None
         positions = Positions()
         description = read_yaml(decode(data), positions)
@@ -170,7 +170,9 @@ class Store:
         try:
             stored = read_stored(description)
         except ValueError as error:
-            raise SyntaxProblem(str(error), positions[KEY,].line, "write it as it was in git") from error
+            raise SyntaxProblem(
+                str(error), positions[DESCRIPTION_KEY,].line, "write it as it was in git"
+            ) from error
         written = not (is_null(description.get("createdAt")) or is_null(description.get("updatedAt")))
         derived = None if written else self.timestamps(path, found[0] / 1e9)
         reading = Reading(self.schema.types, described)

@@ -21,8 +21,8 @@ from server.storage.links import open_file, open_folder
 
 # --- kept -----------------------------------------------------------------------------------------
 
-LARGEST = 16 * 1024 * 1024  # bytes that the files of a write have held, beyond which it can't be taken back
-NO_FILE = ""  # the digest of what is not there
+MAX_WRITE_BYTES = 16 * 1024 * 1024  # A write whose files held more bytes can't be undone.
+NO_FILE_DIGEST = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class KeptWrite:
 
 
 def digest(text: str | None) -> str:
-    """What tells a text from another; NO_FILE for None."""
-    return NO_FILE if text is None else hashlib.sha256(text.encode()).hexdigest()
+    """What tells a text from another; NO_FILE_DIGEST for None."""
+    return NO_FILE_DIGEST if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
@@ -73,7 +73,7 @@ def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
             text, after = before and before.decode(), write.data and write.data.decode()
         except UnicodeDecodeError:
             return ()
-        if size > LARGEST:
+        if size > MAX_WRITE_BYTES:
             return ()
         held = None if before is None else text or ""
         kept.append(KeptFile(write.path, held, digest(None if write.deletes else after or "")))
@@ -108,9 +108,9 @@ def unpack(data: bytes) -> KeptWrite:
 
 # --- folder ---------------------------------------------------------------------------------------
 
-KEPT_S = 3600  # how long a write can be taken back
-MOST = 200  # writes that are kept, and
-MOST_BYTES = 64 * 1024 * 1024  # bytes; the oldest go first
+RETENTION_S = 3600  # How long a write can be undone.
+MAX_WRITES = 200  # Writes and bytes that are kept. The oldest are dropped first.
+MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
@@ -134,7 +134,7 @@ class UndoFolder:
         """A write of a caller, if it is still kept."""
         try:
             with _open(_file(self.root / FOLDER / "undo", id_)) as file:
-                if time.time() - os.fstat(file.fileno()).st_mtime > KEPT_S:
+                if time.time() - os.fstat(file.fileno()).st_mtime > RETENTION_S:
                     return None
                 kept = unpack(file.read())
         except (OSError, ValueError):
@@ -169,9 +169,9 @@ def _make_room(folder: Path, size: int) -> None:
         with suppress(OSError):
             status = path.stat()
             found.append((status.st_mtime, status.st_size, path))
-    oldest, count, total = time.time() - KEPT_S, len(found), size + sum(each[1] for each in found)
+    oldest, count, total = time.time() - RETENTION_S, len(found), size + sum(each[1] for each in found)
     for modified, length, path in sorted(found):
-        if modified >= oldest and count < MOST and total <= MOST_BYTES:
+        if modified >= oldest and count < MAX_WRITES and total <= MAX_BYTES:
             break
         with suppress(OSError):
             path.unlink()
@@ -190,7 +190,7 @@ class Keeper:
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
         self.id, self.texts = "", list[tuple[str, str | None, str | None]]()
-        self.expires = datetime.now(UTC) + timedelta(seconds=KEPT_S)
+        self.expires = datetime.now(UTC) + timedelta(seconds=RETENTION_S)
 
     @contextmanager
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:

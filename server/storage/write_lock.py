@@ -15,7 +15,7 @@ from pathlib import Path
 from server.errors import BusyError
 from server.storage.file_lock import FileLock
 
-WAIT_S = 15.0
+LOCK_TIMEOUT_S = 15.0
 
 
 class WriteLock:
@@ -31,7 +31,7 @@ class WriteLock:
         self._threads = threading.Lock()
 
     @contextmanager
-    def held(self, seconds: float = WAIT_S) -> Iterator[None]:
+    def held(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """Hold the lock. Raises BusyError when it can't be had within so many seconds."""
         deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):

@@ -14,7 +14,7 @@ from server.storage.git.command import git_bytes, git_or_fail
 from server.storage.git.remote import fetch_all
 from server.storage.git.repository import git_folder, is_shallow
 from server.storage.git.tree import read_blobs
-from server.storage.media import DESCRIPTION
+from server.storage.media import SIDECAR_SUFFIX
 
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket, Listed
@@ -93,14 +93,14 @@ def named(root: Path) -> set[str]:
 
 
 def _named_on_disk(root: Path, path: str) -> Iterator[str]:
-    if path.endswith(DESCRIPTION):
+    if path.endswith(SIDECAR_SUFFIX):
         yield from (one.decode() for one in _HASH.findall((root / path).read_bytes()))
 
 
 def _descriptions(root: Path) -> list[str]:
     """The ids of all descriptions that git has ever kept, those in the index and in the reflog among them."""
     blobs = (*_objects(root), *_changed(root), *_staged(root))
-    inside, ending = f"{UPLOADS}/".encode(), DESCRIPTION.encode()
+    inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
 
 

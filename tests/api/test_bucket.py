@@ -46,9 +46,9 @@ def site_of(s3: S3, **media: str) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask a bucket that failed again at once, and give up soon."""
-    monkeypatch.setattr(buckets, "PAUSE_S", 0.0)
-    monkeypatch.setattr(buckets, "REQUEST_S", 4)
-    monkeypatch.setattr(buckets, "RETRIES", 0)
+    monkeypatch.setattr(buckets, "BACKOFF_S", 0.0)
+    monkeypatch.setattr(buckets, "REQUEST_TIMEOUT_S", 4)
+    monkeypatch.setattr(buckets, "MAX_RETRIES", 0)
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_a_private_bucket_can_be_signed_for(tmp_path: Path, s3: S3) -> None:
 
 
 def test_a_bucket_that_is_away(tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(site_bucket, "CHECK_S", 0.0)
+    monkeypatch.setattr(site_bucket, "CHECK_TTL_S", 0.0)
     api = make(tmp_path, site_of(s3))
     kept, other = upload(api, (b"one", "a.txt"), (b"two", "b.txt")).body
     for copy in (api.site.root / ".quire/media").glob("*/*"):
@@ -209,7 +209,7 @@ def test_a_bucket_that_is_away(tmp_path: Path, s3: S3, monkeypatch: pytest.Monke
 def test_nobody_who_asks_for_the_health_waits_for_a_bucket_that_hangs(
     api: Api, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buckets, "REQUEST_S", 15)
+    monkeypatch.setattr(buckets, "REQUEST_TIMEOUT_S", 15)
     threads = threading.active_count()
     with s3.stopped():
         for _ in range(3):

@@ -338,12 +338,12 @@ def test_they_are_kept_for_an_hour_and_no_more_than_there_is_room_for(
     assert undo(api, first).status == 404
     write("2")
     assert len(list(folder.iterdir())) == 1
-    monkeypatch.setattr("server.storage.undo.MOST", 3)
+    monkeypatch.setattr("server.storage.undo.MAX_WRITES", 3)
     ids = [write(str(n)) for n in range(3, 8)]
     assert len(list(folder.iterdir())) == 3
     assert undo(api, ids[0]).status == 404
     assert undo(api, ids[-1]).status == 200
-    monkeypatch.setattr("server.storage.undo.LARGEST", 10)
+    monkeypatch.setattr("server.storage.undo.MAX_WRITE_BYTES", 10)
     assert "undo" not in batch(api, op("PUT", "authors/ada", {"name": "Zoe"})).body
 
 

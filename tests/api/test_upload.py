@@ -251,7 +251,7 @@ def test_an_animation_keeps_its_frames(api: Api) -> None:
 
 
 def test_an_animation_that_is_too_long_is_not_scaled(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MAX_DECODED", 600 * 400 * 2)
+    monkeypatch.setattr(formats, "MAX_DECODED_PIXELS", 600 * 400 * 2)
     assert upload(api, (animation(2), "a.gif")).body[0]["formats"] is not None
     assert upload(api, (animation(3), "b.gif")).body[0]["formats"] is None
 
@@ -442,7 +442,7 @@ def test_a_huge_picture_is_measured_by_its_header_and_scaled_by_another_process(
 
 
 def test_a_picture_that_takes_too_long_is_not_scaled(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MOST_S", 0.001)
+    monkeypatch.setattr(formats, "TIMEOUT_S", 0.001)
     file = upload(api, (picture(), "a.png")).body[0]
     assert (file["width"], file["formats"]) == (600, None)
     assert upload(api, (b"x", "b.txt")).status == 201
@@ -454,7 +454,7 @@ def test_a_picture_whose_process_is_killed_is_tried_again(
     killed = tmp_path_factory.mktemp("bin") / "python"
     killed.write_text("#!/bin/sh\nkill -9 $$\n")
     killed.chmod(0o755)
-    monkeypatch.setattr(cache, "RETRIES_S", (0.0, 0.0))
+    monkeypatch.setattr(cache, "BACKOFFS_S", (0.0, 0.0))
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", str(killed))
         files = upload(api, (picture(), "a.png"), (picture(610), "b.png")).body
@@ -486,7 +486,7 @@ def test_a_damaged_picture_is_tried_once(api: Api) -> None:
 def test_a_picture_that_has_to_wait_for_long_gets_its_formats_later(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "WAIT_S", 0.01)
+    monkeypatch.setattr(formats, "LOCK_TIMEOUT_S", 0.01)
     folder = api.root / ".quire/formats"
     folder.mkdir(parents=True)
     with WriteLock(folder / "lock", folder).held():

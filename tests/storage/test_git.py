@@ -130,8 +130,8 @@ def test_no_hook_runs(root: Path, program: Path, ran: Path) -> None:
 
 def test_a_hook_would_run(root: Path, program: Path, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the test above looks for: without the setting that Quire gives git, the same command runs it."""
-    fixed = tuple(setting for setting in command._FIXED if not setting.startswith("core.hooksPath"))
-    monkeypatch.setattr(command, "_FIXED", fixed)
+    fixed = tuple(setting for setting in command._SETTINGS if not setting.startswith("core.hooksPath"))
+    monkeypatch.setattr(command, "_SETTINGS", fixed)
     shutil.copy(program, root / ".git/hooks/post-index-change")
     write(root, {"content/a.md": "ONE\n"})
     quire_git(root, "update-index", "content/a.md")
@@ -299,8 +299,8 @@ def slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(folder, {"git": f"#!/bin/sh\nsleep 60 & echo $! > {tmp_path}/started; wait\n"})
     (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setattr(command, "LIMIT_S", 0.3)
-    monkeypatch.setattr(command, "LIMITS_S", {})
+    monkeypatch.setattr(command, "DEFAULT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(command, "TIMEOUTS_S", {})
     return tmp_path / "started"
 
 
@@ -320,7 +320,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(root: P
 
 def test_every_limit_is_of_a_command_that_is_run() -> None:
     sources = "".join(path.read_text() for path in Path(command.__file__).parent.glob("*.py"))
-    assert [name for name in command.LIMITS_S if sources.count(f'"{name}"') < 2] == []
+    assert [name for name in command.TIMEOUTS_S if sources.count(f'"{name}"') < 2] == []
 
 
 def test_a_site_is_served_while_git_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,8 +329,8 @@ def test_a_site_is_served_while_git_takes_too_long(tmp_path: Path, monkeypatch: 
     commit_all(root)
     api = make(root, {})
     assert api.get("/branches").status == 200
-    monkeypatch.setattr(command, "LIMIT_S", 0.0)
-    monkeypatch.setattr(command, "LIMITS_S", {})
+    monkeypatch.setattr(command, "DEFAULT_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(command, "TIMEOUTS_S", {})
     busy = api.get("/branches")
     assert (busy.status, busy.headers["Retry-After"]) == (503, "5")
     assert "takes more than" in busy.error["message"]

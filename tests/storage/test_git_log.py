@@ -287,7 +287,7 @@ def test_a_folder_that_is_no_repository_has_no_commits(tmp_path: Path) -> None:
 
 
 def test_files_are_read_by_name_few_at_a_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_module, "AT_ONCE", 5)
+    monkeypatch.setattr(tree_module, "BATCH_BYTES", 5)
     sizes = zip("efghi", (3, 9, 4, 1, 1), strict=True)
     texts = {f"content/{letter}.md": letter * size for letter, size in sizes}
     write(root, texts)

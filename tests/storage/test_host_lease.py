@@ -21,17 +21,18 @@ from tests.waiting import until
 Machine = Callable[[str], HostLease]
 # What has a server take any file system for a shared one.
 SHARED = (
-    "from server.storage import host_lease as h; h.SHARED = {h._file_system(h.Path('.')).partition('.')[0]}"
+    "from server.storage import host_lease as h; "
+    "h.SHARED_FILE_SYSTEMS = {h._file_system(h.Path('.')).partition('.')[0]}"
 )
 
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The lease of a site as the machine of a name has it, on a file system that is taken for shared."""
-    monkeypatch.setattr(host_lease, "SHARED", {host_lease._file_system(tmp_path)})
-    monkeypatch.setattr(host_lease, "RENEW_S", 0.05)
-    monkeypatch.setattr(host_lease, "EXPIRY_S", 1.0)
-    monkeypatch.setattr(host_lease, "AGREE_S", 0.0)
+    monkeypatch.setattr(host_lease, "SHARED_FILE_SYSTEMS", {host_lease._file_system(tmp_path)})
+    monkeypatch.setattr(host_lease, "RENEWAL_INTERVAL_S", 0.05)
+    monkeypatch.setattr(host_lease, "LEASE_TTL_S", 1.0)
+    monkeypatch.setattr(host_lease, "CONTEST_DELAY_S", 0.0)
     root = tmp_path / "site"
     root.mkdir()
 
@@ -39,7 +40,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
         boot = tmp_path / name
         boot.write_text(f"{name}\n")
         with monkeypatch.context() as patch:
-            patch.setattr(host_lease, "_BOOT", boot)
+            patch.setattr(host_lease, "_BOOT_ID_FILE", boot)
             patch.setattr("platform.node", lambda: f"{name}.example.org")
             return HostLease(root)
 
@@ -120,7 +121,7 @@ def test_a_machine_that_was_suspended_says_what_has_happened(
     one = machine("one")
     one.take()
     two = machine("two")
-    two.take()  # in vain for EXPIRY_S, in which nobody renews it
+    two.take()  # in vain for LEASE_TTL_S, in which nobody renews it
     for _ in range(3):
         one._due = 0.0
         one.renew()
@@ -139,7 +140,7 @@ def test_a_folder_that_is_deleted_is_made_anew_and_a_local_one_has_no_lease(tmp_
 def test_a_server_takes_the_lease_renews_it_and_releases_it(tmp_path: Path) -> None:
     root, port = tmp_path / "site", free_port()
     write(root, {**collection("note", {"title": STRING}), "site.yaml": "search: {index: false}\n"})
-    first = f"import os; os.chdir({str(root)!r}); {SHARED}; h.RENEW_S = 0.05"
+    first = f"import os; os.chdir({str(root)!r}); {SHARED}; h.RENEWAL_INTERVAL_S = 0.05"
     process = start(root, port, "--workers=1", first=first)
     file = root / ".quire/host.json"
     try:

@@ -64,5 +64,5 @@ def test_changes_that_stand_apart_are_both_there(ours: list[str], theirs: list[s
 def test_lines_that_take_too_long_to_compare_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = "a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n"
     assert merge_text(*texts) == "A\nb\nC\n"
-    monkeypatch.setattr(merge_file, "LONGEST_S", 0.00001)
+    monkeypatch.setattr(merge_file, "MERGE_TIMEOUT_S", 0.00001)
     assert merge_text(*texts) is None

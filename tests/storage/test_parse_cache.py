@@ -57,7 +57,7 @@ def aged(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     Nobody can set the ctime of a file.
     """
-    monkeypatch.setattr(parse_cache, "RACY_NS", -(10**12))
+    monkeypatch.setattr(parse_cache, "RACY_WINDOW_NS", -(10**12))
     return root
 
 
@@ -169,7 +169,7 @@ def test_nothing_in_a_cache_is_run(root: Path) -> None:
 
 def test_several_cores_read_what_one_reads(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.site.loading.MANY", 1)
-    monkeypatch.setattr("server.site.loading.BLOCK", 3)
+    monkeypatch.setattr("server.site.loading.BLOCK_ENTRIES", 3)
     several = told(root, 2)
     cache(root).unlink()
     assert told(root) == several
@@ -191,7 +191,7 @@ def test_what_is_packed_is_unpacked(root: Path) -> None:
 def test_what_an_interrupted_start_has_read_is_not_read_again(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "BLOCK", 4)
+    monkeypatch.setattr(loading, "BLOCK_ENTRIES", 4)
     seen: list[int] = []
 
     def stop(done: int, total: int) -> None:

@@ -18,7 +18,7 @@ from server.errors import (
     RemoteMovedError,
     RemoteRefusedError,
 )
-from server.storage.git.remote import LONGEST, fetch, plain, push, tracked_commit
+from server.storage.git.remote import MAX_REASON_CHARS, fetch, plain, push, tracked_commit
 from tests.git import commit_all, git
 from tests.servers import free_port
 from tests.sites import write
@@ -191,7 +191,7 @@ def test_a_remote_that_says_much_is_cut_short(one: Path, bare: Path) -> None:
         push(one, "origin", "main", commit(one, "more"), head(one))
     said = str(caught.value)
     assert "no way no way" in said
-    assert len(said) < LONGEST + 100
+    assert len(said) < MAX_REASON_CHARS + 100
     assert said.isprintable()
 
 

@@ -20,7 +20,7 @@ from server.database.notices import COMMITS, Notices
 from server.errors import NotFoundError, PayloadTooLargeError, UnauthorizedError, ValidationError
 from server.history.remote.waking import wake
 from server.site.site import Site
-from server.storage.git.refs import COMMIT_ID, HEADS, checked_out
+from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, checked_out
 
 SECRET = "QUIRE_GIT_HOOK_SECRET"
 
@@ -112,8 +112,8 @@ def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(told, dict):
         return
     ref = told.get("ref")
-    if isinstance(ref, str) and ref.startswith(HEADS):
-        yield ref.removeprefix(HEADS), _commit(told.get("after"))
+    if isinstance(ref, str) and ref.startswith(BRANCH_PREFIX):
+        yield ref.removeprefix(BRANCH_PREFIX), _commit(told.get("after"))
     push = told.get("push")  # of Bitbucket
     changes = push.get("changes") if isinstance(push, dict) else None
     for change in changes if isinstance(changes, list) else ():

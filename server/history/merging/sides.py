@@ -12,7 +12,7 @@ from server.storage.git.branches import merge_base
 from server.storage.git.checkout import folders_above
 from server.storage.git.repository import Staged
 from server.storage.git.tree import changed_files, read_named
-from server.storage.read import MAX_BYTES
+from server.storage.read import MAX_FILE_BYTES
 
 MOST_FILES = 5000  # that a branch has changed
 _PLAIN = ("100644", "100755")
@@ -139,5 +139,5 @@ def _refuse_odd(path: str, before: Staged | None, after: Staged | None) -> None:
 def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:
     """What is in some files, by their ids in git; of those alone that are not too large to be documents."""
     ids = sorted({file.id for file in files if file})
-    read = zip(ids, read_named(root, ids, MAX_BYTES), strict=True)
+    read = zip(ids, read_named(root, ids, MAX_FILE_BYTES), strict=True)
     return {id_: data for id_, data in read if data is not None}

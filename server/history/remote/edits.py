@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.storage.git.checkout import folders_above
-from server.storage.git.command import MOST_ARGUMENTS, git_as_owner
+from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner
 from server.storage.git.commit import Person
 from server.storage.git.repository import Repository
-from server.storage.git.uncommitted import EVERY_EDIT, hidden_edits
+from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
     """
     full, found = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for some in _parts(sorted(full)):
-        printed = os.fsdecode(git_as_owner(repository.top, "status", *EVERY_EDIT, "--", *some))
+        printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *some))
         for line in filter(None, printed.split("\0")):
             name, edit = line[3:], Edit(line[0] not in " ?!", line[1] != " ")
             if name in full:
@@ -93,5 +93,5 @@ def swaps(paths: Iterable[str]) -> set[str]:
 
 
 def _parts(paths: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(paths), MOST_ARGUMENTS):
-        yield paths[start : start + MOST_ARGUMENTS]
+    for start in range(0, len(paths), MAX_PATH_ARGUMENTS):
+        yield paths[start : start + MAX_PATH_ARGUMENTS]

@@ -6,7 +6,7 @@ from server.problems import Problem
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import objects_of
-from server.storage.media import DESCRIPTION
+from server.storage.media import SIDECAR_SUFFIX
 
 
 def missing_objects(site: Site) -> Iterator[Problem]:
@@ -28,4 +28,4 @@ def missing_objects(site: Site) -> Iterator[Problem]:
         if missing:
             what = f"names {missing[0].key}, which is not in {settings.media.store}"
             fix = "upload the file again, or restore the object"
-            yield Problem(path + DESCRIPTION, None, what, fix, "error", None, "dangling")
+            yield Problem(path + SIDECAR_SUFFIX, None, what, fix, "error", None, "dangling")

@@ -35,7 +35,7 @@ from server.site.check.audit import Audit
 from server.site.check.unclaimed import written_ids
 from server.storage.changeset import Changeset
 from server.storage.document_text import drop_repeated_keys
-from server.storage.git.log import ALIKE
+from server.storage.git.log import CERTAIN_RENAME_PERCENT
 from server.storage.intent import Write
 from server.storage.journal import Journal
 from server.storage.read import BOM, parse, read_text
@@ -334,7 +334,7 @@ def _renamed_target(audit: Audit, name: str, key: Key) -> _Meant | None:
         return None
     who = f"commit {rename.commit[:10]}" if rename.commit else "a change that is not committed yet"
     what = f'{name}: refers to "{key[1]}", which {who} renamed to "{rename.name}"'
-    return _Meant(rename.name, what, rename.alike >= ALIKE)
+    return _Meant(rename.name, what, rename.alike >= CERTAIN_RENAME_PERCENT)
 
 
 def _suggested_target(audit: Audit, key: Key) -> _Meant | None:

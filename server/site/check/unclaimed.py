@@ -16,7 +16,7 @@ from server.problems import Problem
 from server.schema.model import Type
 from server.schema.spelling import Suggestions, suggestion
 from server.site.check.audit import Audit, is_upload
-from server.storage.media import DESCRIPTION
+from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
@@ -24,9 +24,9 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
         if is_upload(path):
-            described = path.removesuffix(DESCRIPTION)
+            described = path.removesuffix(SIDECAR_SUFFIX)
             lost = described not in audit.files and described not in in_bucket
-            if lost and path.endswith(DESCRIPTION) and os.path.splitext(described)[1]:
+            if lost and path.endswith(SIDECAR_SUFFIX) and os.path.splitext(described)[1]:
                 yield _lost_description(audit, path, described)
         elif _should_be_claimed(audit, path):
             message, fix = _why_unclaimed(audit, path)
@@ -55,7 +55,7 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
 
 def _lost_description(audit: Audit, path: str, described: str) -> Problem:
     folder = os.path.dirname(path)
-    beside = [f for f in audit.files if os.path.dirname(f) == folder and not f.endswith(DESCRIPTION)]
+    beside = [f for f in audit.files if os.path.dirname(f) == folder and not f.endswith(SIDECAR_SUFFIX)]
     fix = suggestion(described, beside) or "add the file, or remove its description"
     return Problem(path, None, f"describes {described}, which is not there", fix, "warning", None, "dangling")
 

@@ -15,7 +15,7 @@ from server.storage.entry import Entry
 from server.storage.files import FileMark, size_signature
 from server.storage.git.repository import Tree
 from server.storage.intent import Write
-from server.storage.media import DESCRIPTION, media_key
+from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.store import Store
 
 LONGEST_TITLE = 60  # characters of a title in a message
@@ -120,7 +120,7 @@ def touched_documents(
     for write in writes:
         inside = media_key(write.path)
         if inside:
-            files.setdefault((MEDIA, inside.removesuffix(DESCRIPTION)), []).append(_Made(write))
+            files.setdefault((MEDIA, inside.removesuffix(SIDECAR_SUFFIX)), []).append(_Made(write))
         elif document := _document(write, entries, store):
             before = entries[write.path].document if write.path in entries else None
             made = _Made(write, document, before)

@@ -25,25 +25,28 @@ from server.storage.bucket.stored import StoredObject
 
 log = logging.getLogger("quire")
 
-CONNECT_S = 3
-REQUEST_S = 15  # for one request
-PATIENT_S = 120  # the same, for commands, which may have a slow line
-PART = 5 * 1024 * 1024  # the least that S3 takes as a part; so much of a file is in memory, twice
-LARGEST = 64 * 1024 * 1024  # that one request fetches, where those before took less than QUICK_S
-QUICK_S = 1.0
-CHUNK = 1024 * 1024  # bytes that are read at a time
-AT_ONCE = 2
-RETRIES = 2
-FRESH = timedelta(hours=12)  # an object younger than this is not sent again; less than bucket.garbage.GRACE
-PAUSE_S = 1.0  # after a failure, nobody asks the bucket for so long
+CONNECT_TIMEOUT_S = 3
+REQUEST_TIMEOUT_S = 15
+COMMAND_REQUEST_TIMEOUT_S = 120  # A command waits longer than a server: its line may be slow.
+# S3's minimum for a part of an upload. Twice as many bytes of a file are in memory.
+PART_BYTES = 5 * 1024 * 1024
+# A download doubles its ranges up to this while each takes less than FAST_RANGE_S.
+MAX_RANGE_BYTES = 64 * 1024 * 1024
+FAST_RANGE_S = 1.0
+READ_CHUNK_BYTES = 1024 * 1024
+MAX_CONCURRENT_PARTS = 2
+MAX_RETRIES = 2
+# A younger object is not sent again. This is less than bucket.garbage.GRACE.
+MIN_RESEND_AGE = timedelta(hours=12)
+BACKOFF_S = 1.0  # After a failure, the process sends the bucket no request for so long.
 _CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "access_key_id",
     "AWS_SECRET_ACCESS_KEY": "secret_access_key",
     "AWS_SESSION_TOKEN": "session_token",
 }
-_BEHIND_ITS_END = "416 Range Not Satisfiable"  # as obstore says of an object that is empty
-_REFUSED = re.compile(r"status code: 40[13]\b")
-_ABOUT = "/.quire"  # below the prefix, where nothing is
+_RANGE_ERROR = "416 Range Not Satisfiable"  # obstore reports this for an empty object.
+_FORBIDDEN = re.compile(r"status code: 40[13]\b")
+_UNUSED_PREFIX = "/.quire"  # There are no objects below it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Bucket:
 
     def __init__(self, store: str, endpoint: str = "", region: str = "", *, patient: bool = False) -> None:
         bucket, _, prefix = store.removeprefix("s3://").partition("/")
-        seconds = PATIENT_S if patient else REQUEST_S
+        seconds = COMMAND_REQUEST_TIMEOUT_S if patient else REQUEST_TIMEOUT_S
         config: dict[str, Any] = {"endpoint": endpoint} if endpoint else {}
         config |= {ours: os.environ[name] for name, ours in _CREDENTIALS.items() if os.environ.get(name)}
         self._store = S3Store(
@@ -72,11 +75,11 @@ class Bucket:
             region=region,
             client_options={
                 "allow_http": endpoint.startswith("http://"),
-                "connect_timeout": timedelta(seconds=CONNECT_S),
+                "connect_timeout": timedelta(seconds=CONNECT_TIMEOUT_S),
                 "timeout": timedelta(seconds=seconds),
             },
             retry_config={
-                "max_retries": RETRIES,
+                "max_retries": MAX_RETRIES,
                 "retry_timeout": timedelta(seconds=seconds),
                 "backoff": {
                     "init_backoff": timedelta(seconds=0.1),
@@ -99,7 +102,7 @@ class Bucket:
                 known = obstore.head(self._store, object_.key)
             except FileNotFoundError:
                 known = None
-            if known and known["size"] == object_.size and _age(known["last_modified"]) < FRESH:
+            if known and known["size"] == object_.size and _age(known["last_modified"]) < MIN_RESEND_AGE:
                 return False
             with source.open("rb") as file:
                 obstore.put(
@@ -107,8 +110,8 @@ class Bucket:
                     object_.key,
                     file,
                     attributes=dict(attributes),
-                    chunk_size=PART,
-                    max_concurrency=AT_ONCE,
+                    chunk_size=PART_BYTES,
+                    max_concurrency=MAX_CONCURRENT_PARTS,
                 )
             if obstore.head(self._store, object_.key)["size"] != object_.size:
                 raise BucketError("The bucket of media has not kept a whole file; try again")
@@ -128,7 +131,7 @@ class Bucket:
         Raises MissingObjectError where it is not there, or holds something else, which may be in the file.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
-        start, window = 0, PART
+        start, window = 0, PART_BYTES
         while start < object_.size or not start:
             end, began = min(start + window, object_.size), time.monotonic()
             for part in self._parts(object_, start, end):
@@ -138,8 +141,8 @@ class Bucket:
                 break
             if time.monotonic() > deadline:
                 raise BucketError("The bucket of media is too slow; try again later")
-            if time.monotonic() - began < QUICK_S:
-                window = min(2 * window, LARGEST)
+            if time.monotonic() - began < FAST_RANGE_S:
+                window = min(2 * window, MAX_RANGE_BYTES)
             start = end
         if digest.hexdigest() != object_.sha256:
             raise self._damage_error(object_)
@@ -156,12 +159,12 @@ class Bucket:
                 if found != object_.size:
                     raise self._damage_error(object_)
                 if object_.size:
-                    yield from answer.stream(CHUNK)
+                    yield from answer.stream(READ_CHUNK_BYTES)
             except FileNotFoundError as error:
                 log.error("%s is not in the bucket", object_.key)
                 raise MissingObjectError() from error
             except GenericError as error:
-                if _BEHIND_ITS_END in str(error):
+                if _RANGE_ERROR in str(error):
                     raise self._damage_error(object_) from error
                 raise
 
@@ -196,7 +199,7 @@ class Bucket:
 
     def check(self) -> None:
         """Raise BucketError where the bucket can't be used."""
-        for _ in self.listed(_ABOUT):
+        for _ in self.listed(_UNUSED_PREFIX):
             return
 
     @contextmanager
@@ -214,12 +217,12 @@ class Bucket:
             raise BucketError("There is no such bucket of media") from error
         except BaseError as error:
             self._note(error)
-            if _REFUSED.search(str(error).partition("\n")[0]):  # as obstore has it of listings
+            if _FORBIDDEN.search(str(error).partition("\n")[0]):  # as obstore has it of listings
                 raise BucketError("The bucket of media refuses access") from error
             raise BucketError() from error
 
     def _note(self, error: Exception) -> None:
-        self._away_until = time.monotonic() + PAUSE_S
+        self._away_until = time.monotonic() + BACKOFF_S
         log.warning("the bucket of media: %s", str(error).partition("\n")[0])
 
 

@@ -19,11 +19,11 @@ from server.errors import BusyError, StorageError
 from server.paths import FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-AT_ONCE = 8  # that wait for the bucket, in a process; the other threads answer what does not
-WAIT_S = 2.0  # for a place among them
-LONGEST_S = 60.0  # that fetching one file may take
-ABANDONED_S = 3600.0
-_SLACK = 10  # A tenth of the bound is made free at a time.
+MAX_CONCURRENT_FETCHES = 8  # Threads of a process that wait for the bucket. The others keep serving requests.
+QUEUE_TIMEOUT_S = 2.0  # How long a fetch waits until it is one of them.
+FETCH_TIMEOUT_S = 60.0
+ABANDONED_FILE_AGE_S = 3600.0
+_EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its bound at a time.
 
 
 class Source(Protocol):
@@ -39,9 +39,9 @@ class Copies:
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / FOLDER / "media"
         self._added = sys.maxsize  # bytes since they were counted
-        self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._places = threading.BoundedSemaphore(MAX_CONCURRENT_FETCHES)
         self._turns = [
-            threading.Lock() for _ in range(4 * AT_ONCE)
+            threading.Lock() for _ in range(4 * MAX_CONCURRENT_FETCHES)
         ]  # one for each object that is fetched, about
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
@@ -81,7 +81,7 @@ class Copies:
         target = self._make_path(object_)
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix="new-", delete=False) as file:
             try:
-                source.fetch(object_, file, LONGEST_S)
+                source.fetch(object_, file, FETCH_TIMEOUT_S)
                 file.flush()
                 os.replace(file.name, target)
                 opened = target.open("rb")
@@ -93,7 +93,7 @@ class Copies:
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
         """One of the places of those who wait; who comes first fetches an object."""
-        if not self._places.acquire(timeout=WAIT_S):
+        if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests wait for the bucket of media; try again")
         try:
             with self._turns[int(object_.sha256[:4], 16) % len(self._turns)]:
@@ -107,7 +107,7 @@ class Copies:
         They are counted again once a part of what may be there has come.
         """
         self._added += added
-        if self._added < most // _SLACK:
+        if self._added < most // _EVICTED_DIVISOR:
             return
         self._added = 0
         found = []
@@ -118,7 +118,7 @@ class Copies:
         size = sum(length for _, length, _ in found)
         if size <= most:
             return
-        goal = most - most // _SLACK
+        goal = most - most // _EVICTED_DIVISOR
         for _, length, path in sorted(found):
             if size <= goal:
                 break
@@ -130,7 +130,7 @@ class Copies:
         """Remove what a process left that ended while it fetched something."""
         for path in self.folder.glob("new-*"):
             with suppress(OSError):
-                if path.stat().st_mtime < time.time() - ABANDONED_S:
+                if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
                     path.unlink()
 
     def _make_path(self, object_: StoredObject) -> Path:

@@ -12,7 +12,7 @@ from server.errors import BucketError, SetupError
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-NEEDED = "media.store of site.yaml needs the library obstore: pip install 'quire[s3]'"
+MISSING_LIBRARY = "media.store of site.yaml needs the library obstore: pip install 'quire[s3]'"
 _Key = tuple[int, str, str, str]
 _opened: dict[_Key, "Bucket"] = {}
 _lock = threading.Lock()
@@ -37,7 +37,7 @@ def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
             try:
                 made = import_module("server.storage.bucket.bucket").Bucket  # docs/packages.py, LAZY
             except ModuleNotFoundError as error:
-                raise BucketError(NEEDED) from error
+                raise BucketError(MISSING_LIBRARY) from error
             bucket = cast("Bucket", made(*key[1:], patient=patient))
             _opened.clear()
             _opened[key] = bucket

@@ -14,12 +14,12 @@ from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import StoredFile, StoredObject
 
-AT_ONCE = 8  # uploads that wait for the bucket in a process
-WAIT_S = 5.0  # for a place among them
-CHECK_S = 10.0  # how long an answer counts of whether the bucket can be used
-CHECK_WAIT_S = 1.0  # for it; one that comes later counts then
+MAX_CONCURRENT_UPLOADS = 8  # Uploads of a process that wait for the bucket.
+QUEUE_TIMEOUT_S = 5.0  # How long an upload waits until it is one of them.
+CHECK_TTL_S = 10.0  # How long the result of a check of the bucket counts.
+CHECK_TIMEOUT_S = 1.0  # A result that arrives later counts from then on.
 REDIRECT, STREAM, SIGN = "redirect", "stream", "sign"
-SIGNED_S = 900  # how long a signed URL can be used
+SIGNED_URL_TTL_S = 900
 
 
 def serving(settings: Settings) -> str:
@@ -32,7 +32,7 @@ class SiteBucket:
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)
-        self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._places = threading.BoundedSemaphore(MAX_CONCURRENT_UPLOADS)
         self._check: _Check | None = None
         self._checking = threading.Lock()
 
@@ -58,7 +58,7 @@ class SiteBucket:
         how = serving(self._with_store(settings))
         if how == REDIRECT:
             return f"{settings.media.public_url}/{object_.key}"
-        return open_bucket(settings).sign(object_, SIGNED_S) if how == SIGN else ""
+        return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if how == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
         """Whether the bucket can be used, or there is none; it is asked once in a while."""
@@ -77,7 +77,7 @@ class SiteBucket:
 
     @contextmanager
     def _place(self) -> Iterator[None]:
-        if not self._places.acquire(timeout=WAIT_S):
+        if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many uploads wait for the bucket of media; try again")
         try:
             yield
@@ -105,9 +105,9 @@ class _Check:
     @property
     def is_old(self) -> bool:
         """Whether its answer counts no longer."""
-        return self._over.is_set() and time.monotonic() - self._ended > CHECK_S
+        return self._over.is_set() and time.monotonic() - self._ended > CHECK_TTL_S
 
     def is_good(self) -> bool:
         """Whether the bucket can be used; not, where nothing comes in time."""
-        self._over.wait(max(0.0, self._began + CHECK_WAIT_S - time.monotonic()))
+        self._over.wait(max(0.0, self._began + CHECK_TIMEOUT_S - time.monotonic()))
         return self._ready

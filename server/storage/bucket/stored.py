@@ -19,8 +19,8 @@ from typing import Any
 
 from server.formats.tree import Tree
 
-KEY = "file"  # of a description
-SEEMS_STORED = re.compile(rb"\bsha256\b")  # in the bytes of each such description
+DESCRIPTION_KEY = "file"  # The key of a description that holds the stored object.
+STORED_MARK = re.compile(rb"\bsha256\b")  # Each description of a stored object matches this.
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
 _NAME = re.compile(r"[a-z]{1,20}")
@@ -66,7 +66,7 @@ class StoredFile:
         yield from (one.object for one in self.formats.values())
 
     def as_tree(self) -> dict[str, Tree]:
-        """The value of KEY in a description."""
+        """The value of DESCRIPTION_KEY in a description."""
         ext = {"ext": self.object.ext} if self.object.ext else {}
         tree = {"sha256": self.object.sha256, **ext, "size": self.object.size}
         if self.width and self.height:
@@ -89,19 +89,19 @@ def ending_for(ending: str) -> str:
 
 def is_stored(description: Tree) -> bool:
     """Whether a description says that the content of its file is in a bucket."""
-    file = description.get(KEY) if isinstance(description, dict) else None
+    file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
     """What a description says of a file in a bucket. Raises ValueError with a sentence of what is wrong."""
-    file = description[KEY]
+    file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
     formats = file.get("formats", {})
     width, height = (_number(file, side) if side in file else None for side in ("width", "height"))
     read = {str(name): _read_format(one, ext) for name, one in _mapping(formats).items()}
     if not all(map(_NAME.fullmatch, read)):
-        raise ValueError(f"{KEY}.formats must have names such as small")
+        raise ValueError(f"{DESCRIPTION_KEY}.formats must have names such as small")
     return StoredFile(_object(file, ext), width, height, read)
 
 
@@ -127,7 +127,7 @@ def _read_format(tree: Tree, ext: str) -> StoredFormat:
 def _mapping(tree: Tree) -> Mapping[str, Tree]:
     found: Mapping[str, Tree] | None = tree if isinstance(tree, dict) else None
     if found is None:
-        raise ValueError(f"{KEY}.formats must be a mapping of mappings")
+        raise ValueError(f"{DESCRIPTION_KEY}.formats must be a mapping of mappings")
     return found
 
 
@@ -148,12 +148,12 @@ def _format_tree(one: StoredFormat) -> dict[str, Tree]:
 def _text(tree: Mapping[str, Tree], name: str, pattern: re.Pattern[str], what: str) -> str:
     text = str(tree.get(name, ""))
     if not pattern.fullmatch(text):
-        raise ValueError(f"{KEY}.{name} must be {what}")
+        raise ValueError(f"{DESCRIPTION_KEY}.{name} must be {what}")
     return text
 
 
 def _number(tree: Mapping[str, Tree], name: str) -> int:
     text = str(tree.get(name, ""))
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{KEY}.{name} must be a whole number")
+        raise ValueError(f"{DESCRIPTION_KEY}.{name} must be a whole number")
     return int(text)

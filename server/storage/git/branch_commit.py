@@ -15,13 +15,13 @@ from pathlib import Path
 from server.errors import ConflictError, StorageError
 from server.storage.files import below_file
 from server.storage.git.checkout import folders_above
-from server.storage.git.command import MOST_ARGUMENTS, filter_names, git, git_or_fail
+from server.storage.git.command import MAX_PATH_ARGUMENTS, filter_names, git, git_or_fail
 from server.storage.git.commit import Person, quote_path
 from server.storage.git.repository import Staged, full_path, prefix_of
 
-_FILE, _FOLDER = "100644", "040000"
-_UNFILTERED = ("unspecified", "unset", "set")  # values of the attribute that name no filter
-_LINKS = {"120000": "is a link", "160000": "is a repository of its own"}
+_FILE_MODE, _FOLDER_MODE = "100644", "040000"
+_NO_FILTER_VALUES = ("unspecified", "unset", "set")  # values of the attribute that name no filter
+_LINK_MODES = {"120000": "is a link", "160000": "is a repository of its own"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def make_commit(
     given as a file that a filter of git is to change; StorageError where git can't make it, and GitError.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
-    odd = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINKS}
+    odd = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINK_MODES}
     gone = {path for path, data in files.items() if data is None}
     modes = _modes(root, parents[0], files.keys() - odd, gone)
     full = partial(full_path, prefix_of(root))
@@ -55,7 +55,7 @@ def make_commit(
     # What is gone comes first, since a folder may take the place of a file.
     for path, data in sorted(files.items(), key=lambda item: item[1] is not None):
         name = quote_path(os.fsencode(full(path)))
-        mode = modes.get(path, _FILE).encode()
+        mode = modes.get(path, _FILE_MODE).encode()
         if data is None:
             lines.append(b"D " + name)
         elif isinstance(data, Path):
@@ -95,7 +95,7 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
         printed = git_or_fail(root, *asked, given=given, index=index)
     words = printed.split("\0")
     for path, value in zip(words[0::3], words[2::3], strict=False):
-        if value not in _UNFILTERED:
+        if value not in _NO_FILTER_VALUES:
             raise ConflictError(
                 f'git keeps {path} by the filter "{value}", which does not run here; '
                 "add the file in a checkout of the branch"
@@ -108,7 +108,7 @@ def _modes(root: Path, commit: str, files: Iterable[str], gone: Set[str]) -> dic
     folders, needed = _folders_of(files), _folders_of(files - gone) - gone
     asked = folders | files
     # A command line takes some paths; of more, git tells of all.
-    few = len(asked) <= MOST_ARGUMENTS
+    few = len(asked) <= MAX_PATH_ARGUMENTS
     named = (commit, "--", *sorted(asked)) if few else ("-r", commit)
     printed = git_or_fail(root, "ls-tree", "-t", "-z", *named)
     found = {}
@@ -117,11 +117,11 @@ def _modes(root: Path, commit: str, files: Iterable[str], gone: Set[str]) -> dic
         mode = about.split()[0]
         if path not in asked:
             continue
-        if mode in _LINKS:
-            raise ConflictError(f"{path} {_LINKS[mode]}; change it in a checkout of the branch")
-        if mode == _FOLDER and path in files - gone:
+        if mode in _LINK_MODES:
+            raise ConflictError(f"{path} {_LINK_MODES[mode]}; change it in a checkout of the branch")
+        if mode == _FOLDER_MODE and path in files - gone:
             _require_empty(root, commit, path, gone)
-        elif mode != _FOLDER and path in needed:
+        elif mode != _FOLDER_MODE and path in needed:
             raise below_file(next(below for below in files - gone if below.startswith(f"{path}/")))
         elif mode.startswith("100") and path in files:
             found[path] = mode

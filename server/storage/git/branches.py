@@ -8,9 +8,9 @@ from pathlib import Path
 
 from server.errors import GitError
 from server.storage.git.command import git, git_or_fail
-from server.storage.git.refs import COMMIT_ID, HEADS, LONGEST, branch_commit
+from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, branch_commit
 
-_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
+_REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,15 @@ class Branch:
 
 def branches(root: Path) -> list[Branch]:
     """All branches, by name. Raises GitError."""
-    form = "%00".join(f"%({field})" for field in _FIELDS)
-    printed = git(root, "for-each-ref", f"--format={form}", HEADS) or ""
+    form = "%00".join(f"%({field})" for field in _REF_FIELDS)
+    printed = git(root, "for-each-ref", f"--format={form}", BRANCH_PREFIX) or ""
     found = []
     for line in printed.splitlines():
         name, commit, author, email, authored, worktree = line.split("\0")
         if commit and authored:
-            name, author, email = (_readable(text) for text in (name.removeprefix(HEADS), author, email))
+            name, author, email = (
+                _readable(text) for text in (name.removeprefix(BRANCH_PREFIX), author, email)
+            )
             found.append(Branch(name, commit, author, email, int(authored), worktree))
     return found
 
@@ -46,12 +48,12 @@ def _readable(text: str) -> str:
 
 def is_branch_name(root: Path, name: str) -> bool:
     """Whether git takes a name for a branch, and nothing else could be meant by it. Raises GitError."""
-    if not name or len(name) > LONGEST or not name.isprintable() or COMMIT_ID.fullmatch(name):
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
     if name.startswith("-") or name in ("HEAD", "@"):
         return False
     # Its status tells a name that git does not take from a failure; that of `--branch` does not.
-    return git(root, "check-ref-format", HEADS + name) is not None
+    return git(root, "check-ref-format", BRANCH_PREFIX + name) is not None
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
@@ -61,7 +63,7 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
     above or below another, such as `a/b` beside `a`. Raises GitError.
     """
     nothing = "0" * len(commit)
-    moved = ("-m", f"quire: {why}", "--create-reflog", HEADS + name, commit, before or nothing)
+    moved = ("-m", f"quire: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
     try:
         git_or_fail(root, "update-ref", *moved)
     except GitError as error:

@@ -12,8 +12,8 @@ from server.paths import FOLDER
 from server.storage.git.command import filter_names, git_as_owner, git_or_fail
 from server.storage.git.repository import Repository, Staged, Tree, prefix_of, repository_of
 
-_LINK = "120000"
-_TREE = "160000"  # another repository
+_LINK_MODE = "120000"
+_SUBMODULE_MODE = "160000"
 
 
 @contextmanager
@@ -93,11 +93,11 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
         return not _is_file(place)
     if not os.path.lexists(place):
         return False
-    if file.mode == _TREE:
+    if file.mode == _SUBMODULE_MODE:
         return place.is_dir()
-    if place.is_symlink() or file.mode == _LINK:
+    if place.is_symlink() or file.mode == _LINK_MODE:
         target = os.fsencode(os.readlink(place)) if place.is_symlink() else None
-        return file.mode == _LINK and target is not None and _hash(repository, target) == file.id
+        return file.mode == _LINK_MODE and target is not None and _hash(repository, target) == file.id
     if not place.is_file() or bool(place.stat().st_mode & 0o100) != (file.mode == "100755"):
         return False
     named = ("hash-object", f"--path={full}", "--", str(place))
@@ -110,7 +110,7 @@ def in_place_of(repository: Repository, files: Tree) -> set[str]:
     They are in a folder where a file or a link comes, or are a file where a folder does.
     """
     found = set[str]()
-    for path in (path for path, file in files.items() if file and file.mode != _TREE):
+    for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
         place = repository.root / path
         if place.is_dir() and not place.is_symlink():
             below = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
@@ -174,7 +174,7 @@ def _put(repository: Repository, files: Tree) -> None:
     entries = b"".join(
         b"%b %b\t%b\0" % (file.mode.encode(), file.id.encode(), os.fsencode(repository.full(path)))
         for path, file in files.items()
-        if file and file.mode != _TREE
+        if file and file.mode != _SUBMODULE_MODE
     )
     if not entries:
         return

@@ -23,10 +23,10 @@ from server.errors import CommitError, GitError, GitSlowError
 
 log = logging.getLogger("quire")
 
-MOST_ARGUMENTS = 1000  # paths on a command line
+MAX_PATH_ARGUMENTS = 1000  # Paths on a command line.
 
 # What a repository's own configuration says otherwise is overruled by these.
-_FIXED = (
+_SETTINGS = (
     "core.quotePath=false",
     "core.fsync=objects,reference",  # What a branch leads to is on disk before it does.
     "core.fsyncMethod=batch",
@@ -53,10 +53,10 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 # What counts for commits, where the repository's own hooks, filters and signatures are to work.
-_FIXED_FOR_OWNER = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
-LONGEST_S = 120.0  # how long a command may take that makes a commit, with its hooks
+_OWNER_SETTINGS = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
+OWNER_TIMEOUT_S = 120.0  # For a command that makes a commit, including its hooks.
 # How many seconds a command may take that is for a repository of any size, by its name; and all others.
-LIMITS_S: Mapping[str, float] = {
+TIMEOUTS_S: Mapping[str, float] = {
     "cat-file": 300.0,
     "checkout-index": 600.0,
     "diff": 300.0,
@@ -66,17 +66,17 @@ LIMITS_S: Mapping[str, float] = {
     "ls-tree": 120.0,
     "read-tree": 120.0,
 }
-LIMIT_S = 30.0
-_NONE = 1  # the status of a command that looked for something, which there is not
-_FULL = re.compile("No space left on device|Out of diskspace|Disk quota exceeded")
-LONGEST_REASON = 300  # characters that are told of what such a command says when it fails
+DEFAULT_TIMEOUT_S = 30.0
+_NOT_FOUND_STATUS = 1  # The exit status of a command that searched in vain.
+_DISK_FULL = re.compile("No space left on device|Out of diskspace|Disk quota exceeded")
+MAX_REASON_CHARS = 300  # Characters that an error quotes of a failed command.
 # What git says in a folder that has no history for us.
 _NO_REPOSITORY = re.compile(
     rb"not a git repository|must be run in a work tree|cannot use bare repository|dubious ownership"
     rb"|cannot change to '.*': No such file"
 )
 # In what git says of a repository of somebody else: how to have it read all the same.
-_TRUST = re.compile(rb"git config --global --add safe\.directory .+")
+_SAFE_DIRECTORY_HINT = re.compile(rb"git config --global --add safe\.directory .+")
 
 
 class _Spent(threading.local):
@@ -119,7 +119,7 @@ def git_bytes(
 
     There is nothing if the command says so by its status, such as for a key that is not set; and if git knows
     no repository here, does not read it, or is not installed. If it fails otherwise, nobody knows what there
-    is: that raises GitError, and GitSlowError if it takes more than `seconds`, or those of LIMITS_S. The
+    is: that raises GitError, and GitSlowError if it takes more than `seconds`, or those of TIMEOUTS_S. The
     command is ended then, with all that it has started.
 
     `given` is its standard input, `index` stands for the repository's own. `filters` are the names of
@@ -157,7 +157,7 @@ def _find(
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
     data = given if isinstance(given, bytes) else given.encode(errors="surrogateescape")
-    limit = LIMITS_S.get(arguments[0], LIMIT_S) if seconds is None else seconds
+    limit = TIMEOUTS_S.get(arguments[0], DEFAULT_TIMEOUT_S) if seconds is None else seconds
     try:
         status, printed, said = _run(command, data, environment, limit, into)
     except FileNotFoundError:
@@ -168,10 +168,10 @@ def _find(
         raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
     if status == 0:
         return printed, ""
-    if trust := _TRUST.search(said):
+    if trust := _SAFE_DIRECTORY_HINT.search(said):
         _tell_of_owner(root, trust[0].decode(errors="replace"))
-    reason = (" ".join(said.decode(errors="replace").split()) or f"status {status}")[:LONGEST_REASON]
-    if status == _NONE or trust or _NO_REPOSITORY.search(said):
+    reason = (" ".join(said.decode(errors="replace").split()) or f"status {status}")[:MAX_REASON_CHARS]
+    if status == _NOT_FOUND_STATUS or trust or _NO_REPOSITORY.search(said):
         return None, reason
     raise GitError(f"git {arguments[0]} has failed: {reason}")
 
@@ -188,16 +188,16 @@ def how_to_trust(root: Path) -> str:
     """The command that has git read a repository that it refuses as somebody else's; "" for any other."""
     command, environment = _harmless(root, "rev-parse")
     try:
-        _, _, said = _run(command, b"", environment, LIMIT_S)
+        _, _, said = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = _TRUST.search(said)
+    found = _SAFE_DIRECTORY_HINT.search(said)
     return found[0].decode(errors="replace") if found else ""
 
 
 def _harmless(root: Path, *arguments: str, filters: Iterable[str] = ()) -> tuple[list[str], dict[str, str]]:
     """A git command that runs nothing of the repository's, and its environment."""
-    settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
+    settings = [*_SETTINGS, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -240,25 +240,27 @@ def git_as_owner(
     The repository's hooks, filters and signatures work as they do when its owner commits. Raises CommitError
     with what git or a hook says where it fails, or takes too long.
     """
-    options = [word for setting in _FIXED_FOR_OWNER for word in ("-c", setting)]
+    options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     full = {**inherited, **_ENVIRONMENT, "GIT_EDITOR": ":", **(environment or {})}
     try:
-        status, printed, said = _run(command, given, full, LONGEST_S)
+        status, printed, said = _run(command, given, full, OWNER_TIMEOUT_S)
     except OSError as error:
         raise CommitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise CommitError(f"git {arguments[0]} takes more than {LONGEST_S:.0f} s", refused=True) from error
+        raise CommitError(
+            f"git {arguments[0]} takes more than {OWNER_TIMEOUT_S:.0f} s", refused=True
+        ) from error
     if status:
         reason = " ".join(said.decode(errors="replace").split()) or f"status {status}"
-        raise CommitError(f"git {arguments[0]}: {reason[:LONGEST_REASON]}", refused=not is_full(reason))
+        raise CommitError(f"git {arguments[0]}: {reason[:MAX_REASON_CHARS]}", refused=not is_full(reason))
     return printed
 
 
 def is_full(said: str) -> bool:
     """Whether a git command that failed has found no room on the disk, by what it has said."""
-    return _FULL.search(said) is not None
+    return _DISK_FULL.search(said) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:

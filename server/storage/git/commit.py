@@ -18,13 +18,13 @@ from server.storage.git.index import OWN_INDEX, copy_index, set_files
 from server.storage.git.refs import are_commits
 from server.storage.git.repository import Repository, Staged, Tree
 
-_REFUSED_IN_NAME = re.compile(r"[\x00-\x1f\x7f<>]+")
-_AUTHOR = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # in the environment, before what is configured
+_FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
+_AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # in the environment, before what is configured
 _FILE_MODE = "100644"
-_MESSAGE = "quire-merge-message"  # in the folder of the repository
-_TRAILER = "Quire-Actor: "  # in every commit of ours
+_MESSAGE_FILE = "quire-merge-message"  # in the folder of the repository
+_ACTOR_TRAILER = "Quire-Actor: "  # in every commit of ours
 # What fast-import packs it unpacks at once: a folder of 5,000 files takes 6 ms less to pack so.
-_UNPACKED = {
+_UNPACKED_ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "pack.compression",
     "GIT_CONFIG_VALUE_0": "0",
@@ -47,8 +47,8 @@ class Person:
     @property
     def ident(self) -> str:
         """As git has it, `Name <e-mail>`, without what would end either."""
-        name = " ".join(_REFUSED_IN_NAME.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
-        return f"{name} <{_REFUSED_IN_NAME.sub('', self.email).strip()}>"
+        name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
+        return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
     def environment(self, role: str, at: int) -> dict[str, str]:
         """What tells git who this is, for AUTHOR or COMMITTER."""
@@ -58,7 +58,7 @@ class Person:
 
 def local_author(root: Path) -> Person | None:
     """The author that `git commit` would name at `root`; None where git does not know one."""
-    given = {name: os.environ[name] for name in _AUTHOR if name in os.environ}
+    given = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=given).decode(errors="replace")
     except CommitError:
@@ -166,7 +166,7 @@ def _is_overtaken(root: Path, path: str, content: bytes | Path | None, base: str
         return False
     if not head or not are_commits(root, base):  # git has forgotten it, as after a rewritten history.
         return False
-    others = ("--invert-grep", f"--grep=^{_TRAILER}", "--end-of-options", f"{base}..{head}", "--", path)
+    others = ("--invert-grep", f"--grep=^{_ACTOR_TRAILER}", "--end-of-options", f"{base}..{head}", "--", path)
     return bool(git_or_fail(root, "log", "-1", "--format=%H", *others))
 
 
@@ -205,7 +205,9 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     lines.append(b"\nget-mark :1\nreset refs/quire/next\nfrom %b\n\n" % none)
     options = ("--quiet", "--cat-blob-fd=1", "--date-format=raw", "--force")
     stream = b"\n".join(lines)
-    printed = git_as_owner(repository.root, "fast-import", *options, given=stream, environment=_UNPACKED)
+    printed = git_as_owner(
+        repository.root, "fast-import", *options, given=stream, environment=_UNPACKED_ENVIRONMENT
+    )
     return printed.decode().strip()
 
 
@@ -243,7 +245,7 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 
     Nothing leads to them yet. Returns its id. Raises CommitError where a hook refuses it.
     """
-    root, index, message = repository.root, repository.folder / OWN_INDEX, repository.folder / _MESSAGE
+    root, index, message = repository.root, repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     copy_index(repository, index)
     environment = {"GIT_INDEX_FILE": str(index)}
     environment |= new.author.environment("AUTHOR", new.authored)

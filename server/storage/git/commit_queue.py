@@ -21,8 +21,8 @@ from server.storage.file_lock import FileLock
 from server.storage.git.checkout import check_out, finish_checkout
 from server.storage.git.commit import is_on_disk
 
-_STAGED, _KEPT, _DONE = ".staged", ".kept", ".done"
-DONE_S = 60.0  # for so long what became of a write is told to whoever waits for it
+_STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX = ".staged", ".kept", ".done"
+RESULT_TTL_S = 60.0  # How long the result of a write is kept for the requests that wait for it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class CommitQueue:
             else:
                 kept[path] = None if content is None else {"text": content.decode(errors="surrogateescape")}
         data = json.dumps({**about, "files": kept}).encode()
-        stage(data, self.folder / (name + _STAGED), 0o600)
+        stage(data, self.folder / (name + _STAGED_SUFFIX), 0o600)
         return name
 
     @contextmanager
@@ -102,14 +102,14 @@ class CommitQueue:
 
     def keep(self, name: str) -> None:
         """The write was made. Raises OSError."""
-        (self.folder / (name + _STAGED)).rename(self.folder / (name + _KEPT))
+        (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
 
     def drop(self, name: str) -> None:
         """Forget a write: it was not made, or is committed."""
         self._known.pop(name, None)
         for path in self.folder.glob(f"{name}.*"):
-            if path.suffix != _DONE:
+            if path.suffix != _DONE_SUFFIX:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
@@ -118,8 +118,8 @@ class CommitQueue:
         Whether files were changed by that: those `beside` a write go with the ones that the journal wrote.
         """
         changed = False
-        for name in self._names(_STAGED):
-            pending = self._read(name, _STAGED)
+        for name in self._names(_STAGED_SUFFIX):
+            pending = self._read(name, _STAGED_SUFFIX)
             files = pending.files if pending else {}
             made = [is_on_disk(root / path, content) for path, content in files.items()]
             if pending and pending.beside:
@@ -155,36 +155,36 @@ class CommitQueue:
 
     def pending(self) -> list[Pending]:
         """The writes that are to be committed, in their order."""
-        names = self._names(_KEPT)
+        names = self._names(_QUEUED_SUFFIX)
         self._known = {name: known for name, known in self._known.items() if name in names}
         for name in names:
-            if name not in self._known and (found := self._read(name, _KEPT)):
+            if name not in self._known and (found := self._read(name, _QUEUED_SUFFIX)):
                 self._known[name] = found
         return [self._known[name] for name in names if name in self._known]
 
     @property
     def waiting(self) -> int:
         """How many writes are to be committed."""
-        return len(self._names(_KEPT))
+        return len(self._names(_QUEUED_SUFFIX))
 
     @property
     def is_unsettled(self) -> bool:
         """Whether there is a write that is being made, or was by a process that was killed."""
-        return bool(self._names(_STAGED))
+        return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
         """Whether a write is still to be committed."""
-        return (self.folder / (name + _KEPT)).exists()
+        return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
         """A write is in a commit, "" where there was nothing to commit."""
         with suppress(OSError):
-            (self.folder / (name + _DONE)).write_text(commit)
+            (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def commit_of(self, name: str) -> str:
         """The commit that a finished write is in; "" where there is none."""
-        path = self.folder / (name + _DONE)
+        path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
             path.unlink()
@@ -194,10 +194,10 @@ class CommitQueue:
 
     def sweep(self) -> None:
         """Forget what became of writes that nobody has asked for."""
-        for name in self._names(_DONE):
-            path = self.folder / (name + _DONE)
+        for name in self._names(_DONE_SUFFIX):
+            path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):
-                if path.stat().st_mtime < time.time() - DONE_S:
+                if path.stat().st_mtime < time.time() - RESULT_TTL_S:
                     path.unlink()
 
     def _names(self, suffix: str) -> list[str]:

@@ -17,11 +17,11 @@ from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import git_as_owner
 from server.storage.git.repository import Repository, Tree
 
-_COPY, OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
-LOCKED = "another git command has locked the index (index.lock)"
+_INDEX_COPY, OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
+LOCKED_MESSAGE = "another git command has locked the index (index.lock)"
 Identity = tuple[int, int] | None  # of a file: its device and its number there
-_PAUSE_S = 0.01
-TRIES = 3  # how often the index is copied again that somebody changes meanwhile
+_POLL_INTERVAL_S = 0.01
+MAX_ATTEMPTS = 3  # Attempts to copy the index while another process changes it.
 
 
 class LockedIndex:
@@ -66,9 +66,9 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 
     Raises CommitError where somebody else holds it.
     """
-    copy, lock = repository.folder / _COPY, repository.folder / "index.lock"
+    copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     try:
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             before = copy_index(repository, copy)
             set_files(repository, changed, copy)
             own = _take(copy, lock)
@@ -91,21 +91,21 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
     """Wait while a git command has locked the index. Raises CommitError after the deadline."""
     while repository.is_locked:
         if time.monotonic() > deadline:
-            raise CommitError(LOCKED)
-        time.sleep(_PAUSE_S)
+            raise CommitError(LOCKED_MESSAGE)
+        time.sleep(_POLL_INTERVAL_S)
 
 
 def may_be_left(folder: Path) -> bool:
     """Whether a process of ours has the index of the repository at `folder` locked, or was killed with it."""
-    return (folder / _COPY).exists()
+    return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
     """Remove the lock of the index that a killed process of ours has left."""
-    copy, lock = repository.folder / _COPY, repository.folder / "index.lock"
+    copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
         lock.unlink()
-    for name in (_COPY, OWN_INDEX):
+    for name in (_INDEX_COPY, OWN_INDEX):
         (repository.folder / name).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             (repository.folder / f"{name}.lock").unlink()
@@ -150,7 +150,7 @@ def _take(copy: Path, lock: Path) -> Identity:
         except OSError:  # The file system has no hard links.
             _copy_new(copy, lock)
     except FileExistsError as error:
-        raise CommitError(LOCKED) from error
+        raise CommitError(LOCKED_MESSAGE) from error
     except OSError as error:
         raise CommitError(f"the index can't be locked: {error.strerror}") from error
     return _identity(lock)

@@ -18,11 +18,11 @@ from server.storage.git.repository import location, prefix_of
 
 _FORMAT = "%x01%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%ae%x1f%B"
 _VERSION = 4
-_FIRST, _LAST = -62135596800, 253402300799  # seconds: the years 1 to 9999, which a timestamp can say
+_MIN_TIME_S, _MAX_TIME_S = -62135596800, 253402300799  # The years 1 to 9999, which a timestamp can represent.
 FILE = "commits.jsonl"
-MOST_RENAMED = 1000  # files of one commit that are compared to find out which were renamed
-ALIKE = 80  # per cent of a file that are the same at least where it is certain that it was renamed
-LONGEST_MESSAGE = 10_000  # characters that are kept of one
+MAX_RENAMED_FILES = 1000  # Files of one commit that git compares to find renames.
+CERTAIN_RENAME_PERCENT = 80  # From this similarity on, a file was certainly renamed.
+MAX_MESSAGE_CHARS = 10_000  # Characters that are kept of a message.
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
         "log",
         "-c",
         "-M",
-        f"-l{MOST_RENAMED}",
+        f"-l{MAX_RENAMED_FILES}",
         "-z",
         *([] if most is None else [f"-n{most}"]),
         "--no-show-signature",
@@ -248,14 +248,14 @@ def _commit(head: list[str], changes: list[FileChange]) -> Commit:
     id_, parents, authored, committed, author, email, message = map(_readable, head)
     if not changes:
         author = email = message = ""
-    message = message.strip("\n")[:LONGEST_MESSAGE]
+    message = message.strip("\n")[:MAX_MESSAGE_CHARS]
     times = _time(authored), _time(committed)
     return Commit(id_, tuple(parents.split()), author, email, *times, message, tuple(changes))
 
 
 def _time(text: str) -> int:
     """The time of a commit as git says it: nothing where the commit has none, which counts as 1970."""
-    return min(max(int(text or 0), _FIRST), _LAST)
+    return min(max(int(text or 0), _MIN_TIME_S), _MAX_TIME_S)
 
 
 def _readable(text: str) -> str:

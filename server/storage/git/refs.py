@@ -12,9 +12,9 @@ from server.storage.git.command import git, git_or_fail
 from server.storage.git.log import CommitLog
 from server.storage.git.repository import location
 
-LONGEST = 200  # characters of a name
-HEADS = "refs/heads/"
-_ELSEWHERE = "refs/heads/.invalid"  # what the file HEAD says where git keeps names in tables
+MAX_NAME_CHARS = 200
+BRANCH_PREFIX = "refs/heads/"
+_REFTABLE_HEAD = "refs/heads/.invalid"  # The file HEAD holds this if git keeps refs in a reftable.
 # What git takes as a name or id, and `~2` or `^` behind it; nothing that it would take as an option.
 _NAME = re.compile(r"(?!-)[\w./+@#=,%-]+(?:[~^]\d*)*")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+ -]\d\d:\d\d)?)?")
@@ -35,7 +35,7 @@ def head_commit(root: Path) -> str:
 def checked_out(root: Path) -> str:
     """The name of the branch that is checked out in the site's working tree; "" where HEAD is detached."""
     name = _head(root) or (git(root, "symbolic-ref", "--quiet", "HEAD") or "").rstrip("\n")
-    return name.removeprefix(HEADS) if name.startswith(HEADS) else ""
+    return name.removeprefix(BRANCH_PREFIX) if name.startswith(BRANCH_PREFIX) else ""
 
 
 def ref_commit(root: Path, name: str) -> str:
@@ -59,7 +59,7 @@ def _head(root: Path) -> str:
     except (OSError, UnicodeDecodeError):
         return ""
     name = text.removeprefix("ref: ")
-    return "" if name == _ELSEWHERE else name
+    return "" if name == _REFTABLE_HEAD else name
 
 
 def _in_file(root: Path, name: str) -> str:
@@ -79,7 +79,7 @@ def find_commit(root: Path, name: str) -> str:
     """
     if not COMMIT_ID.fullmatch(name) and (found := branch_commit(root, name)):
         return found
-    if len(name) > LONGEST or not _NAME.fullmatch(name) or ".." in name or "@{" in name:
+    if len(name) > MAX_NAME_CHARS or not _NAME.fullmatch(name) or ".." in name or "@{" in name:
         return ""
     options = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     found = (git(root, "rev-parse", *options) or "").strip()
@@ -88,9 +88,9 @@ def find_commit(root: Path, name: str) -> str:
 
 def branch_commit(root: Path, name: str) -> str:
     """The last commit of a branch of this repository; "" where there is no such branch."""
-    if not name or len(name) > LONGEST or not name.isprintable():
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         return ""
-    return ref_commit(root, HEADS + name)
+    return ref_commit(root, BRANCH_PREFIX + name)
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:

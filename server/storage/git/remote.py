@@ -30,18 +30,18 @@ from server.errors import (
 )
 from server.storage.files import file_mark_of
 from server.storage.git.command import git, git_or_fail, is_full
-from server.storage.git.refs import HEADS, is_ancestor, ref_commit
+from server.storage.git.refs import BRANCH_PREFIX, is_ancestor, ref_commit
 from server.storage.git.repository import location
 
-FETCH_S = 60.0
-FETCH_ALL_S = 600.0
-PUSH_S = 30.0
-KNOWN_S = 5.0  # for so long it is believed how ssh is called
-LONGEST = 300  # characters that are told of what a remote says
-_MOST_READ = 64_000  # bytes of it that are looked at
-_ENDING_S = 1.0  # that a command has to remove its locks, before it is killed
-_TRIES = 3  # how often a branch is fetched that another process is fetching as well
-_STALE_S = 60.0  # a lock of a tracking branch this old was left by a command that was killed
+FETCH_TIMEOUT_S = 60.0
+FETCH_ALL_TIMEOUT_S = 600.0
+PUSH_TIMEOUT_S = 30.0
+SSH_COMMAND_TTL_S = 5.0  # How long the cached ssh command counts.
+MAX_REASON_CHARS = 300  # Characters that an error quotes of a remote's output.
+_MAX_OUTPUT_BYTES = 64_000  # Bytes of it that are read.
+_TERMINATE_TIMEOUT_S = 1.0  # Time for a command to remove its locks before it is killed.
+_MAX_FETCH_ATTEMPTS = 3  # Attempts to fetch a branch that another process is fetching as well.
+_STALE_LOCK_AGE_S = 60.0  # An older lock of a tracking branch was left by a killed command.
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
     "GIT_EDITOR": ":",
@@ -50,7 +50,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 # How to reach a remote may be said in the environment; which repository this is may not.
-_KEPT = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
+_INHERITED_VARIABLES = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
 _SETTINGS = (
     "core.fsync=objects,reference",
     "core.fsyncMethod=batch",
@@ -60,21 +60,21 @@ _SETTINGS = (
     "push.gpgSign=if-asked",
     "push.recurseSubmodules=no",
 )
-_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10"
+_SSH_COMMAND = "ssh -o BatchMode=yes -o ConnectTimeout=10"
 # How a push is refused because the branch has moved: known beforehand, or when two arrive at once.
-_MOVED = re.compile(
+_BRANCH_MOVED = re.compile(
     r"stale info|fetch first|non-fast-forward|needs force|already exists|cannot lock ref|failed to lock"
     r"|failed to update ref|incorrect old value|reference (already exists|is at)"
 )
 # How it fails because of what the remote is, not of what is pushed.
-_BROKEN = re.compile(r"\[remote failure\]|unpacker error|abnormal exit|unable to migrate")
+_REMOTE_BROKEN = re.compile(r"\[remote failure\]|unpacker error|abnormal exit|unable to migrate")
 _NO_ACCESS = re.compile(
     r"Authentication failed|Permission denied|could not read (Username|Password)|Permission to .+ denied"
     r"|access denied|Access denied|Host key verification failed|error: 40[13]|HTTP 40[13]"
     r"|insufficient permission|terminal prompts disabled|not authorized|Repository not found"
 )
 # How a push fails before anything is sent.
-_UNREACHED = re.compile(
+_UNREACHABLE = re.compile(
     r"does not appear to be a git repository|unable to connect|[Cc]ould(n't| not) (connect|resolve)"
     r"|Connection (refused|timed out)|No route to host|Network is unreachable|repository '.*' not found"
 )
@@ -91,16 +91,16 @@ class _Done:
     said: str
 
 
-def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_S) -> str:
+def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
     """Fetch a branch of a remote into its tracking branch; the commit that it is at.
 
     "" where the remote has no such branch. Raises RemoteAwayError and RemoteAccessError.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
-    deadline, left = time.monotonic() + seconds, _TRIES
+    deadline, left = time.monotonic() + seconds, _MAX_FETCH_ATTEMPTS
     while True:
-        refspec = f"+{HEADS}{branch}:{tracking}"
+        refspec = f"+{BRANCH_PREFIX}{branch}:{tracking}"
         done = _run(root, deadline - time.monotonic(), "fetch", *options, "--", remote, refspec)
         if done.status == 0:
             return tracked_commit(root, remote, branch)
@@ -113,13 +113,13 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_S) -> str
         time.sleep(0.05)
 
 
-def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_S) -> None:
+def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> None:
     """Fetch all branches of a remote into their tracking branches, and its tags beside those that are here.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
-    refspecs = (f"+{HEADS}*:{tracking_ref(remote, '*')}", f"+refs/tags/*:refs/quire/tags/{remote}/*")
+    refspecs = (f"+{BRANCH_PREFIX}*:{tracking_ref(remote, '*')}", f"+refs/tags/*:refs/quire/tags/{remote}/*")
     done = _run(root, seconds, "fetch", *options, "--", remote, *refspecs)
     if done.status != 0:
         raise _failure("fetch", done, seconds)
@@ -131,7 +131,7 @@ def push(
     branch: str,
     commit: str,
     expected: str,
-    seconds: float = PUSH_S,
+    seconds: float = PUSH_TIMEOUT_S,
     *,
     follows: bool = False,
 ) -> None:
@@ -145,7 +145,7 @@ def push(
     """
     if expected and not follows and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
-    name = HEADS + branch
+    name = BRANCH_PREFIX + branch
     options = ("--porcelain", "--no-follow-tags", "--no-recurse-submodules", "--no-progress")
     lease = f"--force-with-lease={name}:{expected}"
     done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
@@ -156,12 +156,12 @@ def push(
         return
     refusal = next((line for line in done.printed.splitlines() if line.startswith("!")), "")
     reason = refusal.rpartition("\t")[2]
-    if not refusal or _BROKEN.search(reason):
+    if not refusal or _REMOTE_BROKEN.search(reason):
         error = _push_failed(done, seconds)
-        if isinstance(error, RemoteAwayError) and not _UNREACHED.search(done.said):
+        if isinstance(error, RemoteAwayError) and not _UNREACHABLE.search(done.said):
             raise RemoteLostError(error.message)
         raise error
-    if _MOVED.search(reason) and "hook declined" not in reason:
+    if _BRANCH_MOVED.search(reason) and "hook declined" not in reason:
         raise RemoteMovedError()
     raise RemoteRefusedError(f"The git remote does not take this change: {_refusal(done.said, reason)}")
 
@@ -179,7 +179,7 @@ def tracked_commit(root: Path, remote: str, branch: str) -> str:
 def plain(text: str) -> str:
     """What a remote has said as one short line, without credentials and without what is not printable."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
 
 
 # --- how it fails ------------------------------------------------------------------------------------
@@ -272,11 +272,11 @@ class _Reader:
     def _read(self) -> None:
         with self._stream:
             while data := os.read(self._stream.fileno(), 8192):
-                self._data += data[: _MOST_READ - len(self._data)]
+                self._data += data[: _MAX_OUTPUT_BYTES - len(self._data)]
 
     def text(self) -> str:
         """What was read; a process that has left the session may hold the stream open for longer."""
-        self._thread.join(_ENDING_S)
+        self._thread.join(_TERMINATE_TIMEOUT_S)
         return self._data.decode(errors="replace")
 
 
@@ -286,25 +286,25 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, how)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_ENDING_S)
+            process.wait(_TERMINATE_TIMEOUT_S)
 
 
 def _environment(root: Path) -> Mapping[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name != "SSH_ASKPASS" and (not name.startswith("GIT_") or name.startswith(_KEPT))
+        if name != "SSH_ASKPASS" and (not name.startswith("GIT_") or name.startswith(_INHERITED_VARIABLES))
     }
     found = {**inherited, **_ENVIRONMENT}
     if not ("GIT_SSH_COMMAND" in found or "GIT_SSH" in found or _has_own_ssh(root, _settings_mark(root))):
-        found["GIT_SSH_COMMAND"] = _SSH
+        found["GIT_SSH_COMMAND"] = _SSH_COMMAND
     return found
 
 
 def _settings_mark(root: Path) -> object:
     """A value that changes with the settings of a repository, and after some seconds: others may too."""
     place = location(root)
-    return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / KNOWN_S)
+    return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 
 
 # Saves 1.7 ms of each command that reaches a remote.
@@ -321,5 +321,5 @@ def _remove_stale_lock(root: Path, ref: str) -> None:
     if folder:
         lock = root / folder.strip()
         with suppress(OSError):
-            if time.time() - lock.stat().st_mtime > _STALE_S:
+            if time.time() - lock.stat().st_mtime > _STALE_LOCK_AGE_S:
                 lock.unlink()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from server.errors import CommitError
 from server.storage.files import FileMark, file_mark_of
-from server.storage.git.command import MOST_ARGUMENTS, git, git_as_owner, git_bytes
+from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes
 
-STALE_S = 30.0  # how old the lock of a git command can be that is still at work
+STALE_LOCK_AGE_S = 30.0  # An older lock belongs to no git command at work.
 # What is in the folder of a repository while something is under way that a commit would get into.
-_UNDER_WAY = {
+_OPERATIONS_UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
@@ -118,7 +118,7 @@ def git_lock(folder: Path) -> FileMark | None:
 
 def under_way(folder: Path) -> str:
     """What is under way in a repository that a commit would get into: "a merge"; "" for nothing."""
-    return next((what for name, what in _UNDER_WAY.items() if (folder / name).exists()), "")
+    return next((what for name, what in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists()), "")
 
 
 def is_at_work(lock: FileMark | None) -> bool:
@@ -127,7 +127,7 @@ def is_at_work(lock: FileMark | None) -> bool:
     git writes the new index into its lock when it is done with the files; `git commit -a` holds one like that
     while it waits for an editor. One that is old is from a command that was killed.
     """
-    return lock is not None and not lock[1] and abs(time.time() - lock[0] / 1e9) < STALE_S
+    return lock is not None and not lock[1] and abs(time.time() - lock[0] / 1e9) < STALE_LOCK_AGE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Repository:
         """Those of some paths that a commit has."""
         if not commit or not paths:
             return {}
-        wanted = ("--", *map(self.full, paths)) if len(paths) <= MOST_ARGUMENTS else ("-r",)
+        wanted = ("--", *map(self.full, paths)) if len(paths) <= MAX_PATH_ARGUMENTS else ("-r",)
         options, named = (wanted, ()) if wanted == ("-r",) else ((), wanted)
         printed = git_bytes(self.root, "ls-tree", "-z", "--full-tree", *options, commit, *named)
         if printed is None:

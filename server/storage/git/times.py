@@ -14,7 +14,7 @@ from server.documents.timestamps import from_seconds
 from server.errors import GitError
 from server.paths import cache_folder
 from server.storage.durable import replace_file
-from server.storage.git.log import ALIKE, Commit, CommitLog
+from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit, CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 
@@ -97,7 +97,7 @@ def with_commits(
     for commit in reversed(list(commits)):
         at = commit.committed
         for change in commit.changes:
-            renamed = change.status == "R" and change.alike >= ALIKE
+            renamed = change.status == "R" and change.alike >= CERTAIN_RENAME_PERCENT
             first = later[change.before][0] if renamed and change.before in later else at
             for path in filter(None, (change.path, change.before)):
                 earliest, last = later.get(path, (at, at))

@@ -12,9 +12,9 @@ from server.storage.git.command import git_bytes, git_if_possible, git_or_fail
 from server.storage.git.repository import Staged, prefix_of
 from server.storage.links import may_lead
 
-_FILE, _LINK = ("100644", "100755", "100664"), "120000"
-MOST_LINKS = 8  # that lead to one another
-AT_ONCE = 32_000_000  # bytes of files that are in memory while they are read
+_FILE_MODES, _LINK_MODE = ("100644", "100755", "100664"), "120000"
+MAX_LINKS = 8  # Links that lead to one another.
+BATCH_BYTES = 32_000_000  # Bytes of files that are read into memory at a time.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
         about, _, path = line.partition("\t")
         if path:
             mode, _, id_, size = about.split()
-            if mode in _FILE:
+            if mode in _FILE_MODES:
                 files[path] = Blob(id_, int(size))
-            elif mode == _LINK:
+            elif mode == _LINK_MODE:
                 links[path] = Blob(id_, int(size))
     return {**files, **_behind_links(root, files, links)} if links else files
 
@@ -54,7 +54,7 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
     }
     found: dict[str, Blob] = {}
     for path, target in targets.items():
-        for _ in range(MOST_LINKS):
+        for _ in range(MAX_LINKS):
             if target not in targets:
                 break
             target = targets[target]
@@ -136,7 +136,7 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
     part: list[Blob | None] = []
     size = 0
     for blob in blobs:
-        if part and blob and size + blob.size > AT_ONCE:
+        if part and blob and size + blob.size > BATCH_BYTES:
             yield part
             part, size = [], 0
         part.append(blob)
@@ -185,7 +185,7 @@ def _staged_entry(mode: str, id_: str) -> Staged | None:
 
 # --- merge file -----------------------------------------------------------------------------------
 
-LONGEST_S = 3.0  # that git may compare lines; it takes minutes for megabytes of lines that are alike
+MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
@@ -221,7 +221,7 @@ def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
             return None
         # Its status is the number of conflicts. Where it fails, that is one for a person as well.
         command = ("merge-file", "--stdout", "--quiet", "ours", "base", "theirs")
-        merged = git_if_possible(Path(folder), *command, seconds=LONGEST_S)
+        merged = git_if_possible(Path(folder), *command, seconds=MERGE_TIMEOUT_S)
     if merged is None:
         return None
     return merged.removesuffix("\n") + "\n" * ended

@@ -19,8 +19,8 @@ from server.storage.git.refs import head_commit
 from server.storage.git.repository import Repository, Staged, git_folder, prefix_of, repository_of
 
 # A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
-_PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-EVERY_EDIT = (  # options of `git status`, by which nothing that is in no commit stays unsaid
+_DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+STATUS_OPTIONS = (  # options of `git status`, by which nothing that is in no commit stays unsaid
     "--porcelain",
     "-z",
     "--no-renames",
@@ -28,9 +28,9 @@ EVERY_EDIT = (  # options of `git status`, by which nothing that is in no commit
     "--untracked-files=all",
     "--ignored",
 )
-INDEX = "git-index"  # what the name of an index begins with that is kept
-_MOST_NEW = 20_000  # files that git has not got and that are told
-_MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about all
+INDEX_PREFIX = "git-index"  # what the name of an index begins with that is kept
+_MAX_NEW_FILES = 20_000  # Untracked files that are listed.
+_MAX_PATH_ARGUMENTS = 200  # For more paths, git compares all files.
 
 
 def changed_paths(
@@ -44,8 +44,8 @@ def changed_paths(
     """
     if paths is not None and not paths:
         return frozenset()
-    some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
-    arguments = ("diff", *_PLAIN, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
+    some = ["--", *paths] if paths is not None and len(paths) <= _MAX_PATH_ARGUMENTS else []
+    arguments = ("diff", *_DIFF_OPTIONS, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
     place = git_folder(root)
     if place is None or not (place / "index").exists() or not head_commit(root):
         return frozenset()
@@ -70,7 +70,7 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
     mark = file_mark_of(index)
     if cache is None or mark is None:
         return None
-    return cache / "-".join((INDEX, *map(str, mark)))
+    return cache / "-".join((INDEX_PREFIX, *map(str, mark)))
 
 
 def _run_on_index(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str:
@@ -99,7 +99,7 @@ def _keep(index: Path, kept: Path) -> None:
         temporary.replace(kept)
     except OSError:
         temporary.unlink(missing_ok=True)
-    for other in kept.parent.glob(f"{INDEX}-*"):
+    for other in kept.parent.glob(f"{INDEX_PREFIX}-*"):
         if other != kept:
             other.unlink(missing_ok=True)
 
@@ -122,12 +122,12 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
             copy = Path(shutil.copy2(source, Path(folder) / "index"))
             listed = ("ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
             found = git_or_fail(root, *listed, index=copy, filters=filters)
-            new = [path for path in found.split("\0") if path and not path.endswith("/")][:_MOST_NEW]
+            new = [path for path in found.split("\0") if path and not path.endswith("/")][:_MAX_NEW_FILES]
             # In the copy alone, git is told that they are to come, so that it looks at all in one way.
             if new:
                 added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
                 git_or_fail(root, *added, index=copy, filters=filters, given="\0".join(new))
-            asked = ("diff", *_PLAIN, "-M", "-l400", "--name-status", "--relative", "-z", "HEAD")
+            asked = ("diff", *_DIFF_OPTIONS, "-M", "-l400", "--name-status", "--relative", "-z", "HEAD")
             printed = git_or_fail(root, *asked, "--", *paths, index=copy, filters=filters)
     except OSError as error:
         raise CommitError(f"git can't tell what is not committed: {error.strerror}") from error
@@ -151,7 +151,7 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
     The filters of the repository work, as they do for its owner. Raises CommitError where git can't tell.
     """
     prefix = prefix_of(root)
-    printed = os.fsdecode(git_as_owner(root, "status", *EVERY_EDIT, "--", *paths))
+    printed = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
     found = {line[3:].removeprefix(prefix) for line in printed.split("\0") if line}
     folders = tuple(path for path in found if path.endswith("/"))  # all of which is ignored
     inside = {p for p in paths if p.startswith(folders) and os.path.lexists(root / p)}
@@ -199,7 +199,7 @@ def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]
 
 def staged_renames(root: Path) -> list[FileChange]:
     """The renames that the next commit will have, such as those of `git mv`. Raises GitError."""
-    arguments = ("diff", *_PLAIN, "--cached", "-M", "--diff-filter=R", "--name-status", "-z", "--relative")
-    words = git_or_fail(root, *arguments, "HEAD").split("\0")
+    arguments = ("diff", *_DIFF_OPTIONS, "--cached", "-M", "--diff-filter=R", "--name-status")
+    words = git_or_fail(root, *arguments, "-z", "--relative", "HEAD").split("\0")
     found = zip(words[0::3], words[1::3], words[2::3], strict=False)
     return [FileChange("R", path, before, int(status[1:])) for status, before, path in found]

@@ -35,15 +35,15 @@ from server.storage.images.formats import (
     make_formats,
     sweep_formats,
 )
-from server.storage.images.kinds import PICTURES, ImageSize
+from server.storage.images.kinds import PICTURE_ENDINGS, ImageSize
 from server.storage.images.sizes import needs_formats
 from server.storage.links import open_ordinary
 
 _VERSION = 5
-MAX_READ_AHEAD = 1000  # images that are remembered from before they were put in place
-READ_AHEAD_S = 60.0  # for so long
+MAX_READ_AHEAD_IMAGES = 1000  # Measured images that are remembered until they are put in place.
+READ_AHEAD_TTL_S = 60.0
 # Seconds to wait after each failure that is not for the picture; after one more, the next start tries again.
-RETRIES_S = (1.0, 10.0, 60.0, 300.0)
+BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class ImageCache:
                 os.utime(self.folder / picture.key)  # What is needed again is not to be swept just now.
         with self._lock:
             self._read_ahead[mark] = ending.lower(), picture, time.monotonic()
-            while len(self._read_ahead) > MAX_READ_AHEAD:
+            while len(self._read_ahead) > MAX_READ_AHEAD_IMAGES:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
@@ -162,7 +162,7 @@ class ImageCache:
 
     def may_make(self, key: str) -> bool:
         """Whether making the formats of a key has not failed too often."""
-        return self._failures_of(key)[0] <= len(RETRIES_S)
+        return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
         """The file of a format (`small_a.png`) of one of some images, which are by key, if it is made."""
@@ -220,7 +220,7 @@ class ImageCache:
         """
         with self._lock:
             known = self._read_ahead.get(mark)
-        if known and known[0] == ending.lower() and time.monotonic() - known[2] < READ_AHEAD_S:
+        if known and known[0] == ending.lower() and time.monotonic() - known[2] < READ_AHEAD_TTL_S:
             return known[1]
         return read_picture(file, ending)
 
@@ -234,7 +234,7 @@ class ImageCache:
 
     def _count_failure(self, key: str) -> None:
         count = self._failures_of(key)[0]
-        pause = RETRIES_S[min(count, len(RETRIES_S) - 1)]
+        pause = BACKOFFS_S[min(count, len(BACKOFFS_S) - 1)]
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
     def _forget_key(self, inside: str, key: str) -> None:
@@ -264,7 +264,7 @@ def _inside(file: Document) -> str:
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
     """The size of a picture, by the ending of its name; None of a file that is none."""
-    if ending.lower() not in PICTURES:
+    if ending.lower() not in PICTURE_ENDINGS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
     return cast(ImageSize | None, measure(file, ending))

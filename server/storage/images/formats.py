@@ -23,18 +23,19 @@ from urllib.parse import quote
 
 from server.errors import BusyError
 from server.storage.images.kinds import kilobytes
-from server.storage.images.sizes import FORMATS, MAX_DECODED
+from server.storage.images.sizes import FORMATS, MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
 
-CPU_S = 20  # of processor time that a picture may take
-MOST_S = 1.5 * CPU_S  # that a picture may take, however many others compute beside it
-WAIT_S = MOST_S
-KEPT_S = 30 * 86_400.0  # for so long formats are kept that no file needs
-_RECORD = "formats.json"
+MAX_CPU_S = 20  # Processor time for a picture.
+TIMEOUT_S = 1.5 * MAX_CPU_S  # Wall time for a picture while other processes compute.
+LOCK_TIMEOUT_S = TIMEOUT_S
+RETENTION_S = 30 * 86_400.0  # How long unused formats are kept.
+_RECORD_FILE = "formats.json"
 _KEY = re.compile(r"[0-9a-f]{32}")
-UNSCALABLE = os.EX_DATAERR  # the status of the process for a picture that is damaged or too large
-_AT_FAULT = (UNSCALABLE, -signal.SIGXCPU)  # how the process ends where it is for the picture
-_CODE = Path(__file__).resolve().parents[3]  # the folder of this package, for the process to import
+UNSCALABLE_STATUS = os.EX_DATAERR  # The process exits with this if the picture is damaged or too large.
+# The exit statuses for which the picture is at fault.
+_UNSCALABLE_STATUSES = (UNSCALABLE_STATUS, -signal.SIGXCPU)
+_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this package from here.
 # Of media types, where the ending is not that.
 _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
@@ -62,7 +63,7 @@ def read_record(folder: Path, key: str) -> dict[str, Any]:
 
     Raises OSError and ValueError where they are not made.
     """
-    record = json.loads((folder / key / _RECORD).read_bytes())
+    record = json.loads((folder / key / _RECORD_FILE).read_bytes())
     return {name: entry for name, entry in record.items() if name in FORMATS}
 
 
@@ -80,10 +81,13 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
     target = folder / key
     folder.mkdir(exist_ok=True)  # never those above it: the site may have been moved
     target.mkdir(exist_ok=True)
-    with WriteLock(folder / "lock", folder).held(WAIT_S), tempfile.TemporaryDirectory(dir=folder) as made:
-        if (target / _RECORD).is_file():
+    with (
+        WriteLock(folder / "lock", folder).held(LOCK_TIMEOUT_S),
+        tempfile.TemporaryDirectory(dir=folder) as made,
+    ):
+        if (target / _RECORD_FILE).is_file():
             return
-        record = Path(made, _RECORD)
+        record = Path(made, _RECORD_FILE)
         try:
             record.write_bytes(_run_scaling(file, made, ending.lower()))
         finally:
@@ -94,12 +98,12 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Remove the formats that were made KEPT_S ago and that nobody needs; return of how many pictures.
+    """Remove the formats that were made RETENTION_S ago and that nobody needs; return of how many pictures.
 
     `find_needed` returns the keys that are needed. Those of past commits are not, and are made again once
     somebody asks for them. Nothing is removed while a picture is scaled. Raises OSError.
     """
-    removed, oldest = 0, time.time() - KEPT_S
+    removed, oldest = 0, time.time() - RETENTION_S
     try:
         with WriteLock(folder / "lock", folder).held(0.0):
             needed = find_needed()
@@ -118,23 +122,24 @@ def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
 
     Raises UnscalableError where it is the picture that can't be scaled, OSError where it was something else.
     """
-    command = [sys.executable, "-P", "-m", "server.storage.images.scale", folder, ending, str(MAX_DECODED)]
-    path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
+    arguments = (folder, ending, str(MAX_DECODED_PIXELS))
+    command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
+    path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     file.seek(0)
     try:
         done = subprocess.run(
             command,
             stdin=file,
             capture_output=True,
-            timeout=MOST_S,
+            timeout=TIMEOUT_S,
             env={**os.environ, "PYTHONPATH": path},
             start_new_session=True,  # Ctrl-C in a terminal ends the server, not this.
         )
     except subprocess.TimeoutExpired as error:
-        raise OSError(f"it took more than {MOST_S} seconds") from error
+        raise OSError(f"it took more than {TIMEOUT_S} seconds") from error
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip() or f"its process ended: {done.returncode}"
-        raise (UnscalableError if done.returncode in _AT_FAULT else OSError)(reason)
+        raise (UnscalableError if done.returncode in _UNSCALABLE_STATUSES else OSError)(reason)
     return done.stdout
 
 

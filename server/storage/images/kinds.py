@@ -8,8 +8,8 @@ from pathlib import Path
 import filetype  # type: ignore[import-untyped]
 
 # The endings of pictures that have a size in pixels, beside SVG.
-MEASURED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
-PICTURES = (*MEASURED, ".svg")
+MEASURED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
+PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,31 +9,31 @@ from typing import IO, cast
 from PIL import Image
 from PIL.IcoImagePlugin import IcoFile
 
-from server.storage.images.kinds import MEASURED, ImageSize
+from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize
 from server.storage.images.svg import svg_size
 
 # Pillow starts other programs for some formats, which are left out, and decodes an ICO as it opens it.
-READ = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP")
+PILLOW_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP")
 # A small file can claim any size. One with more pixels is taken for no image.
 MAX_PIXELS = 100_000_000
 Image.MAX_IMAGE_PIXELS = None  # Pillow would warn at half of its own limit; MAX_PIXELS is checked instead.
-_ORIENTATION = 0x0112  # an EXIF tag
+_ORIENTATION_TAG = 0x0112  # Of EXIF.
 # How many bytes of a file are read before its size is known: of some formats, Pillow reads the whole file.
-_HEAD, _WHOLE = 4 * 1024 * 1024, 64 * 1024 * 1024
-_READ_WHOLE = {".webp": ("WEBP",), ".avif": ("AVIF",)}
+_MAX_HEAD_BYTES, _MAX_FILE_BYTES = 4 * 1024 * 1024, 64 * 1024 * 1024
+_WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
     """The size of an image, from its header alone; None for a file that is none, or is too large."""
     ending = ending.lower()
     try:
-        if ending in _OTHERS:
-            return _OTHERS[ending](file)
-        if ending not in MEASURED:
+        if ending in _READERS:
+            return _READERS[ending](file)
+        if ending not in MEASURED_ENDINGS:
             return None
-        most = _WHOLE if ending in _READ_WHOLE else _HEAD
+        most = _MAX_FILE_BYTES if ending in _WHOLE_FILE_FORMATS else _MAX_HEAD_BYTES
         head = cast(IO[bytes], _Head(file, most))
-        image = Image.open(head, formats=_READ_WHOLE.get(ending, READ))
+        image = Image.open(head, formats=_WHOLE_FILE_FORMATS.get(ending, PILLOW_FORMATS))
         width, height = image.size
         if width * height > MAX_PIXELS:
             return None
@@ -67,7 +67,7 @@ def orientation(image: Image.Image) -> int:
 
     Pillow's method for PNG decodes the image, to find what stands behind them.
     """
-    return int(Image.Image.getexif(image).get(_ORIENTATION, 1))
+    return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 
 
 def _drawing_size(file: IO[bytes]) -> ImageSize | None:
@@ -78,4 +78,4 @@ def _icon_size(file: IO[bytes]) -> ImageSize:
     return ImageSize(*IcoFile(file).entry[0].dim)  # the largest of the icons in it
 
 
-_OTHERS: dict[str, Callable[[IO[bytes]], ImageSize | None]] = {".svg": _drawing_size, ".ico": _icon_size}
+_READERS: dict[str, Callable[[IO[bytes]], ImageSize | None]] = {".svg": _drawing_size, ".ico": _icon_size}

@@ -3,7 +3,7 @@
     python -m server.storage.images.scale FOLDER ENDING PIXELS < PICTURE
 
 writes each format that is smaller than the picture into the folder, as NAME and the ending, and prints
-what it made: `{"small": {"width": 500, "height": 333, "bytes": 4711}}`. It ends with the status UNSCALABLE
+what it made: `{"small": {"width": 500, "height": 333, "bytes": 4711}}`. Its status is UNSCALABLE_STATUS
 for a picture that is damaged, or that has more pixels to decode or takes more memory than it may, and by
 SIGXCPU for one that takes too much processor time. All else that ends it, such as a full disk or SIGKILL,
 says nothing of the picture.
@@ -19,16 +19,16 @@ from typing import IO
 
 from PIL import Image, ImageOps, ImageSequence
 
-from server.storage.images.formats import CPU_S, UNSCALABLE
-from server.storage.images.measure import MAX_PIXELS, READ, measure, orientation
+from server.storage.images.formats import MAX_CPU_S, UNSCALABLE_STATUS
+from server.storage.images.measure import MAX_PIXELS, PILLOW_FORMATS, measure, orientation
 from server.storage.images.sizes import FORMATS
 
-MEMORY = 1024 * 1024 * 1024  # bytes of address space
-NICE = 5  # Those that answer requests go first.
-_DRAFT = (2000, 2000)  # A JPEG is decoded at twice the size of the largest format, not in full.
-_GAP = 2.0  # A frame is averaged to twice the size before pixels are interpolated.
+MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # Of address space.
+NICENESS = 5  # Threads that serve requests run first.
+_MIN_DRAFT_SIZE = (2000, 2000)  # A JPEG is decoded at twice the size of the largest format, not in full.
+_REDUCING_GAP = 2.0  # A frame is averaged to twice the size before pixels are interpolated.
 # Modes whose pixels can't be interpolated, and those to convert them to.
-_SMOOTH = {"1": "L", "P": "RGBA", "PA": "RGBA"}
+_INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
@@ -58,14 +58,14 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
     if image_size is None:
         raise OSError(f"no image of at most {MAX_PIXELS} pixels")
     image = _open(file)
-    image.draft(None, _DRAFT)
+    image.draft(None, _MIN_DRAFT_SIZE)
     frames = getattr(image, "n_frames", 1) if image.format == "GIF" else 1
     if image.width * image.height * frames > most:
         raise OSError(f"more than {most} pixels to decode")
     if orientation(image) != 1:
         ImageOps.exif_transpose(image, in_place=True)
     image.load()
-    smooth = _SMOOTH.get(image.mode)
+    smooth = _INTERPOLATED_MODES.get(image.mode)
     size = image_size.width, image_size.height
     return size, _reduce(image.convert(smooth) if smooth else image, _fit(size, FORMATS["large"]))
 
@@ -78,7 +78,7 @@ def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
 
 def _open(file: IO[bytes]) -> Image.Image:
     file.seek(0)
-    return Image.open(file, formats=READ)
+    return Image.open(file, formats=PILLOW_FORMATS)
 
 
 def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
@@ -104,7 +104,9 @@ def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
     image = _open(file)
     again = {"loop": image.info["loop"]} if "loop" in image.info else {}
     for frame in ImageSequence.Iterator(image):
-        frames.append(frame.convert("RGBA").resize(size, Image.Resampling.LANCZOS, reducing_gap=_GAP))
+        frames.append(
+            frame.convert("RGBA").resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
+        )
         durations.append(frame.info.get("duration", 0))
     first, *others = frames
     # Each frame is whole, so that what was shown before it is removed.
@@ -112,12 +114,15 @@ def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
 
 
 def _bound() -> None:
-    """Let this process take no more than MEMORY and CPU_S, as far as the system can see to it."""
+    """Let this process take no more than MAX_MEMORY_BYTES and MAX_CPU_S, if the system can limit it."""
     # The second of each pair is later than the first, so that it ends by SIGXCPU and not by SIGKILL.
-    for limit, most in ((resource.RLIMIT_AS, (MEMORY, MEMORY)), (resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))):
+    for limit, most in (
+        (resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES)),
+        (resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S + 1)),
+    ):
         with suppress(OSError, ValueError):
             resource.setrlimit(limit, most)
-    os.nice(NICE)
+    os.nice(NICENESS)
 
 
 def main() -> None:
@@ -130,7 +135,7 @@ def main() -> None:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # The system refused something; Pillow's own errors have no number.
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        sys.exit(UNSCALABLE)
+        sys.exit(UNSCALABLE_STATUS)
     print(json.dumps(made))
 
 

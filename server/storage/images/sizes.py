@@ -11,16 +11,16 @@ FORMATS: Mapping[str, tuple[int, int]] = {
     "medium": (750, 750),
     "large": (1000, 1000),
 }
-SCALED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
-_DRAFTED = (".jpg", ".jpeg")  # which are decoded smaller than they are
-MAX_DECODED = 64_000_000  # pixels; a picture with more to decode is not scaled
+SCALED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
+_DRAFT_ENDINGS = (".jpg", ".jpeg")  # JPEGs are decoded at a reduced size.
+MAX_DECODED_PIXELS = 64_000_000  # A picture with more pixels to decode is not scaled.
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
     """Whether an image is larger than the smallest format, and of a type and size that is scaled."""
-    if image_size is None or ending.lower() not in SCALED:
+    if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False
-    if image_size.width * image_size.height > MAX_DECODED and ending.lower() not in _DRAFTED:
+    if image_size.width * image_size.height > MAX_DECODED_PIXELS and ending.lower() not in _DRAFT_ENDINGS:
         return False
     width, height = FORMATS["thumbnail"]
     return image_size.width > width or image_size.height > height

@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import IO
 from xml.parsers import expat
 
-MOST = 64 * 1024  # bytes before the end of that tag
-LARGEST = 32_767  # pixels
-_ENTITY = 200  # characters
+MAX_HEAD_BYTES = 64 * 1024  # Bytes before the end of the `svg` tag.
+MAX_SIDE_PIXELS = 32_767
+_MAX_ENTITY_CHARS = 200
 _LENGTH = re.compile(r"(\d*\.?\d+|\d+\.)(px|pt|pc|in|cm|mm|em|ex)?")
 # At 72 pixels to an inch, and with letters of 12 pixels: that is what Strapi measures with.
-_PIXELS = {
+_PIXELS_PER_UNIT = {
     "px": 1.0,
     "pt": 1.0,
     "pc": 12.0,
@@ -34,14 +34,16 @@ class _EndError(Exception):
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
     """The width and height of a drawing in pixels; None for what is none, or says none. Raises OSError."""
-    root = _root(file.read(MOST))
+    root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))
     if box and not (width and height):
         ratio = box[0] / box[1]
         width, height = (width, width / ratio) if width else (height * ratio, height) if height else box
     sides = [math.floor(side + 0.5) for side in (width, height) if side]
-    return (sides[0], sides[1]) if len(sides) == 2 and all(0 < side <= LARGEST for side in sides) else None
+    if len(sides) != 2 or not all(0 < side <= MAX_SIDE_PIXELS for side in sides):
+        return None
+    return sides[0], sides[1]
 
 
 def _root(head: bytes) -> Mapping[str, str]:
@@ -54,7 +56,7 @@ def _root(head: bytes) -> Mapping[str, str]:
         raise _EndError
 
     def entity(name: str, parameter: bool, value: str | None, *_: object) -> None:
-        if value is None or len(value) > _ENTITY or "&" in value or "%" in value:
+        if value is None or len(value) > _MAX_ENTITY_CHARS or "&" in value or "%" in value:
             raise _EndError
 
     parser = expat.ParserCreate()
@@ -68,7 +70,7 @@ def _root(head: bytes) -> Mapping[str, str]:
 def _length(text: str) -> float | None:
     """A length in pixels; None for one that depends on what is around the drawing."""
     found = _LENGTH.fullmatch(text)
-    return float(found[1]) * _PIXELS[found[2] or "px"] if found else None
+    return float(found[1]) * _PIXELS_PER_UNIT[found[2] or "px"] if found else None
 
 
 def _view_box(text: str) -> tuple[float, float] | None:

@@ -21,7 +21,7 @@ from server.paths import UPLOADS
 from server.storage.document_text import new_text
 from server.storage.files import walk
 from server.storage.git.times import CommitTimes
-from server.storage.read import MAX_BYTES, parse
+from server.storage.read import MAX_FILE_BYTES, parse
 from server.storage.store import Store
 from server.tools.importer.documents import TargetVersion, target_versions
 from server.tools.importer.merge import Merge
@@ -142,7 +142,7 @@ class _DocumentMerge:
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
         """Whether the text of a new file reads back as the values it was made from."""
-        if "\0" in text or len(text.encode()) > MAX_BYTES:
+        if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store would refuse it.
         try:
             tree = gather(version.type, parse(path, text, version.type.body))

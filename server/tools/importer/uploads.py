@@ -16,9 +16,9 @@ from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import change_text, new_text
 from server.storage.files import ignored
-from server.storage.images.kinds import MEASURED
+from server.storage.images.kinds import MEASURED_ENDINGS
 from server.storage.images.sizes import FORMATS
-from server.storage.media import DESCRIPTION
+from server.storage.media import SIDECAR_SUFFIX
 from server.storage.read import parse
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest, digest_of, file_digest
@@ -61,7 +61,7 @@ def read_upload(
         notes.add(UPLOAD, f"kept by {data['provider']}: its URL is /uploads/… here")
     for name in dict(data.get("formats") or {}).keys() - FORMATS.keys():
         notes.add(UPLOAD, f'the format "{name}" is not one that Quire makes')
-    measured = ending.lower() in MEASURED
+    measured = ending.lower() in MEASURED_ENDINGS
     names = [name for name in _DESCRIBED if not (measured and name in _MEASURES)]
     return SourceUpload(
         path=path,
@@ -111,7 +111,7 @@ def _digest_of(upload: SourceUpload) -> str:
 
 
 def _merge_description(merge: Merge, upload: SourceUpload) -> None:
-    trees, path = description(upload), site_path(upload) + DESCRIPTION
+    trees, path = description(upload), site_path(upload) + SIDECAR_SUFFIX
 
     def changed(old: str) -> str:
         try:

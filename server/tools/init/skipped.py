@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.paths import UPLOADS
-from server.storage.git.command import LIMIT_S, git_if_possible
+from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 from server.tools.init.folders import TreeFolders
 
 # What a generator has beside its settings: built pages, templates, packages.
@@ -90,6 +90,6 @@ def _folders_of(path: str) -> list[str]:
 def _ignored_folders(root: Path) -> frozenset[str]:
     """Return the folders in a tree that git ignores; none if it ignores the tree itself."""
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    printed = git_if_possible(root, "ls-files", *options, seconds=LIMIT_S) or ""
+    printed = git_if_possible(root, "ls-files", *options, seconds=DEFAULT_TIMEOUT_S) or ""
     found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}
     return frozenset() if "." in found else frozenset(found)

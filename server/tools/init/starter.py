@@ -13,7 +13,7 @@ from server.config.model import FILE
 from server.documents.timestamps import now
 from server.errors import SetupError
 from server.formats.yaml.writer import yaml_entry
-from server.storage.git.command import LIMIT_S, git_if_possible
+from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 from server.tools.init.propose import settings_text
 
 _EXAMPLES: Mapping[str, str] = {
@@ -163,7 +163,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
     if address is None:
         raise _unknown()
     here = Path(os.path.realpath(folder))
-    told = git_if_possible(_existing(here), "rev-parse", "--show-toplevel", seconds=LIMIT_S)
+    told = git_if_possible(_existing(here), "rev-parse", "--show-toplevel", seconds=DEFAULT_TIMEOUT_S)
     top = Path(told.strip()) if told else here
     site = "" if here == top else f" --site {shlex.quote(here.relative_to(top).as_posix())}"
     path = Path(os.path.relpath(top / WORKFLOW, here)).as_posix()
@@ -182,7 +182,7 @@ def repository_of(told: str | None) -> str | None:
         return address
     if _clone() is None:
         return _installed_from()
-    printed = git_if_possible(_PACKAGE.parent, "remote", "get-url", "origin", seconds=LIMIT_S)
+    printed = git_if_possible(_PACKAGE.parent, "remote", "get-url", "origin", seconds=DEFAULT_TIMEOUT_S)
     return _as_address(printed or "")
 
 

@@ -19,7 +19,7 @@ from server.paths import UPLOADS
 from server.schema.model import Type
 from server.schema.spelling import suggestion
 from server.storage.files import ignored, walk
-from server.storage.media import DESCRIPTION, media_key, mime_type, upload_path
+from server.storage.media import SIDECAR_SUFFIX, media_key, mime_type, upload_path
 from server.write.context import Context
 from server.write.renaming.references import Link, Retarget, documents_of, links_to
 
@@ -82,8 +82,8 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
     files = {old: new} if context.changeset.exists(old) else {}  # Its content may be in a bucket.
     if context.changeset.exists(new):
         raise ConflictError(f"{new} is there already")
-    if context.changeset.exists(old + DESCRIPTION):
-        files[old + DESCRIPTION] = new + DESCRIPTION
+    if context.changeset.exists(old + SIDECAR_SUFFIX):
+        files[old + SIDECAR_SUFFIX] = new + SIDECAR_SUFFIX
     references = Retarget(context.snapshot.schema, (MEDIA, before), after).apply(context)
     _move(context, files)
     return Renamed(files, references)

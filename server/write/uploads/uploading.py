@@ -20,9 +20,9 @@ from server.formats.edits import REMOVE
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD
-from server.storage.bucket.stored import KEY, StoredFile
+from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile
 from server.storage.document_text import change_text, new_text
-from server.storage.media import DESCRIPTION, REPLACED, ending_of, media_key, mime_type, true_ending
+from server.storage.media import REPLACED_KEY, SIDECAR_SUFFIX, ending_of, media_key, mime_type, true_ending
 from server.write.context import Context, unreadable
 from server.write.uploads.attach import Attachment, attach
 from server.write.uploads.file_info import CONTROL, LONGEST_NAME
@@ -103,7 +103,7 @@ def remove(key: str, context: Context) -> str:
     """Let a media file and its description be gone; returns the path that it had."""
     path = find_file(context.snapshot, context.settings.locales.default, key).path
     context.changeset.delete(path)
-    context.changeset.delete(path + DESCRIPTION)
+    context.changeset.delete(path + SIDECAR_SUFFIX)
     return path
 
 
@@ -115,10 +115,10 @@ def _add(context: Context, incoming: Incoming) -> str:
     trees = {**described, "name": name, "documentId": new_document_id()}
     trees |= new_timestamps(context.now)
     if incoming.stored:
-        trees[KEY] = incoming.stored.as_tree()
+        trees[DESCRIPTION_KEY] = incoming.stored.as_tree()
     else:
         context.changeset.put_file(path, incoming.source)
-    context.changeset.put(path + DESCRIPTION, new_text(path + DESCRIPTION, None, trees))
+    context.changeset.put(path + SIDECAR_SUFFIX, new_text(path + SIDECAR_SUFFIX, None, trees))
     return path
 
 
@@ -166,7 +166,7 @@ def _suffix(name: str) -> str:
 
 def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None:
     """Change what a media file's description says."""
-    path = file.path + DESCRIPTION
+    path = file.path + SIDECAR_SUFFIX
     trees = {**info, **updated_timestamp(context.now)}
     if context.changeset.exists(path):
         with unreadable(path):
@@ -183,8 +183,8 @@ def _replace(context: Context, file: Document, incoming: Incoming) -> None:
     # The formats and the focal point were those of the old content.
     if incoming.stored:
         context.changeset.delete(file.path)
-        _describe(context, file, {**info, KEY: incoming.stored.as_tree()})
+        _describe(context, file, {**info, DESCRIPTION_KEY: incoming.stored.as_tree()})
     else:
         context.changeset.put_file(file.path, incoming.source)
-        was_stored = {KEY: REMOVE} if file.get("provider_metadata") else {}
-        _describe(context, file, {**info, **was_stored, REPLACED: {}})
+        was_stored = {DESCRIPTION_KEY: REMOVE} if file.get("provider_metadata") else {}
+        _describe(context, file, {**info, **was_stored, REPLACED_KEY: {}})

@@ -27,7 +27,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody wait as long for a hook as a server does."""
     monkeypatch.setattr(pushing, "PUSH_S", 1.0)
     monkeypatch.setattr(pushing, "REST_S", 0.0)
-    monkeypatch.setattr(command, "LONGEST_S", 1.0)
+    monkeypatch.setattr(command, "OWNER_TIMEOUT_S", 1.0)
 
 
 @pytest.fixture

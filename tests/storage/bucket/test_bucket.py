@@ -43,8 +43,8 @@ def object_of(data: bytes, ext: str = ".txt") -> StoredObject:
 
 @pytest.fixture
 def bucket(s3: S3, monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    monkeypatch.setattr(buckets, "PAUSE_S", 0.0)
-    monkeypatch.setattr(buckets, "RETRIES", 0)
+    monkeypatch.setattr(buckets, "BACKOFF_S", 0.0)
+    monkeypatch.setattr(buckets, "MAX_RETRIES", 0)
     return Bucket(f"s3://{NAME}/{PREFIX}", s3.url, "us-east-1")
 
 
@@ -73,16 +73,16 @@ def test_a_large_file_takes_little_memory(s3: S3, tmp_path: Path) -> None:
 
 def test_an_old_object_is_sent_again(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     object_ = put(bucket, tmp_path, b"text")
-    monkeypatch.setattr(buckets, "FRESH", buckets.FRESH * 0)
+    monkeypatch.setattr(buckets, "MIN_RESEND_AGE", buckets.MIN_RESEND_AGE * 0)
     assert bucket.put(object_, tmp_path / "source", {})
 
 
 def test_nobody_waits_again_for_a_bucket_that_failed(
     s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buckets, "REQUEST_S", 2)
-    monkeypatch.setattr(buckets, "RETRIES", 0)
-    monkeypatch.setattr(buckets, "PAUSE_S", 60.0)
+    monkeypatch.setattr(buckets, "REQUEST_TIMEOUT_S", 2)
+    monkeypatch.setattr(buckets, "MAX_RETRIES", 0)
+    monkeypatch.setattr(buckets, "BACKOFF_S", 60.0)
     bucket = Bucket(f"s3://{NAME}/{PREFIX}", s3.url, "us-east-1")
     object_ = put(bucket, tmp_path, b"text")
     with s3.stopped(), pytest.raises(BucketError, match="does not answer"):
@@ -92,7 +92,7 @@ def test_nobody_waits_again_for_a_bucket_that_failed(
 
 
 def test_credentials_that_are_refused(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "PAUSE_S", 0.0)
+    monkeypatch.setattr(buckets, "BACKOFF_S", 0.0)
     s3.require_credentials()
     try:
         bucket = Bucket(f"s3://{NAME}/{PREFIX}", s3.url, "us-east-1")
@@ -125,8 +125,8 @@ def test_a_copy_that_was_cut_off_is_fetched_again(bucket: Bucket, tmp_path: Path
 
 
 def test_only_so_many_wait(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "AT_ONCE", 0)
-    monkeypatch.setattr(kept, "WAIT_S", 0.05)
+    monkeypatch.setattr(kept, "MAX_CONCURRENT_FETCHES", 0)
+    monkeypatch.setattr(kept, "QUEUE_TIMEOUT_S", 0.05)
     object_ = put(bucket, tmp_path, b"text")
     with pytest.raises(BusyError):
         Copies(tmp_path).open(object_, bucket, MB)

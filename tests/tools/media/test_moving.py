@@ -45,7 +45,7 @@ def files_of(s3: S3) -> dict[str, str | bytes]:
 
 @pytest.fixture
 def root(tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(buckets, "PAUSE_S", 0.0)
+    monkeypatch.setattr(buckets, "BACKOFF_S", 0.0)
     write(tmp_path, files_of(s3))
     return tmp_path
 
@@ -137,7 +137,7 @@ def test_a_link_stays(root: Path) -> None:
 
 
 def test_a_bucket_that_is_away_moves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "RETRIES", 0)
+    monkeypatch.setattr(buckets, "MAX_RETRIES", 0)
     disk = content(root)
     text = (root / "site.yaml").read_text()
     (root / "site.yaml").write_text(
