@@ -68,7 +68,7 @@ OPTIMISATIONS = (
     Optimisation(
         "chunked text search",
         "$containsi in the body",
-        lambda: _out(plan, "_TEXTUAL", frozenset()),
+        lambda: _out(plan, "_TEXT_OPERATORS", frozenset()),
     ),
 )
 

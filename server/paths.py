@@ -5,12 +5,12 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-FOLDER = ".quire"
+STATE_FOLDER = ".quire"
 SETTINGS = "site.yaml"
 TYPES = "content-types"
 CONTENT = "content"
 UPLOADS = "content/uploads"
-TRIES = 5  # how often the state folder is made that somebody deletes at the same time
+MAX_ATTEMPTS = 5  # Attempts to make the state folder while another process deletes it.
 
 
 def state_folder(root: Path) -> Path:
@@ -18,8 +18,8 @@ def state_folder(root: Path) -> Path:
 
     Raises OSError, also where it is a link: a link is committed with ease, and could lead to what is served.
     """
-    folder = root / FOLDER
-    for left in reversed(range(TRIES)):
+    folder = root / STATE_FOLDER
+    for left in reversed(range(MAX_ATTEMPTS)):
         if folder.is_symlink():
             raise OSError(errno.ELOOP, "a link in its place", str(folder))
         try:
@@ -55,7 +55,7 @@ def cache_folder(root: Path) -> Path | None:
 
 def studio_folder(root: Path) -> Path:
     """The folder of the keys and sessions of the machine's owner, which need not be there."""
-    return root / FOLDER / "studio"
+    return root / STATE_FOLDER / "studio"
 
 
 def incoming_folder(root: Path) -> Path:

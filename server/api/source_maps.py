@@ -14,7 +14,7 @@ import orjson
 
 from server.config.model import Preview
 from server.index.budget import Budget
-from server.schema.model import PEOPLE, UPLOAD, Schema, Type
+from server.schema.model import ACCOUNT_UIDS, UPLOAD, Schema, Type
 from server.site.site import State
 
 # --- encoding -------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class _Marker:
 
     def document(self, document: dict[str, Any], type_: Type) -> None:
         """Mark a document, unless it is a user, a role or a file, which are not edited as documents."""
-        if "documentId" not in document or type_.uid in PEOPLE or type_.uid == UPLOAD:
+        if "documentId" not in document or type_.uid in ACCOUNT_UIDS or type_.uid == UPLOAD:
             return
         unmarked = self.previews.get(type_.singular, _NONE).unmarked
         locale = document.get("locale") or ""

@@ -14,9 +14,9 @@ from server.index.budget import Budget
 from server.index.effective_version import edited_status
 from server.index.snapshot import View
 from server.jobs.job import Timing
-from server.query.ast import ALL, Node, Query, Selection
+from server.query.ast import ALL_FIELDS, Node, Query, Selection
 from server.query.queryable_attributes import targets_of
-from server.schema.model import PEOPLE, UPLOAD, Schema, Type
+from server.schema.model import ACCOUNT_UIDS, UPLOAD, Schema, Type
 from server.service.render import Renderer, render_files
 from server.site.site import Site, State
 
@@ -75,7 +75,7 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
     if document is None or not (published or drafts_too):
         return ids
     drafts = frozenset(t.uid for t in state.schema.content_types if t.draft_publish and status == DRAFT)
-    for selection in (everything(state.schema, type_), ALL):
+    for selection in (everything(state.schema, type_), ALL_FIELDS):
         with Budget(settings) as budget:
             view = View(state.snapshot, settings, drafts, None, budget)
             try:
@@ -94,12 +94,14 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
     for name in type_.populatable:
         attribute = type_.attributes.get(name)
         if attribute is None:
-            nodes.append(Node(name, None, -1, {type_.uid: ALL}))
+            nodes.append(Node(name, None, -1, {type_.uid: ALL_FIELDS}))
             continue
-        targets = [target for target in targets_of(schema, attribute) if target.uid not in PEOPLE]
+        targets = [target for target in targets_of(schema, attribute) if target.uid not in ACCOUNT_UIDS]
         inner = (*above, type_.uid)
         shown = {
-            t.uid: everything(schema, t, inner) if t.kind == "component" and t.uid not in inner else ALL
+            t.uid: everything(schema, t, inner)
+            if t.kind == "component" and t.uid not in inner
+            else ALL_FIELDS
             for t in targets
         }
         if shown:

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from server.errors import SetupError
-from server.paths import FOLDER, keep_private, state_folder
+from server.paths import STATE_FOLDER, keep_private, state_folder
 from server.storage.durable import make_once
 
 VARIABLE = "QUIRE_JWT_SECRET"
@@ -28,8 +28,8 @@ def session_key(root: Path) -> str:
         keep_private(path)
         key = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        if isinstance(error, PermissionError) and not os.path.exists(root / FOLDER):
-            what = f"the folder can't be written by user {_user()}, and Quire keeps {FOLDER}/ in it"
+        if isinstance(error, PermissionError) and not os.path.exists(root / STATE_FOLDER):
+            what = f"the folder can't be written by user {_user()}, and Quire keeps {STATE_FOLDER}/ in it"
             fix = "chown it, or run as its owner"
             raise SetupError(os.path.abspath(root), None, what, fix) from error
         fix = "look at its permissions, or delete it, which ends all sessions"

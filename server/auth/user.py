@@ -8,10 +8,10 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from server.documents.constraints import LONGEST_EMAIL, is_email
+from server.documents.constraints import MAX_EMAIL_CHARS, is_email
 
 SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
-LONGEST = {"username": 200, "email": LONGEST_EMAIL}  # The columns are as long.
+LONGEST = {"username": 200, "email": MAX_EMAIL_CHARS}  # The columns are as long.
 LONGEST_OTHER = 1024
 # What a body may set of a user; other keys are ignored, since clients send back what they got.
 SETTABLE = ("username", "email", "password", "confirmed", "blocked", "role")

@@ -13,7 +13,7 @@ from server.config.reader import read_settings
 from server.config.values import LOCALE
 from server.documents.path_rules import YAML, Layout
 from server.errors import SetupError
-from server.paths import FOLDER as STATE
+from server.paths import STATE_FOLDER as STATE
 from server.schema.load import read_content_types
 from server.service.opening import Mode, open_site
 from server.site.check.survey import survey

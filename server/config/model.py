@@ -15,7 +15,7 @@ from server.config.webhooks import Webhook
 from server.formats.text_positions import Positions
 from server.paths import SETTINGS
 from server.problems import Problem
-from server.schema.check import RESERVED
+from server.schema.check import RESERVED_IDS
 
 FILE = SETTINGS
 
@@ -460,4 +460,4 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 def known_actions(subject: str) -> tuple[str, ...]:
     """What may be granted on a subject, and, where that can be a content type as well, on such a type."""
     own = ACTIONS.get(subject, ())
-    return own if subject in RESERVED else tuple(dict.fromkeys((*own, *ACTIONS[""])))
+    return own if subject in RESERVED_IDS else tuple(dict.fromkeys((*own, *ACTIONS[""])))

@@ -30,8 +30,9 @@ from server.schema.model import Schema
 from server.schema.spelling import suggestion
 
 MAX_WEIGHT = 100
-EACH = timedelta()  # what git.commit is for `each`
-ALMOST = 0.8  # how like a known name another is that was meant to be it, such as `publik` and `public`
+COMMIT_EACH_WRITE = timedelta()  # The value of git.commit for `each`.
+# From this similarity on, an unknown name is a misspelling, such as `publik` of `public`.
+MIN_SIMILARITY = 0.8
 
 
 def read_settings(root: Path) -> Settings:
@@ -92,7 +93,7 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
     if size := read.get("api.page_size.default"):
         read.setdefault("api.page_size.max", max(DEFAULTS.api.page_size.max, size))
     if read.get("git.push"):
-        read.setdefault("git.commit", EACH)
+        read.setdefault("git.commit", COMMIT_EACH_WRITE)
     return with_values(replace(DEFAULTS, positions=file.positions), read)
 
 
@@ -218,7 +219,7 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
             known = known_actions(subject)
             if action not in known:
                 at = ("roles", role, subject, file.get("roles", role, subject).index(action))
-                fix = suggestion(action, known, ALMOST) or "use " + ", ".join(known)
+                fix = suggestion(action, known, MIN_SIMILARITY) or "use " + ", ".join(known)
                 yield file.refuse(f'the action "{action}" of {subject} is not known', fix, *at)
 
 
@@ -241,7 +242,7 @@ def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
 
 
 def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    if settings.git.push and settings.git.commit != EACH:
+    if settings.git.push and settings.git.commit != COMMIT_EACH_WRITE:
         what = f"git.push: {settings.git.push} commits each write at once"
         yield file.refuse(what, "write each, or leave git.commit out", "git", "commit")
     wanted = {"branch": settings.git.branch, "follow": settings.git.follow, "push": settings.git.push}
@@ -293,7 +294,7 @@ def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
 def _check_role_names(settings: Settings) -> Iterator[Problem]:
     """A warning for each role with nearly the name of one that every site has: nobody gets what it allows."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
-        if fix := suggestion(role, DEFAULTS.roles, ALMOST):
+        if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
             what = f'no caller has the role "{role}" without being given it'
             yield _warning(settings, what, fix, "roles", role)
 

@@ -71,10 +71,10 @@ PREVIEW_KEYS: Mapping[str, str] = {
     "unmarked": "Attributes that get no marks, such as `seo.canonical`, since a page uses them as addresses.",
 }
 # A path of this server, or an origin: placeholders can only follow on it, so that it is known what is framed.
-_START = re.compile(
+_ORIGIN_OR_PATH = re.compile(
     r"(https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?(?=[/?#]|$)|/(?![/\\]))", re.I
 )
-_REST = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
+_TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *at: str) -> Preview:
@@ -92,11 +92,11 @@ def read_preview(file: ConfigFile, *at: str) -> Preview:
 
 def _address(file: ConfigFile, *at: str) -> str:
     url = values.text(file, "", *at)
-    start = _START.match(url)
+    start = _ORIGIN_OR_PATH.match(url)
     if not start:
         fix = "write it as https://example.org/preview?slug={slug}, or as a path of this server"
         raise file.refuse(f'"{".".join(at)}" must be an address', fix, *at)
-    if not _REST.fullmatch(url[start.end() :]):
+    if not _TEMPLATE.fullmatch(url[start.end() :]):
         fix = "write each placeholder as {slug}, and everything else without braces and spaces"
         raise file.refuse(f'the address "{".".join(at)}" can\'t be read', fix, *at)
     return url
@@ -136,8 +136,8 @@ def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
 
 # Names of buckets as S3 allows them, and keys that need no escaping in a URL.
 _STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?")
-SERVE = ("redirect", "stream", "sign")
-CREDENTIALS = "credentials come from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+SERVE_MODES = ("redirect", "stream", "sign")
+CREDENTIALS_HINT = "credentials come from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
 
 
@@ -145,7 +145,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
     """Where media are: `s3://BUCKET/PREFIX`, without a slash at its end."""
     written = values.text(file, default, *at)
     if written and not _STORE.fullmatch(written):
-        fix = CREDENTIALS if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
+        fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
         raise file.refuse(f'"{".".join(at)}" is no address of a bucket', fix, *at)
     return written.rstrip("/")
 
@@ -160,23 +160,23 @@ def web_url(file: ConfigFile, default: str, *at: str) -> str:
     except ValueError as error:
         raise file.refuse(f'"{written}" is no URL', "write it as https://example.org/path", *at) from error
     if "@" in parts.netloc:
-        raise file.refuse(f'"{".".join(at)}" has credentials in it', CREDENTIALS, *at)
+        raise file.refuse(f'"{".".join(at)}" has credentials in it', CREDENTIALS_HINT, *at)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise file.refuse(f'"{written}" is no URL', "write it as https://example.org/path", *at)
     return written.rstrip("/")
 
 
 def serve(file: ConfigFile, default: str, *at: str) -> str:
-    """How files of a bucket are answered: one of SERVE."""
+    """How files of a bucket are answered: one of SERVE_MODES."""
     written = values.text(file, default, *at)
-    if written and written not in SERVE:
-        raise file.refuse(f'{at[-1]} is "{written}"', f"use {', '.join(SERVE)}", *at)
+    if written and written not in SERVE_MODES:
+        raise file.refuse(f'{at[-1]} is "{written}"', f"use {', '.join(SERVE_MODES)}", *at)
     return written
 
 
 def fix_of_secret(path: tuple[str, ...]) -> str:
     """How to fix a key that seems to be for credentials of the bucket; "" for any other."""
-    return CREDENTIALS if path[0] == "media" and _SECRET.search(path[-1]) else ""
+    return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
 
 
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
@@ -192,7 +192,7 @@ def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator
 
 # --- remote ---------------------------------------------------------------------------------------
 
-BEFORE, AFTER = "before", "after"  # what git.push can be, beside ""
+PUSH_BEFORE, PUSH_AFTER = "before", "after"  # what git.push can be, beside ""
 _REMOTE = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 # What `git check-ref-format` takes for a branch, as far as one character can tell.
 _BRANCH = re.compile(r"(?![-./])[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
@@ -223,6 +223,6 @@ def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def push(file: ConfigFile, default: str, *at: str) -> str:
     """When a remote gets a write: `before` or `after` it is answered; "" for `off`."""
     word = text(file, default, *at)
-    if word not in ("", "off", BEFORE, AFTER):
+    if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse(f'git.push is "{word}"', "use before, after or off", *at)
     return "" if word == "off" else word

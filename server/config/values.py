@@ -23,14 +23,14 @@ _SECONDS_OF_UNIT = {
     "w": timedelta(weeks=1),
     "y": timedelta(days=365),
 }
-_LONGEST = 2000 * _SECONDS_OF_UNIT["y"]  # Dates end with the year 9999.
+_MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Dates end with the year 9999.
 
 
 def read_duration(text: str) -> timedelta:
     """`2s`, `90m`, `12h`, `30d`, `2w` or `1y` → its length. ValueError for anything else, or for none."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
-    if not timedelta() < duration <= _LONGEST:
+    if not timedelta() < duration <= _MAX_DURATION:
         raise ValueError(text)
     return duration
 

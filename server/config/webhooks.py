@@ -41,8 +41,8 @@ EVENTS = (
 )  # fmt: skip
 STATUSES = ("published", "draft")
 SECRET_PREFIX = "whsec_"
-LONGEST_SECRET, SHORTEST_SECRET = 64, 24  # bytes, as Standard Webhooks has it
-LONGEST_DEBOUNCE = timedelta(hours=1)
+MAX_SECRET_BYTES, MIN_SECRET_BYTES = 64, 24  # As Standard Webhooks requires.
+MAX_DEBOUNCE = timedelta(hours=1)
 # The headers that requests have anyway.
 _OWN_HEADERS = re.compile(
     r"webhook-.*|x-strapi-event|content-.*|host|connection|transfer-encoding|accept-encoding|te|upgrade"
@@ -130,7 +130,7 @@ def _status(file: ConfigFile, word: str) -> str:
 
 def _debounce(file: ConfigFile) -> timedelta:
     found = values.duration(file, timedelta(), "debounce")
-    if found > LONGEST_DEBOUNCE:
+    if found > MAX_DEBOUNCE:
         raise file.refuse('"debounce" is longer than an hour', "write 10s, say", "debounce")
     return found
 
@@ -192,9 +192,9 @@ def check_secret(secret: str) -> str:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):
         key = b""
-    if secret.startswith(SECRET_PREFIX) and SHORTEST_SECRET <= len(key) <= LONGEST_SECRET:
+    if secret.startswith(SECRET_PREFIX) and MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
         return ""
-    return f"must be {SECRET_PREFIX} and {SHORTEST_SECRET} to {LONGEST_SECRET} bytes in base64"
+    return f"must be {SECRET_PREFIX} and {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes in base64"
 
 
 def check_header(value: str) -> str:

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-WAIT_S = 10.0  # how long a transaction waits for other transactions
-_MADE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
+LOCK_TIMEOUT_S = 10.0  # How long a transaction waits for other transactions.
+_CREATE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
 class Cursor(Protocol):
@@ -59,7 +59,7 @@ class Engine(Protocol):
     def is_current(self) -> bool:
         """Return whether the opened file is still at its path, neither removed nor replaced."""
 
-    def writing(self, seconds: float = WAIT_S, claim: str = "") -> AbstractContextManager[Connection]:
+    def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
         """Run a block as a transaction: commit it, or roll it back if the block raises.
 
         It waits up to `seconds` for other transactions. SQLite allows one writer at a time. PostgreSQL
@@ -105,7 +105,7 @@ class Tables:
     @property
     def names(self) -> list[str]:
         """The names of the tables and indexes."""
-        return _MADE.findall(self.schema)
+        return _CREATE.findall(self.schema)
 
     def make(self, connection: Connection) -> None:
         """Create missing tables and indexes, in a transaction that locks out other processes."""

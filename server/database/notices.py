@@ -26,17 +26,17 @@ EVENTS = "events"  # that events were recorded; the payload is the number of the
 # The channel of a site: several may be in one database, each in a schema of its own.
 CHANNEL = "'quire_' || md5(current_schema())"
 NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # with a `message`
-MOST_BYTES = 7999  # of a message, in PostgreSQL
-BEAT_S = 5.0  # after which a connection on which nothing comes is asked whether it is there
-PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # until it is tried again to connect
-MOST_WAITING = 100  # notices that are kept to be sent while there is no connection
+MAX_MESSAGE_BYTES = 7999  # PostgreSQL's limit.
+HEARTBEAT_INTERVAL_S = 5.0  # After so long without a notice, the connection is probed.
+BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # Before each attempt to reconnect.
+MAX_QUEUED_NOTICES = 100  # Notices that are kept while there is no connection.
 
 
 def message(topic: str, payload: str = "") -> str:
     """What is sent as a notice. Raises ValueError for one that is too long."""
     text = f"{topic} {payload}"
-    if len(text.encode()) > MOST_BYTES:
-        raise ValueError(f"a notice has at most {MOST_BYTES} bytes")
+    if len(text.encode()) > MAX_MESSAGE_BYTES:
+        raise ValueError(f"a notice has at most {MAX_MESSAGE_BYTES} bytes")
     return text
 
 
@@ -83,7 +83,7 @@ class Notices:
                 return
             self._waiting.pop(text, None)
             self._waiting[text] = None
-            while len(self._waiting) > MOST_WAITING:
+            while len(self._waiting) > MAX_QUEUED_NOTICES:
                 del self._waiting[next(iter(self._waiting))]
             self._rouse()
 
@@ -141,7 +141,7 @@ class Notices:
                 if not failures and not self._stopping.is_set():
                     line = (str(error) or type(error).__name__).splitlines()[0]
                     log.error("this machine does not hear at once what others change: %s", line)
-                self._stopping.wait(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+                self._stopping.wait(BACKOFFS_S[min(failures, len(BACKOFFS_S) - 1)])
                 failures += 1
 
     def _begin(self, connection: Any) -> None:
@@ -163,7 +163,7 @@ class Notices:
                 self._send(connection)
                 if ending:
                     return
-                selector.select(BEAT_S)
+                selector.select(HEARTBEAT_INTERVAL_S)
                 with suppress(BlockingIOError):
                     self._roused.recv(1024)
                 connection.execute("")  # What has arrived is taken with the answer, if there is one.

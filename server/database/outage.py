@@ -14,7 +14,7 @@ from server.errors import UnavailableError
 
 log = logging.getLogger("quire")
 
-RETRY_S = 1.0  # between two trials
+RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
@@ -64,7 +64,7 @@ class Outage:
 
     def _try(self) -> None:
         while self._trying:
-            time.sleep(RETRY_S)
+            time.sleep(RETRY_INTERVAL_S)
             with suppress(Exception):
                 self._end_if_well()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-KEPT = 5  # idle connections
+MAX_IDLE_CONNECTIONS = 5
 
 
 class Closable(Protocol):
@@ -55,7 +55,7 @@ class Pool(Generic[C]):
             try:
                 yield connection
             finally:
-                if idle is self._idle and len(idle) < KEPT and self._is_idle(connection):
+                if idle is self._idle and len(idle) < MAX_IDLE_CONNECTIONS and self._is_idle(connection):
                     idle.append(connection)
                 else:
                     connection.close()

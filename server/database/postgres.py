@@ -20,7 +20,7 @@ import psycopg
 from psycopg import Connection, OperationalError
 from psycopg.pq import TransactionStatus
 
-from server.database.engine import WAIT_S, Cursor, Tables, Trouble
+from server.database.engine import LOCK_TIMEOUT_S, Cursor, Tables, Trouble
 from server.database.engine import Connection as AnyConnection
 from server.database.outage import Outage, ReadOnlyError, reason_of
 from server.database.pool import NoConnectionLeftError, Pool
@@ -28,15 +28,15 @@ from server.database.statements import translated
 
 log = logging.getLogger("quire")
 
-SILENT_S = 3.0  # how long a server may send nothing while it is waited for
-LIVELY_S = 1.0  # One that has answered so lately may take as long to do so again, whoever waits.
-IDLE_S = 30  # after which the server ends a transaction of a process that has stopped in it
+RESPONSE_TIMEOUT_S = 3.0  # How long the server may send nothing while a statement runs.
+RECENT_RESPONSE_S = 1.0  # After a response so recent, a wait lasts at least as long.
+IDLE_TIMEOUT_S = 30  # The server ends a transaction whose process is idle for longer.
 READ_ONLY = "25006"  # the state in which a transaction must not write
-_MAKE_LOCK = 0x71756972650001  # a number that nobody else locks by
+_SCHEMA_LOCK = 0x71756972650001  # Nobody else locks by this number.
 # How many seconds a server may take to accept a connection, and milliseconds to acknowledge what was sent;
 # and the encoding, since psycopg takes texts for bytes where neither the database nor the connection has one.
 OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 5000, "client_encoding": "utf8"}
-NOTHING = 0  # what psycopg sends to who waits, each 0.1 s, where nothing has come
+_READY_NONE = 0  # psycopg sends this each 0.1 s while nothing has arrived.
 
 
 class SilentError(OperationalError, TimeoutError):
@@ -46,7 +46,7 @@ class SilentError(OperationalError, TimeoutError):
 class BoundedConnection(Connection[Any]):
     """A connection of psycopg's, on which nothing is waited for longer than `silent_s`."""
 
-    silent_s = SILENT_S
+    silent_s = RESPONSE_TIMEOUT_S
     answered_at = 0.0  # when it has done last what was asked
 
     def __del__(self, *_: Any) -> None:
@@ -84,7 +84,7 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
         wanted = next(gen)
         while True:
             ready = yield wanted
-            if ready != NOTHING:
+            if ready != _READY_NONE:
                 last = monotonic()
             elif monotonic() - last > silent_s:
                 gen.close()
@@ -132,7 +132,7 @@ class Postgres:
 
     def open(self) -> None:
         """Connect, and make what is missing of the tables."""
-        with self._pool.lend(SILENT_S):
+        with self._pool.lend(RESPONSE_TIMEOUT_S):
             pass
 
     def is_current(self) -> bool:
@@ -140,9 +140,9 @@ class Postgres:
         return True
 
     @contextmanager
-    def writing(self, seconds: float = WAIT_S, claim: str = "") -> Iterator[AnyConnection]:
+    def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[AnyConnection]:
         """A transaction that writes."""
-        wait = min(seconds, SILENT_S) * 900  # ms: less than an answer may take
+        wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # ms: less than an answer may take
         begin = f"BEGIN; SET LOCAL lock_timeout = {wait:.0f}; {translated(claim, self._tables.prefix)}"
         with self._using(seconds) as connection, _between(connection, begin, "COMMIT"):
             yield _Transaction(connection, self._tables.prefix)
@@ -151,7 +151,7 @@ class Postgres:
     def reading(self) -> Iterator[AnyConnection]:
         """A transaction that reads."""
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        with self._using(SILENT_S) as connection, _between(connection, begin, "ROLLBACK"):
+        with self._using(RESPONSE_TIMEOUT_S) as connection, _between(connection, begin, "ROLLBACK"):
             yield _Transaction(connection, self._tables.prefix)
 
     def close(self) -> None:
@@ -172,8 +172,8 @@ class Postgres:
                     self._begin_process()
         if self._outage.is_away:
             raise self._tables.refuse(Trouble())
-        lively = monotonic() - self._answered_at < LIVELY_S
-        patience = min(max(seconds, LIVELY_S if lively else 0.0), SILENT_S)
+        lively = monotonic() - self._answered_at < RECENT_RESPONSE_S
+        patience = min(max(seconds, RECENT_RESPONSE_S if lively else 0.0), RESPONSE_TIMEOUT_S)
         connection = None
         try:
             with self._pool.lend(patience) as connection:
@@ -203,7 +203,7 @@ class Postgres:
 
     def _try(self) -> None:
         """Ask the database, and whether it can be written."""
-        with self._pool.lend(SILENT_S) as connection:
+        with self._pool.lend(RESPONSE_TIMEOUT_S) as connection:
             try:
                 require_writable(connection)
                 connection.answered_at = self._answered_at = monotonic()
@@ -239,7 +239,7 @@ class Postgres:
         try:
             connection = connect_to(self._url)
             try:
-                connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_S}s'")
+                connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S}s'")
                 if not _are_made(connection, self._tables):
                     _make_tables(connection, self._tables)
             except BaseException:
@@ -273,7 +273,7 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
     """Whether the server has not closed a connection, as one that was started again. Raises SilentError."""
-    if monotonic() - connection.answered_at < LIVELY_S:
+    if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)
         if not poll.poll(0):  # What it sends unasked is that it ends.
@@ -297,11 +297,11 @@ def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
 
     The lock is taken before the transaction begins: one that had begun could not see the tables of others.
     """
-    connection.execute("SELECT pg_advisory_lock(%s)", (_MAKE_LOCK,))
+    connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
     if not _are_made(connection, tables):
         with connection.transaction():
             tables.make(_Transaction(connection, tables.prefix))
-    connection.execute("SELECT pg_advisory_unlock(%s)", (_MAKE_LOCK,))
+    connection.execute("SELECT pg_advisory_unlock(%s)", (_SCHEMA_LOCK,))
 
 
 def _are_made(connection: BoundedConnection, tables: Tables) -> bool:

@@ -11,9 +11,10 @@ from typing import Any
 
 from server.database.address import is_postgres
 
-LONGEST_S = 5.0  # that one waits for others
-IDLE_S = 20.0  # after which PostgreSQL drops who has the lock and is not heard of, as after a power cut
-REST_S = 10.0  # for so long one goes on without, where it did not answer or others took too long
+LOCK_TIMEOUT_S = 5.0  # How long a process waits for the others.
+# PostgreSQL drops the holder of the lock after so long without a statement, as after a power cut.
+SESSION_TIMEOUT_S = 20.0
+BACKOFF_S = 10.0  # After a timeout or an outage, a process goes on without the queue for so long.
 _KEY = "hashtextextended('quire_push_' || current_schema(), 0)"  # Several sites may be in one database.
 
 
@@ -30,7 +31,7 @@ class Queue:
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
         """Be the first in the block, after so many seconds at most; whether others were before."""
-        waited = self._enter(min(seconds, LONGEST_S))
+        waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
             yield waited
         finally:
@@ -59,7 +60,7 @@ class Queue:
                 self._is_first = True
         except self._errors:
             self._drop()
-            self._rests_until = time.monotonic() + REST_S
+            self._rests_until = time.monotonic() + BACKOFF_S
         return waited
 
     def _connected(self) -> Any:
@@ -70,8 +71,8 @@ class Queue:
                 return self._connection
             self._drop()
         connection = self._postgres.connect_to(self._url)
-        connection.silent_s = LONGEST_S + self._postgres.SILENT_S
-        connection.execute(f"SET idle_session_timeout = {int(IDLE_S * 1000)}")
+        connection.silent_s = LOCK_TIMEOUT_S + self._postgres.SILENT_S
+        connection.execute(f"SET idle_session_timeout = {int(SESSION_TIMEOUT_S * 1000)}")
         self._connection = connection
         return connection
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from server.database.engine import WAIT_S, Connection, Tables, Trouble
+from server.database.engine import LOCK_TIMEOUT_S, Connection, Tables, Trouble
 from server.database.file import OpenedFile
 from server.database.pool import NoConnectionLeftError, Pool
 
-PAUSE_S = 0.01
-DAMAGED = ".damaged"  # ends the name under which a file is put aside that can't be read
+POLL_INTERVAL_S = 0.01
+DAMAGED_SUFFIX = ".damaged"  # Ends the name of a damaged file that was moved aside.
 _OTHER_TABLES = re.compile("no such (table|column)|has no column")  # as those of another release
 
 
@@ -44,7 +44,7 @@ class Sqlite:
     def open(self) -> None:
         """Connect and create missing tables."""
         self._renew()
-        with self._pool.lend(WAIT_S):
+        with self._pool.lend(LOCK_TIMEOUT_S):
             pass
 
     def is_current(self) -> bool:
@@ -53,7 +53,7 @@ class Sqlite:
         return file is None or file.is_there()
 
     @contextmanager
-    def writing(self, seconds: float = WAIT_S, claim: str = "") -> Iterator[Connection]:
+    def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[Connection]:
         """Run a block as a transaction that writes, one at a time."""
         with self._using() as connection:
             connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
@@ -69,7 +69,9 @@ class Sqlite:
     def connect(self) -> sqlite3.Connection:
         """Return a new connection, which the caller closes. Raises OSError and sqlite3.Error."""
         path = self._prepare()
-        connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
         try:
             _write_ahead(connection)
             self._make(connection)
@@ -89,7 +91,7 @@ class Sqlite:
     def _using(self) -> Iterator[sqlite3.Connection]:
         try:
             self._renew()
-            with self._pool.lend(WAIT_S) as connection:
+            with self._pool.lend(LOCK_TIMEOUT_S) as connection:
                 yield connection
         except sqlite3.DatabaseError as error:
             if self._replaced and _is_damaged(error):
@@ -122,7 +124,7 @@ class Sqlite:
         self.close()
         with suppress(OSError):
             path = self._prepare()
-            os.replace(path, path.with_name(path.name + DAMAGED))
+            os.replace(path, path.with_name(path.name + DAMAGED_SUFFIX))
             for beside in ("-wal", "-shm"):
                 path.with_name(path.name + beside).unlink(missing_ok=True)
             if self._replaced:
@@ -139,14 +141,14 @@ class Sqlite:
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Switch on write-ahead logging, synced at each commit."""
     connection.execute("PRAGMA synchronous=FULL")
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:  # SQLite waits for no other process here.
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(PAUSE_S)
+            time.sleep(POLL_INTERVAL_S)
 
 
 @contextmanager

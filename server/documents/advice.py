@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, time
 from unicodedata import combining, normalize
 
-from server.documents.constraints import UID
+from server.documents.constraints import UID_PATTERN
 from server.documents.timestamps import read_date
 from server.formats.tree import Tree
 from server.schema.model import Attribute, Type
@@ -13,19 +13,19 @@ from server.schema.model import Attribute, Type
 # --- dates ----------------------------------------------------------------------------------------
 
 # Patterns are compiled when they are first needed: most sites have nothing wrong.
-_ISO = r"\d{4}-\d\d?-\d\d?"
-_DAYS = (  # how people write days: where a text fits two of them, both are told
+_ISO_DATE = r"\d{4}-\d\d?-\d\d?"
+_DAY_FORMATS = (  # how people write days: where a text fits two of them, both are told
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d"),
     *("%d %B %Y", "%d. %B %Y", "%B %d %Y", "%B %d, %Y", "%d %b %Y", "%d. %b %Y", "%b %d %Y", "%b %d, %Y"),
 )
-_WITH_TIME = r"(?i)(.+?)(?:[\sT,]+(\d\d?[:.h]\d\d(?::\d\d)?(?: ?[ap]m)?|\d\d? ?[ap]m))?"
+_DAY_AND_TIME = r"(?i)(.+?)(?:[\sT,]+(\d\d?[:.h]\d\d(?::\d\d)?(?: ?[ap]m)?|\d\d? ?[ap]m))?"
 _CLOCK = r"(?i)(\d\d?)(?:[:.h](\d\d))?(?::(\d\d))? ?([ap]m)?"
-_LONGEST = 60  # characters of a text that is looked into
+_MAX_CHARS = 60  # A longer text gets no advice.
 
 
 def date_advice(text: str) -> str:
     """What to write instead of a text that is no date."""
-    if re.match(_ISO, text):
+    if re.match(_ISO_DATE, text):
         return "there is no such day; write it as YYYY-MM-DD"
     days = _days(text)
     return f"write it as YYYY-MM-DD: {' or '.join(days)}" if days else "write it as YYYY-MM-DD"
@@ -39,7 +39,7 @@ def time_advice(text: str) -> str:
 
 def timestamp_advice(text: str) -> str:
     """What to write instead of a text that is no timestamp."""
-    found = re.fullmatch(_WITH_TIME, text.strip()) if len(text) <= _LONGEST else None
+    found = re.fullmatch(_DAY_AND_TIME, text.strip()) if len(text) <= _MAX_CHARS else None
     clock = _clock(found[2] or "0:00") if found else None
     days = _days(found[1]) if found else []
     if clock and days:
@@ -49,13 +49,13 @@ def timestamp_advice(text: str) -> str:
 
 def _days(text: str) -> list[str]:
     """The days that a text may stand for, as YYYY-MM-DD."""
-    if re.fullmatch(_ISO, text):
+    if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
         except ValueError:
             return []
     found = []
-    for form in _DAYS:
+    for form in _DAY_FORMATS:
         try:
             found.append(datetime.strptime(text, form).date().isoformat())
         except ValueError:
@@ -84,7 +84,6 @@ _NUMBER = r"[^\w+-]*([-+]?\d[\d.,'’_\s]*)[^\d\s.,]{0,4}"
 _THOUSANDS = r"[-+]?\d{1,3}(?:[.,]\d{3})+"
 _TRUE = frozenset({"1", "y", "t", "x", "ja", "j", "oui", "si", "sí", "sim", "wahr", "vrai", "✓"})
 _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
-_LONGEST = 60  # characters of a value that is looked into
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
@@ -97,7 +96,7 @@ def advice(attribute: Attribute, tree: Tree) -> str:
         return _OF_MAPPING.get(attribute.type, "")
     text = str(tree).strip()
     found = _OF_TEXT.get(attribute.type)
-    return found(text) if found and len(text) <= _LONGEST else ""
+    return found(text) if found and len(text) <= _MAX_CHARS else ""
 
 
 def component_advice(type_: Type) -> str:
@@ -119,7 +118,7 @@ def option_advice(attribute: Attribute, tree: Tree) -> str:
 
 def _slug(text: str) -> str:
     """How a text is written as a uid; "" where it is one."""
-    if UID.fullmatch(text):
+    if UID_PATTERN.fullmatch(text):
         return ""
     plain = "".join(c for c in normalize("NFKD", text.casefold()) if not combining(c))
     slug = re.sub(r"[^a-z0-9_.~]+", "-", plain).strip("-.") if plain.isascii() else ""
@@ -187,10 +186,10 @@ _OF_TEXT: Mapping[str, Callable[[str], str]] = {
     "array": lambda text: f"write a list: [{text}]",
     "blocks": lambda text: "write blocks, or make it a richtext in the schema",
 }
-_ID = "write the documentId alone: the name of its file, if that says no other"
+_ID_ADVICE = "write the documentId alone: the name of its file, if that says no other"
 _OF_MAPPING: Mapping[str, str] = {
     **dict.fromkeys(("string", "text", "richtext", "email", "uid", "enumeration"), "put the text in quotes"),
-    "relation": _ID,
+    "relation": _ID_ADVICE,
     "media": "write the path alone",
     "blocks": "write each block below a dash",
     "array": "write each value below a dash",

@@ -12,10 +12,10 @@ from server.formats.tree import Plain, Tree
 PROTOCOLS = ("http", "https", "ftp", "mailto", "tel")
 # These members hold text, even if it looks like a number or a flag.
 TEXT_MEMBERS = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
-_NUMBERS = ("width", "height", "size")
+_NUMBER_KEYS = ("width", "height", "size")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-_TEXTS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "updatedAt")
+_TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "updatedAt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +57,15 @@ def _link(value: Tree) -> str:
     return "" if good else "must be a valid link"
 
 
-INLINE = ("text", "link")
+INLINE_TYPES = ("text", "link")
 NODES: Mapping[str, BlockNode] = {
-    "paragraph": BlockNode(INLINE, 1),
-    "heading": BlockNode(INLINE, 1, {"level": _level}),
-    "quote": BlockNode(INLINE, 1),
+    "paragraph": BlockNode(INLINE_TYPES, 1),
+    "heading": BlockNode(INLINE_TYPES, 1, {"level": _level}),
+    "quote": BlockNode(INLINE_TYPES, 1),
     "code": BlockNode(("text",), 1),
     "list": BlockNode(("list", "list-item"), 1, {"format": _format}),
-    "list-item": BlockNode(INLINE),
-    "image": BlockNode(INLINE),
+    "list-item": BlockNode(INLINE_TYPES),
+    "image": BlockNode(INLINE_TYPES),
     "link": BlockNode(("text",), 0, {"url": _link}),
     "text": BlockNode(
         members={
@@ -74,13 +74,13 @@ NODES: Mapping[str, BlockNode] = {
         flags=("bold", "italic", "underline", "strikethrough", "code"),
     ),
 }
-BLOCKS = ("paragraph", "heading", "list", "quote", "code", "image")
+BLOCK_TYPES = ("paragraph", "heading", "list", "quote", "code", "image")
 
 
 def wrong_blocks(tree: Tree, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     """The path of each thing that is wrong with the blocks of a list, and a sentence."""
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
-        yield from _wrong(block, BLOCKS, (*path, i))
+        yield from _wrong(block, BLOCK_TYPES, (*path, i))
 
 
 def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -110,10 +110,10 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
 def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     """An image holds what the media library says of its file."""
     members = image if isinstance(image, dict) else {}
-    for name in _TEXTS:
+    for name in _TEXT_KEYS:
         if not isinstance(members.get(name), str) or not members[name]:
             yield (*path, name), "is a required field"
-    for name in _NUMBERS:
+    for name in _NUMBER_KEYS:
         if _number(members.get(name)) is None:
             yield (*path, name), "is a required field"
 
@@ -141,7 +141,7 @@ def _cast_member(kind: str, name: str, value: Tree) -> Tree:
     if name in NODES[kind].flags:
         return _BOOLEANS[str(value).lower()]
     if kind == name == "image" and isinstance(value, dict):
-        return {key: _number(inner) if key in _NUMBERS else inner for key, inner in value.items()}
+        return {key: _number(inner) if key in _NUMBER_KEYS else inner for key, inner in value.items()}
     return value
 
 
@@ -174,7 +174,7 @@ def _damaged(tree: Tree, path: KeyPath, required: tuple[str, ...]) -> Iterator[K
             yield from _damaged(item, (*path, i), _required(item, is_node=path[-1] == "children"))
     for name, value in tree.items() if isinstance(tree, dict) else ():
         if isinstance(value, dict):
-            yield from _damaged(value, (*path, name), _TEXTS if name == "image" else ())
+            yield from _damaged(value, (*path, name), _TEXT_KEYS if name == "image" else ())
         elif isinstance(value, list):
             yield from _damaged(value, (*path, name), ())
         elif name in TEXT_MEMBERS and name not in required and value == "null" and type(value) is not Plain:

@@ -14,8 +14,8 @@ from server.documents.values import components_at, is_empty
 from server.formats.text_positions import KeyPath
 from server.schema.model import Attribute, Type
 
-LONGEST_EMAIL = 320
-UID = re.compile("^[A-Za-z0-9-_.~]*$")
+MAX_EMAIL_CHARS = 320
+UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +29,27 @@ class Limits:
     longest: int | None = None
 
 
-ALL = Limits()
-REQUIRED = "is required"
+ALL_LIMITS = Limits()
+REQUIRED_MESSAGE = "is required"
 
 
-def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL) -> list[str]:
+def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
     """The sentences that say which options of an attribute a value breaks, without its name."""
     if is_empty(value):
-        return [REQUIRED] if attribute.required and not attribute.derived and not limits.draft else []
+        return [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.draft else []
     if attribute.type == "password":
         return []  # A hash tells nothing of the text that it was made of; see `broken_by_text`.
     return broken_by_text(attribute, value, limits)
 
 
-def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL) -> list[str]:
+def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
     """The sentences that say which options a value breaks that is there, a password as it was typed."""
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 
 
 def broken_within(
-    type_: Type, values: Any, limits: Limits = ALL, path: KeyPath = ()
+    type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
     """The path and sentence of every broken option in a row's values, components included."""
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
@@ -100,8 +100,8 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
         return
     if attribute.type == "email" and not is_email(value):
         yield "must be a valid email"
-    if attribute.type == "uid" and not UID.fullmatch(value):
-        yield f'must match the following: "/{UID.pattern}/"'
+    if attribute.type == "uid" and not UID_PATTERN.fullmatch(value):
+        yield f'must match the following: "/{UID_PATTERN.pattern}/"'
     if attribute.regex:
         wrong = import_module("server.schema.patterns").mismatch(attribute.regex, value)
         if wrong:
@@ -110,4 +110,4 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
 
 def is_email(text: str) -> bool:
     """Whether text has the form of an e-mail address; at once where it is far too long to be one."""
-    return len(text) <= LONGEST_EMAIL and bool(import_module("server.documents.email").is_valid(text))
+    return len(text) <= MAX_EMAIL_CHARS and bool(import_module("server.documents.email").is_valid(text))

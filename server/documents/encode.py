@@ -146,7 +146,7 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 
 ABSENT: Any = object()
-DAMAGED = 'the text "null" is in the place of null'
+NULL_TEXT_MESSAGE = 'the text "null" is in the place of null'
 # Of these types an empty text is no value: editors in a browser write it for a field that was cleared.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
@@ -170,7 +170,7 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         return _read_zone(attribute, tree, path, reading)
     if kind == "blocks":
         for at in damaged_members(tree):
-            reading.fail((*path, *at), DAMAGED, "write null, if it is meant", warning=True)
+            reading.fail((*path, *at), NULL_TEXT_MESSAGE, "write null, if it is meant", warning=True)
     try:
         return READERS[kind](tree, attribute)
     except Unreadable as error:

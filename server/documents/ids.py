@@ -6,7 +6,7 @@ import time
 import unicodedata
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_COUNTS = 36**4
+_IDS_PER_TIME = 36**4
 
 _lock = threading.Lock()
 _last = (0, 0)
@@ -38,7 +38,7 @@ def new_document_id() -> str:
         at, count = time.time_ns() // 1_000_000, 0
         if at <= _last[0]:  # The millisecond is the same, or the clock went back.
             at, count = _last[0], _last[1] + 1
-        if count == _COUNTS:
+        if count == _IDS_PER_TIME:
             at, count = at + 1, 0
         _last = (at, count)
     return f"q{_base36(at, 9)}{_base36(count, 4)}{_base36(secrets.randbelow(36**10), 10)}"

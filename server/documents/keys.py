@@ -11,7 +11,7 @@ from typing import Any
 from server.documents.timestamps import read_date
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Plain, Tree, is_null
-from server.schema.model import DATED, FILE_FIELDS, DraftKey, Type
+from server.schema.model import DATE_TYPES, FILE_FIELDS, DraftKey, Type
 
 FIELD = re.compile(r"\{(.*?)\}")
 
@@ -53,7 +53,7 @@ def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, 
     """What a file says with what its name says; the file itself counts where both say something."""
     if type_.file_name is None:
         return tree
-    dates = frozenset(n for n in FIELD.findall(type_.file_name) if type_.attributes[n].type in DATED)
+    dates = frozenset(n for n in FIELD.findall(type_.file_name) if type_.attributes[n].type in DATE_TYPES)
     found = read_name(type_.file_name, dates, name.rpartition("/")[2])
     missing = {key: value for key, value in found.items() if is_null(tree.get(key))}
     return {**tree, **missing} if missing else tree
@@ -64,7 +64,9 @@ def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
     names = FIELD.findall(type_.file_name or "")
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
         return None
-    texts = {n: str(values[n])[:10] if type_.attributes[n].type in DATED else str(values[n]) for n in names}
+    texts = {
+        n: str(values[n])[:10] if type_.attributes[n].type in DATE_TYPES else str(values[n]) for n in names
+    }
     return FIELD.sub(lambda found: texts[found[1]], str(type_.file_name))
 
 
@@ -94,7 +96,7 @@ def _compile(pattern: str, dates: frozenset[str]) -> re.Pattern[str]:
 # --- drafts ---------------------------------------------------------------------------------------
 
 # The keys by which generators tell drafts: Hugo, Zola, Astro and Eleventy by the one, Jekyll by the other.
-KNOWN: tuple[DraftKey, ...] = (DraftKey("draft", True), DraftKey("published", False))
+DRAFT_KEYS: tuple[DraftKey, ...] = (DraftKey("draft", True), DraftKey("published", False))
 
 
 def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
@@ -125,5 +127,5 @@ def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
     """
     if type_.draft_key is not None:
         return None
-    keys = (key for key in KNOWN if type_.files or key.name not in type_.attributes)
+    keys = (key for key in DRAFT_KEYS if type_.files or key.name not in type_.attributes)
     return next((key for key in keys if says(tree, key)), None)

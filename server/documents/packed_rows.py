@@ -24,12 +24,12 @@ Facts = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
 
 # The only classes that pickled bytes may name; all of them just hold values.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
-_UNORDERED = frozenset({"json", "array", "blocks"})
-END = b"\0"  # in no document, since no text file may contain it
+_UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
+SEPARATOR = b"\0"  # Stands in no document, since no text file may contain it.
 
 
 class PackedTexts:
-    """The texts of a column in UTF-8, one behind the other, with END behind each."""
+    """The texts of a column in UTF-8, one behind the other, with SEPARATOR behind each."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -37,7 +37,7 @@ class PackedTexts:
         self._data, self._starts, self._nulls = data, array("I", starts), nulls
 
     def between(self, first: int, last: int) -> memoryview:
-        """The texts from one position up to, not including, another; END is behind the last one as well."""
+        """The texts from one position up to, not including, another, each with SEPARATOR behind it."""
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
@@ -54,7 +54,7 @@ class PackedTexts:
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
         """The same text, or null, so many times."""
-        one = (text or "").encode("utf-8", "surrogatepass") + END
+        one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
 
@@ -139,7 +139,7 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
         starts = array("I", accumulate((len(one) + 1 for one in encoded), initial=0))
         nulls = frozenset(i for i, row in enumerate(rows) if row[at] is None)
         texts[at] = (starts[-1], starts.tobytes(), nulls)
-        data.append(END.join((*encoded, b"")))
+        data.append(SEPARATOR.join((*encoded, b"")))
     short = [at for at in others if _is_short([*type_.columns.values()][at])]
     columns = dict(zip(short, dump([row[at] for row in rows] for at in short), strict=True))
     return (array("i", map(len, dumped)).tobytes(), texts, columns, {}), data
@@ -164,7 +164,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_short(attribute: Attribute) -> bool:
-    return attribute.has_targets or (attribute.scalar and attribute.type not in _UNORDERED)
+    return attribute.has_targets or (attribute.scalar and attribute.type not in _UNORDERED_TYPES)
 
 
 def dump(values: Iterable[Any]) -> list[bytes]:

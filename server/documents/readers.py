@@ -18,8 +18,8 @@ from server.schema.spelling import suggestion
 
 _MAX_EXPONENT = 400  # Of a decimal, which is written out in full.
 _INTEGER = re.compile(r"[-+]?\d+")
-_YES = frozenset({"true", "yes", "on"})
-_NO = frozenset({"false", "no", "off"})
+_TRUE_WORDS = frozenset({"true", "yes", "on"})
+_FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
@@ -91,8 +91,8 @@ def _decimal(tree: Tree | float, _: Attribute) -> Decimal:
 def _boolean(tree: Tree, _: Attribute) -> bool:
     if isinstance(tree, bool):
         return tree
-    if isinstance(tree, str) and tree.lower() in _YES | _NO:
-        return tree.lower() in _YES
+    if isinstance(tree, str) and tree.lower() in _TRUE_WORDS | _FALSE_WORDS:
+        return tree.lower() in _TRUE_WORDS
     raise Unreadable("true or false")
 
 

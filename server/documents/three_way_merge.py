@@ -15,7 +15,7 @@ from server.schema.model import Attribute, Type
 
 # --- components -----------------------------------------------------------------------------------
 
-MANY = 10_000  # so many pairs of components are not compared any more: their order decides
+MAX_COMPARED_PAIRS = 10_000  # Above so many pairs of components, the merge pairs them by order.
 
 
 def places_in(
@@ -79,7 +79,7 @@ def _likely(
 
     Those that have most in common are taken first, of these those that are at the same place.
     """
-    if len(left) * len(places) > MANY:
+    if len(left) * len(places) > MAX_COMPARED_PAIRS:
         pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
     else:
         pairs = [
@@ -159,7 +159,7 @@ def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
 Values = Mapping[str, Any]
 # (base, ours, theirs) → the text with the lines that either has changed; None where the changes touch.
 MergeText = Callable[[str, str, str], str | None]
-_BY_LINE = frozenset({"text", "richtext"})
+_TEXT_TYPES = frozenset({"text", "richtext"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class _Merging:
         if attribute.has_targets and attribute.to_many:
             order = merge_order(base, ours, theirs)
             merged = None if order is None else tuple(order)
-        elif attribute.type in _BY_LINE and all(isinstance(text, str) for text in (base, ours, theirs)):
+        elif attribute.type in _TEXT_TYPES and all(isinstance(text, str) for text in (base, ours, theirs)):
             merged = self.merge_text(base, ours, theirs)
         return self._conflict(path, base, ours, theirs) if merged is None else merged
 

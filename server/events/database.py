@@ -18,11 +18,11 @@ from time import monotonic, time_ns
 from typing import Any, NamedTuple, TypeVar
 
 from server.database.address import is_postgres
-from server.database.engine import WAIT_S, Connection, Engine, Tables, Trouble
+from server.database.engine import LOCK_TIMEOUT_S, Connection, Engine, Tables, Trouble
 from server.database.file import private_file
 from server.database.notices import EVENTS, notify
 from server.database.opening import make_engine
-from server.database.sqlite import DAMAGED
+from server.database.sqlite import DAMAGED_SUFFIX
 from server.errors import LogUnavailableError, StorageError
 from server.events.model import Event, Key
 from server.events.tables import SCHEMA
@@ -108,7 +108,7 @@ class EventDatabase:
             raise LogUnavailableError(f"The log of events has no driver: {error}") from error
 
     @contextmanager
-    def writing(self, seconds: float = WAIT_S) -> Iterator["Transaction"]:
+    def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
         """A transaction that is done, or not done, with the block; it waits so long for those of others.
 
         One writes at a time, so that the order of events is that in which they are seen. Raises StorageError.
@@ -185,7 +185,7 @@ class EventDatabase:
 
         After a log that was damaged, numbers begin where it can't have come to.
         """
-        again = self.path.with_name(FILE + DAMAGED).exists() and not self._is_shared
+        again = self.path.with_name(FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(
             "INSERT INTO log (one, id, last, changes) VALUES (1, ?, ?, 0) ON CONFLICT (one) DO NOTHING",
             (secrets.token_hex(4), time_ns() // 10**6 if again else 0),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from server.auth.permissions import subject_of
-from server.schema.model import SITE, UPLOAD, document_tag, type_tag
+from server.schema.model import SITE_TAG, UPLOAD, document_tag, type_tag
 
 # What can happen, and when it is said.
 KINDS: Mapping[str, str] = {
@@ -70,10 +70,10 @@ class Event:
     def tags(self) -> tuple[str, ...]:
         """The tags of the answers that it may change (`server.schema.model`)."""
         if self.counts is not None:
-            return (*map(type_tag, self.counts), SITE)
+            return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:
             return (type_tag(self.uid), document_tag(self.uid, self.document_id))
-        return (type_tag(self.uid), SITE) if "::" in self.uid else (SITE,)
+        return (type_tag(self.uid), SITE_TAG) if "::" in self.uid else (SITE_TAG,)
 
     @property
     def is_media(self) -> bool:

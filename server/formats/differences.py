@@ -7,7 +7,7 @@ from typing import Any, Literal
 from server.formats.edits import same
 from server.formats.tree import Tree
 
-MOST_COMPARED = 10_000  # pairs of items of two lists
+MAX_COMPARED_PAIRS = 10_000  # Pairs of items of two lists.
 
 
 def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
@@ -50,7 +50,7 @@ def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
 
 def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
     """The indexes of a longest common subsequence of two lists."""
-    if len(a) * len(b) > MOST_COMPARED:
+    if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
     equal = [[same(x, y) for y in b] for x in a]
     longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
@@ -120,7 +120,7 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
     """The items that differences only move: (index of the difference, of its new item) → old index."""
     gone = [i for difference in found for i in range(difference.start, difference.end)]
-    if len(gone) * sum(len(difference.new) for difference in found) > MOST_COMPARED:
+    if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}
     moves = {}
     for n, difference in enumerate(found):

@@ -13,14 +13,14 @@ from server.bounded import BoundedMutex
 from server.config.model import Settings
 from server.errors import ClientGone, LimitError, NeedsThreadPool
 
-ON_LOOP = 2000  # steps that an event loop may take, while all other requests wait
-GRANTED = 1000  # steps between two looks at the clock, which takes a system call
-COSTLY_S = 0.05  # of processor time: a request that takes more waits for its turn
-WAITING = 8  # costly requests that may wait for their turn
-LONGEST_WAIT_S = 10.0
+MAX_LOOP_STEPS = 2000  # An event loop takes no more, since all other requests wait for it.
+STEPS_PER_CLOCK_READ = 1000  # To read the clock takes a system call.
+COSTLY_CPU_S = 0.05  # A request that takes more processor time waits for its turn.
+MAX_WAITING_REQUESTS = 8  # Costly requests that may wait for their turn.
+TURN_TIMEOUT_S = 10.0
 
 
-def turns(waiting: int = WAITING, longest: float = LONGEST_WAIT_S) -> BoundedMutex:
+def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
     """The turns that the costly requests of a process take: each computes alone, while some others wait."""
     return BoundedMutex("take long", waiting, longest)
 
@@ -53,7 +53,7 @@ class Budget:
         self._steps: float = settings.api.limits.steps if settings else math.inf
         self._bytes: float = settings.api.limits.size if settings else math.inf
         self.values: float = settings.api.limits.values if settings else math.inf
-        granted = ON_LOOP if on_loop else GRANTED
+        granted = MAX_LOOP_STEPS if on_loop else STEPS_PER_CLOCK_READ
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def spend(self, steps: int) -> None:
@@ -122,13 +122,13 @@ class Budget:
         if self._steps < 0:
             most = f"{settings.api.limits.steps:,} steps"
             raise LimitError(f"The answer takes more than {most}; ask for less", "steps")
-        self._granted = self._left = min(self._steps, GRANTED)
+        self._granted = self._left = min(self._steps, STEPS_PER_CLOCK_READ)
         now = time.thread_time()
         if self._began is None:
             self._began = now
         if now - self._began > settings.api.limits.time.total_seconds():
             raise LimitError("The answer takes too long; ask for less", "time")
-        if now - self._began > COSTLY_S or self._costly:
+        if now - self._began > COSTLY_CPU_S or self._costly:
             self.take_turn()
         if self._gone is not None and self._gone():
             raise ClientGone

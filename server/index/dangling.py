@@ -11,12 +11,12 @@ from server.formats.text_positions import KeyPath, Position, Positions, line_and
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
-from server.schema.model import PEOPLE, Attribute, Schema, Type, title_of
+from server.schema.model import ACCOUNT_UIDS, Attribute, Schema, Type, title_of
 from server.schema.spelling import Suggestions
 
 Key = tuple[str, str]  # uid and documentId of a document; MEDIA and the path of a media file
 MEDIA = "media"
-MOST_TITLES = 50_000  # versions of a type, whose titles are looked at
+MAX_TITLED_VERSIONS = 50_000  # The titles of a larger type are not searched.
 Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
@@ -46,7 +46,7 @@ def dangling(
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
     """One version for each file."""
-    for table in (table for uid, table in snapshot.tables.items() if uid not in PEOPLE):
+    for table in (table for uid, table in snapshot.tables.items() if uid not in ACCOUNT_UIDS):
         yield from without_copies(snapshot, table.versions.values())
 
 
@@ -101,7 +101,7 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
     for document in _all(snapshot):
         for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
             uid = target[0] if isinstance(target, tuple) else attribute.target
-            if attribute.type == "relation" and uid in PEOPLE:
+            if attribute.type == "relation" and uid in ACCOUNT_UIDS:
                 yield document
 
 
@@ -117,7 +117,7 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
-    if uid in PEOPLE and snapshot.users is None:
+    if uid in ACCOUNT_UIDS and snapshot.users is None:
         return True  # nobody knows: the users are not in this snapshot
     table = snapshot.tables.get(uid)
     # A type that is not in the index (of another plugin) can't be looked into.
@@ -179,9 +179,9 @@ class _Targets:
         """By title, the one document of a type that has it; "" where several do."""
         if uid not in self._titles:
             titles: dict[str, str] = {}
-            documents = list(self._snapshot.tables[uid].versions.values()) if uid not in PEOPLE else []
+            documents = list(self._snapshot.tables[uid].versions.values()) if uid not in ACCOUNT_UIDS else []
             type_ = self._snapshot.schema.types.get(uid)
-            name = title_of(type_) if type_ and len(documents) <= MOST_TITLES else None
+            name = title_of(type_) if type_ and len(documents) <= MAX_TITLED_VERSIONS else None
             values = column_of(documents, type_.position[name]) if type_ and name else ()
             for document, value in zip(documents, values, strict=False):
                 title = _fold(str(value or ""))

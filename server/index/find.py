@@ -14,13 +14,13 @@ from server.index.publication_filter import publication_test
 from server.index.snapshot import Snapshot, View
 from server.index.sort import order_for, sorter
 from server.index.text_search import prepare
-from server.query.ast import EVERYTHING, And, Compare, Filter, Or, Query
+from server.query.ast import NO_FILTER, And, Compare, Filter, Or, Query
 from server.query.operators import OPERATORS
 from server.schema.model import Attribute
 
 # The types of attributes that `_q` looks into.
-SEARCHED = ("string", "text", "richtext", "enumeration", "email", "uid")
-SORTED_DIRECTLY = 100  # Up to this many documents are sorted as they are, without an order of all.
+SEARCHED_TYPES = ("string", "text", "richtext", "enumeration", "email", "uid")
+MAX_DIRECT_SORT_DOCUMENTS = 100  # More documents are sorted by an order of all.
 # What JavaScript's Number() reads as a number, which is what decides in Strapi.
 _NUMBER = re.compile(
     r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+"
@@ -48,7 +48,7 @@ def find(view: View, query: Query) -> Listing:
         order = order_for(view, query.type, keys, locale)
         return Listing(order.slice(start, stop), len(order))
     total = bits.bit_count()
-    if total <= SORTED_DIRECTLY:
+    if total <= MAX_DIRECT_SORT_DOCUMENTS:
         members = view.snapshot.members(query.type, locale, effective_status(query.type, view.drafts), bits)
         return Listing(sorter(view, keys)(members)[start:stop], total)
     return Listing(order_for(view, query.type, keys, locale).members(bits, start, stop), total)
@@ -111,10 +111,10 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
     """The set of documents that meet a query's conditions; None for all."""
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
-    test = _test(view, query, plan.rest or EVERYTHING)
+    test = _test(view, query, plan.rest or NO_FILTER)
     if test is None:
         return plan.bits
-    weight = weight_of(plan.rest or EVERYTHING)
+    weight = weight_of(plan.rest or NO_FILTER)
     return bits_of(passing_test(view, test, weight, planner.documents(plan.bits)))
 
 
@@ -126,7 +126,7 @@ def _filter(query: Query) -> Filter:
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
     """A filter and the view's publicationFilter as one test; None where everything passes."""
-    tests = [] if filter_ == EVERYTHING else [compile_filter(view, filter_)]
+    tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
     if publication:
         tests.append(publication)
@@ -151,7 +151,7 @@ def prepare_texts(snapshot: Snapshot) -> None:
     """
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
-        searched = [type_.position[a.name] for a in attributes if not a.private and a.type in SEARCHED]
+        searched = [type_.position[a.name] for a in attributes if not a.private and a.type in SEARCHED_TYPES]
         for (_, status), slots in snapshot.tables[type_.uid].slots.items():
             if status == PUBLISHED:
                 prepare(slots, searched)
@@ -163,5 +163,5 @@ def _searched_attributes(query: Query) -> list[Attribute]:
     return [
         a
         for a in query.type.attributes.values()
-        if not a.private and (a.type in SEARCHED or (numbers and a.group == "number"))
+        if not a.private and (a.type in SEARCHED_TYPES or (numbers and a.group == "number"))
     ]

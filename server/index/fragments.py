@@ -8,8 +8,8 @@ from server.documents.document import Document
 from server.documents.values import Component
 
 MAX_BYTES = 16 * 1024 * 1024
-_RESERVE = 32 * 1024  # What a group counts for in advance, so that not every entry is counted.
-_OVERHEAD = 200  # What an entry takes, about, besides its bytes.
+_RESERVED_BYTES = 32 * 1024  # Counted for a group in advance, so that not every entry is counted.
+_ENTRY_OVERHEAD_BYTES = 200  # What an entry takes, about, besides its content.
 
 Item = Document | Component
 # Gives the bytes of an item: those that are kept, or what the second argument makes of it now.
@@ -44,9 +44,9 @@ class Fragments:
                 return entry[1]
             rendered = make(item)
             entries[id(item)] = (item, rendered)
-            group.used += len(rendered) + _OVERHEAD
+            group.used += len(rendered) + _ENTRY_OVERHEAD_BYTES
             if group.used > group.counted:
-                group.counted = group.used + max(_RESERVE, group.used // 4)
+                group.counted = group.used + max(_RESERVED_BYTES, group.used // 4)
                 self.cache.put(shown, group)
             return rendered
 
@@ -60,7 +60,7 @@ class Fragments:
             for item in items:
                 entry = group.entries.pop(id(item), None)
                 if entry is not None:
-                    group.used -= len(entry[1]) + _OVERHEAD
+                    group.used -= len(entry[1]) + _ENTRY_OVERHEAD_BYTES
 
 
 class _Group:
@@ -70,7 +70,7 @@ class _Group:
 
     def __init__(self, used: int) -> None:
         self.entries: dict[int, tuple[Item, bytes]] = {}
-        self.used, self.counted = used, used + _RESERVE
+        self.used, self.counted = used, used + _RESERVED_BYTES
 
 
 def _size(shown: Hashable, group: _Group) -> int:

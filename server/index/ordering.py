@@ -16,13 +16,13 @@ from server.index.sorted_chunks import Notes, SortedChunks
 from server.query.operators import text_of
 from server.schema.model import Attribute
 
-_LAST = "\U0010ffff"  # sorts after every timestamp
-_FEW = 32  # For so few documents, making the set again costs less than the memory of notes.
-_BITS_OF_A_REFERENCE = 64
+_AFTER_TIMESTAMPS = "\U0010ffff"  # Sorts after every timestamp.
+_MIN_NOTED_DOCUMENTS = 32  # For fewer documents, making the set again costs less than the memory of a note.
+_BITS_PER_REFERENCE = 64
 _BITS = tuple(1 << i for i in range(8))
-_ONE = ord("1")
+_DIGIT_ONE = ord("1")
 Item = TypeVar("Item")
-UNORDERED = frozenset({"json", "array", "blocks"})
+UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Order(SortedChunks[Document]):
         A chunk notes its set where that takes no more memory than the chunk itself, of which there may
         be one for each target of a relation.
         """
-        if len(self) < _FEW:
+        if len(self) < _MIN_NOTED_DOCUMENTS:
             return bits_of(self)
         bits = 0
         for chunk, notes in self.chunks:
             mask = notes.get("mask")
             if mask is None:
                 mask = bits_of(chunk)
-                if mask.bit_length() <= _BITS_OF_A_REFERENCE * len(chunk):
+                if mask.bit_length() <= _BITS_PER_REFERENCE * len(chunk):
                     notes["mask"] = mask
             bits |= mask
         return bits
@@ -106,7 +106,7 @@ def bits_of_slots(slots: Sequence[int]) -> int:
     if len(slots) << 3 > top:  # Of many, binary digits are made in a third of the time.
         digits = bytearray(b"0") * (top + 1)
         for slot in slots:
-            digits[~slot] = _ONE
+            digits[~slot] = _DIGIT_ONE
         return int(digits, 2)
     made = bytearray((top >> 3) + 1)
     for slot in slots:
@@ -117,11 +117,11 @@ def bits_of_slots(slots: Sequence[int]) -> int:
 def slots_of(bits: int) -> list[int]:
     """The slots of a set, ascending; fast where they are few."""
     data = bits.to_bytes((bits.bit_length() + 7) >> 3, "little")
-    return [at.start() * 8 + i for at in _NOT_ZERO.finditer(data) for i in _ONES[data[at.start()]]]
+    return [at.start() * 8 + i for at in _NONZERO_BYTE.finditer(data) for i in _ONE_BITS[data[at.start()]]]
 
 
-_NOT_ZERO = re.compile(rb"[^\0]")
-_ONES = tuple(tuple(i for i in range(8) if byte >> i & 1) for byte in range(256))
+_NONZERO_BYTE = re.compile(rb"[^\0]")
+_ONE_BITS = tuple(tuple(i for i in range(8) if byte >> i & 1) for byte in range(256))
 
 
 class _Reversed:
@@ -170,7 +170,7 @@ def value_of(column: Column) -> Callable[[Document], Any]:
     if column.attribute.name == "id":
         # The derived number has no meaning; clients that sort by id mean the order of creation.
         return default_order
-    if column.attribute.type in UNORDERED:
+    if column.attribute.type in UNORDERED_TYPES:
         return lambda d: None if d.row[at] is None else text_of(d.row[at])
     return lambda d: d.row[at]
 
@@ -180,7 +180,7 @@ def _values(documents: list[Document], column: Column) -> list[Any]:
     if column.attribute.name == "id":
         return [default_order(d) for d in documents]
     values = column_of(documents, column.at)
-    if column.attribute.type in UNORDERED:
+    if column.attribute.type in UNORDERED_TYPES:
         return [None if value is None else text_of(value) for value in values]
     return values
 
@@ -221,12 +221,12 @@ def below(order: Order, value: Any) -> int:
 
 def at_most(order: Order, value: Any) -> int:
     """The documents whose value is less than `value` or equal to it."""
-    return order.between((True,), (True, value, _LAST))
+    return order.between((True,), (True, value, _AFTER_TIMESTAMPS))
 
 
 def above(order: Order, value: Any) -> int:
     """The documents whose value is greater than `value`."""
-    return order.between((True, value, _LAST))
+    return order.between((True, value, _AFTER_TIMESTAMPS))
 
 
 def at_least(order: Order, value: Any) -> int:
@@ -236,23 +236,23 @@ def at_least(order: Order, value: Any) -> int:
 
 def within(order: Order, pair: Any) -> int:
     """The documents whose value lies between two, both included."""
-    return order.between((True, pair[0]), (True, pair[1], _LAST)) if pair[0] <= pair[1] else 0
+    return order.between((True, pair[0]), (True, pair[1], _AFTER_TIMESTAMPS)) if pair[0] <= pair[1] else 0
 
 
 def equal(order: Order, value: Any) -> int:
     """The documents that have a value."""
-    return order.between((True, value), (True, value, _LAST))
+    return order.between((True, value), (True, value, _AFTER_TIMESTAMPS))
 
 
 def starting_with(order: Order, text: str) -> int | None:
     """The documents whose text begins with some text; None where the order can't tell."""
     if not text:
         return not_null(order)
-    if text[-1] == _LAST:
+    if text[-1] == _AFTER_TIMESTAMPS:
         return None
     return order.between((True, text), (True, text[:-1] + chr(ord(text[-1]) + 1)))
 
 
 def is_orderable(attribute: Attribute) -> bool:
     """Whether an attribute's values can be compared as they are."""
-    return attribute.scalar and attribute.type not in UNORDERED and attribute.name != "id"
+    return attribute.scalar and attribute.type not in UNORDERED_TYPES and attribute.name != "id"

@@ -14,7 +14,7 @@ from server.index.ordering import Column, Order
 MAX_BYTES = 256 * 1024 * 1024
 # Every write changes the orders that are kept. They count as at least so much, so that there are at
 # most 64 of them, however few documents a site has.
-_LEAST = 4 * 1024 * 1024
+_MIN_ORDER_BYTES = 4 * 1024 * 1024
 
 
 class ColumnKey(NamedTuple):
@@ -86,4 +86,4 @@ class JoinedOrders(Orders):
 def _size(key: ColumnKey | PathKey, order: Order) -> int:
     """About how many bytes an order takes: a reference to each document, and the set of each chunk."""
     count = len(order)
-    return max(_LEAST, size_of(key) + 8 * count + count * count // 2048)
+    return max(_MIN_ORDER_BYTES, size_of(key) + 8 * count + count * count // 2048)

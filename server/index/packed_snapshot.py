@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from server.documents.document import Document, in_packed_order
 from server.index.snapshot import Snapshot, build
-from server.schema.model import PEOPLE, Schema
+from server.schema.model import ACCOUNT_UIDS, Schema
 from server.storage.entry import Entry
 from server.storage.parse_cache import CachedEntry, pack_in_blocks, unpack
 
@@ -27,7 +27,7 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
     content = pack_documents(d for claiming in snapshot.claims.values() for d in claiming)
     if snapshot.users is None:
         return PackedSnapshot(snapshot.schema, content)
-    people = pack_documents(d for uid in PEOPLE for d in snapshot.tables[uid].versions.values())
+    people = pack_documents(d for uid in ACCOUNT_UIDS for d in snapshot.tables[uid].versions.values())
     return PackedSnapshot(snapshot.schema, content, people, snapshot.users)
 
 
@@ -37,7 +37,7 @@ def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
     if packed.users is None:
         return content, content
     people = build(packed.schema, unpack_documents(packed.people, packed.schema))
-    tables = {uid: people.tables[uid] for uid in PEOPLE}
+    tables = {uid: people.tables[uid] for uid in ACCOUNT_UIDS}
     return content, content.joined(tables, people.orders, packed.users)
 
 

@@ -45,7 +45,7 @@ class Plan:
     rest: Filter | None = None
 
 
-TESTED_SINGLY = 50  # Up to this many candidates, testing each is cheaper than set operations.
+MAX_TESTED_CANDIDATES = 50  # For so many candidates, testing each is cheaper than set operations.
 
 # From the order of a column, the set of the documents whose value meets an operator; None: unknown.
 _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
@@ -59,9 +59,9 @@ _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$startsWith": starting_with,
 }
 # The operators that are the negation of another.
-_OPPOSITES: Mapping[str, str] = {"$ne": "$eq", "$notIn": "$in", "$notContainsi": "$containsi"}
+_NEGATIONS: Mapping[str, str] = {"$ne": "$eq", "$notIn": "$in", "$notContainsi": "$containsi"}
 # The operators that imply that a text contains their operand, in any case; $containsi means just that.
-_TEXTUAL = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsWith", "$endsWithi"})
+_TEXT_OPERATORS = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsWith", "$endsWithi"})
 
 
 def _cost(part: Filter) -> int:
@@ -69,7 +69,9 @@ def _cost(part: Filter) -> int:
     if isinstance(part, And | Or):
         return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
-        return 3 if part.operator.name in _TEXTUAL else 0 if part.operator.name in ("$eq", "$in") else 1
+        return (
+            3 if part.operator.name in _TEXT_OPERATORS else 0 if part.operator.name in ("$eq", "$in") else 1
+        )
     return 2
 
 
@@ -125,7 +127,7 @@ class Planner:
         bits: int | None = None
         rest: list[Filter] = []
         for part in sorted(filter_.parts, key=_cost):
-            if bits is not None and bits.bit_count() <= TESTED_SINGLY:
+            if bits is not None and bits.bit_count() <= MAX_TESTED_CANDIDATES:
                 rest.append(part)
                 continue
             plan = self.plan(part)
@@ -163,7 +165,7 @@ class Planner:
             return self._of_all_alike(part)
         if part.operator.takes == "flag":
             return Plan(self._flag_of(part))
-        opposite = _OPPOSITES.get(name)
+        opposite = _NEGATIONS.get(name)
         negated = part.negated != (opposite is not None)
         bits, exact = self._positive(part, opposite or name)
         if bits is None or (negated and not exact):
@@ -178,7 +180,7 @@ class Planner:
         if name in _RANGES and (textual or part.operator.takes != "text"):
             self._spend_on_sets(len(part.operand) if name == "$in" else 1)
             return _RANGES[name](self._by(part), part.operand), True
-        if name in _TEXTUAL:
+        if name in _TEXT_OPERATORS:
             text = part.operand.casefold()
             if not text:
                 return not_null(self._by(part)), name != "$eqi"
@@ -274,6 +276,6 @@ class Planner:
         if bits is None:
             return self.order
         self._spend_on_sets(1)
-        if bits.bit_count() <= TESTED_SINGLY:
+        if bits.bit_count() <= MAX_TESTED_CANDIDATES:
             return self.view.snapshot.members(self.type, self._own_locale, self._status, bits)
         return self.order.members(bits)

@@ -15,7 +15,7 @@ from server.query.operators import text_of
 Test = Callable[[tuple[Any, ...], Document | None, str], bool]
 
 
-_TESTED = 64  # documents at a time: what their tests cost is counted for all of them
+_BATCH_DOCUMENTS = 64  # The budget counts the tests of so many documents at once.
 
 
 def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[Document]:
@@ -27,7 +27,7 @@ def passing_test(view: View, test: Test, weight: int, documents: Iterable[Docume
     """Those of some documents that pass a test which takes so many steps for each."""
     found: list[Document] = []
     coming, spend = iter(documents), view.budget.spend
-    while some := list(islice(coming, _TESTED)):
+    while some := list(islice(coming, _BATCH_DOCUMENTS)):
         spend(weight * len(some))
         found.extend([d for d in some if test(d.read_row(), d, locale_inside(d))])
     return found

@@ -8,7 +8,7 @@ from server.index.predicates import Test
 from server.index.snapshot import Snapshot, View
 from server.schema.model import Type
 
-MODIFIED = "modified"  # published, with a draft that differs
+MODIFIED = "modified"  # Published, with a draft that differs.
 
 
 def publication_test(view: View, type_: Type) -> Test | None:

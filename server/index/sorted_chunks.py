@@ -14,7 +14,7 @@ T = TypeVar("T")
 KeyOf = Callable[[T], Any]
 Notes = dict[Any, Any]
 
-CHUNK = 256
+CHUNK_ITEMS = 256
 
 
 class SortedChunks(Generic[T]):
@@ -37,7 +37,7 @@ class SortedChunks(Generic[T]):
     @classmethod
     def presorted(cls, ordered: list[T], key: KeyOf[T]) -> Self:
         """A sequence of items that are in order already."""
-        chunks = tuple(tuple(ordered[i : i + CHUNK]) for i in range(0, len(ordered), CHUNK))
+        chunks = tuple(tuple(ordered[i : i + CHUNK_ITEMS]) for i in range(0, len(ordered), CHUNK_ITEMS))
         return cls(key, chunks, len(ordered))
 
     def __len__(self) -> int:
@@ -135,9 +135,9 @@ def _insert(
     chunk = chunks[where]
     i = bisect_left(chunk, at, key=key)
     grown = (*chunk[:i], item, *chunk[i:])
-    if len(grown) <= 2 * CHUNK:
+    if len(grown) <= 2 * CHUNK_ITEMS:
         chunks[where], firsts[where], notes[where] = grown, key(grown[0]), None
         return
-    chunks[where : where + 1] = [grown[:CHUNK], grown[CHUNK:]]
-    firsts[where : where + 1] = [key(grown[0]), key(grown[CHUNK])]
+    chunks[where : where + 1] = [grown[:CHUNK_ITEMS], grown[CHUNK_ITEMS:]]
+    firsts[where : where + 1] = [key(grown[0]), key(grown[CHUNK_ITEMS])]
     notes[where : where + 1] = [None, None]

@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 
 from server.bounded import Cache, size_of
 from server.documents.document import Run, find_runs
-from server.documents.packed_rows import END
+from server.documents.packed_rows import SEPARATOR
 from server.index.budget import Budget
 from server.index.ordering import bits_of_slots, slots_of
 from server.index.sorted_chunks import Notes
-from server.index.type_table import SHIFT, SlotBlock, Slots
+from server.index.type_table import SLOT_BITS, SlotBlock, Slots
 from server.query.operators import text_of
 
-_SEARCHED_IN_A_STEP = 11  # as a power of two: that many bytes take about as long as any other step
-_SAMPLE = 16  # Where so many of twice as many documents contain a text, the rest are looked at one by one.
-_FEW = 32  # As few documents as these are looked at one by one.
+_LOG2_BYTES_PER_STEP = 11  # To search 2048 bytes takes about as long as any other step.
+_SAMPLE_MATCHES = 16  # If half of the first documents match, the rest are tested one by one.
+_MAX_TESTED_DOCUMENTS = 32  # So few documents are tested one by one.
 
 MAX_BYTES = 8 * 1024 * 1024
-LONGEST_KEPT = 200  # characters; people who page through what they found search for no longer texts
-_OVERHEAD = 300  # bytes; what an entry takes, about, besides its key and its set
+MAX_CACHED_CHARS = 200  # People who page through results search for no longer texts.
+_ENTRY_OVERHEAD_BYTES = 300  # What an entry takes, about, besides its key and its set.
 
 
 class Joined(NamedTuple):
@@ -45,14 +45,14 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
         found: set[int] = set()
         # The longest texts first: after them, there are few documents left to look for.
         for joined in sorted((_join_texts(block, notes, at) for at in columns), key=_length, reverse=True):
-            budget.spend(len(joined.texts) >> _SEARCHED_IN_A_STEP)
-            if len(block) - len(found) <= _FEW:
+            budget.spend(len(joined.texts) >> _LOG2_BYTES_PER_STEP)
+            if len(block) - len(found) <= _MAX_TESTED_DOCUMENTS:
                 found.update(_of_some(joined, [i for i in range(len(block)) if i not in found], sought))
             else:
                 found.update(_positions(joined, sought))
         if found:
             budget.spend(len(found))
-            first = number << SHIFT
+            first = number << SLOT_BITS
             holding.extend([first + i for i in found])
     return bits_of_slots(holding)
 
@@ -64,7 +64,7 @@ def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """The text of a document in a column; END may be behind it."""
+    """The text of a document in a column; SEPARATOR may be behind it."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -98,13 +98,13 @@ class Found:
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
-            if len(key.text) <= LONGEST_KEPT:
+            if len(key.text) <= MAX_CACHED_CHARS:
                 self.cache.put(key, bits)
         return bits
 
 
 def _size(key: TextKey, bits: int) -> int:
-    return size_of(key) + bits.bit_length() // 8 + _OVERHEAD
+    return size_of(key) + bits.bit_length() // 8 + _ENTRY_OVERHEAD_BYTES
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
@@ -136,21 +136,21 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
         for i in range(first, last):
             row = packed.row(i) if packed else document.row if (document := block[i]) else None
             starts.append(length)
-            parts.append(_encode(row and row[at]) + END)
+            parts.append(_encode(row and row[at]) + SEPARATOR)
             length += len(parts[-1])
     joined = b"".join(parts)
     if joined.isascii():
         starts.append(length)
         return Joined(joined.lower(), starts)
     folded = joined.decode("utf-8", "surrogatepass").casefold().encode("utf-8", "surrogatepass")
-    lengths = map(len, folded.split(END)[:-1])
+    lengths = map(len, folded.split(SEPARATOR)[:-1])
     return Joined(folded, array("Q", accumulate((length + 1 for length in lengths), initial=0)))
 
 
 def _encode(value: Any) -> bytes:
     """A value as text; in UTF-8, no character is found within others: bytes are as good to search as text."""
     text = "" if value is None else text_of(value)
-    return text.encode("utf-8", "surrogatepass").replace(END, b"\1")
+    return text.encode("utf-8", "surrogatepass").replace(SEPARATOR, b"\1")
 
 
 def _length(joined: Joined) -> int:
@@ -169,7 +169,7 @@ def _positions(joined: Joined, sought: bytes) -> list[int]:
         found.append(following - 1)
         if following == count:
             break
-        if len(found) == _SAMPLE and following <= 2 * _SAMPLE:
+        if len(found) == _SAMPLE_MATCHES and following <= 2 * _SAMPLE_MATCHES:
             return found + _from(joined, following, sought)
         at = find(sought, starts[following])
     return found

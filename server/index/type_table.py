@@ -32,8 +32,8 @@ LocaleStatus = tuple[str, str]
 SlotBlock = tuple[Document | None, ...]
 
 _UNIQUE = "unique"
-SHIFT = 8  # 256 slots to a block
-_MASK = (1 << SHIFT) - 1
+SLOT_BITS = 8  # A block has 256 slots.
+_SLOT_MASK = (1 << SLOT_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +54,29 @@ class Slots:
 
     def document(self, slot: int) -> Document | None:
         """The document that has a slot, if any has it."""
-        return self.blocks[slot >> SHIFT][slot & _MASK]
+        return self.blocks[slot >> SLOT_BITS][slot & _SLOT_MASK]
 
     def changed(self, removed: list[Document], added: list[Document]) -> "Slots":
         """The slots without some documents, and with others, which get their slots here."""
         free = [*self.free, *(d.slot for d in removed)]
         changed: dict[int, list[Document | None]] = {}
         for document in removed:
-            self._block(changed, document.slot)[document.slot & _MASK] = None
+            self._block(changed, document.slot)[document.slot & _SLOT_MASK] = None
         count = len(self.blocks)
         for document in added:
             if not free:
-                changed[count] = [None] * (1 << SHIFT)
-                free.extend(range((count + 1 << SHIFT) - 1, (count << SHIFT) - 1, -1))
+                changed[count] = [None] * (1 << SLOT_BITS)
+                free.extend(range((count + 1 << SLOT_BITS) - 1, (count << SLOT_BITS) - 1, -1))
                 count += 1
             document.slot = free.pop()
-            self._block(changed, document.slot)[document.slot & _MASK] = document
+            self._block(changed, document.slot)[document.slot & _SLOT_MASK] = document
         blocks = [tuple(changed[i]) if i in changed else self.blocks[i] for i in range(count)]
         notes = [{} if i in changed else self.notes[i] for i in range(count)]
         return Slots(tuple(blocks), tuple(free), tuple(notes))
 
     def _block(self, changed: dict[int, list[Document | None]], slot: int) -> list[Document | None]:
         """The copy of a slot's block that is being changed."""
-        number = slot >> SHIFT
+        number = slot >> SLOT_BITS
         if number not in changed:
             changed[number] = list(self.blocks[number])
         return changed[number]

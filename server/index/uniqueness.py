@@ -17,8 +17,8 @@ from server.documents.values import components_at
 from server.formats.text_positions import KeyPath, attribute_path
 from server.schema.model import Type
 
-TAKEN = "must be unique: another document has this value"
-REPEATED = "must be unique: another component of this document has this value"
+TAKEN_MESSAGE = "must be unique: another document has this value"
+REPEATED_MESSAGE = "must be unique: another component of this document has this value"
 
 UniqueKey = tuple[str, Any, str]  # the path of an attribute, a value of it, and a locale
 UniqueValues = Map[UniqueKey, tuple[Document, ...]]

@@ -20,7 +20,7 @@ from server.documents.values import empty_value
 from server.index.orders import Orders
 from server.index.snapshot import Snapshot, apply, build
 from server.index.type_table import Table
-from server.schema.model import PEOPLE, ROLE, USER, Schema, Type
+from server.schema.model import ACCOUNT_UIDS, ROLE, USER, Schema, Type
 
 if TYPE_CHECKING:
     from server.auth.users import Users
@@ -100,7 +100,7 @@ class UserIndex:
 
     def _publish(self, snapshot: Snapshot, version: int) -> None:
         self._snapshot = snapshot
-        tables = {uid: snapshot.tables[uid] for uid in PEOPLE}
+        tables = {uid: snapshot.tables[uid] for uid in ACCOUNT_UIDS}
         self._tables = UserTables(version, tables, snapshot.orders)
 
 

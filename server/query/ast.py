@@ -63,7 +63,7 @@ class Or:
 
 
 Filter: TypeAlias = Compare | Missing | Through | And | Or
-EVERYTHING = And(())
+NO_FILTER = And(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ class Selection:
     """What is shown of a document or component: `fields` (None: all that are visible) and the rest."""
 
     fields: tuple[str, ...] | None = None
-    filter: Filter = EVERYTHING
+    filter: Filter = NO_FILTER
     sort: tuple[Sort, ...] = ()
     populate: tuple["Node", ...] = ()
 
 
-ALL = Selection()
+ALL_FIELDS = Selection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Query:
     """
 
     type: Type
-    selection: Selection = ALL
+    selection: Selection = ALL_FIELDS
     page: Page = Page(0, 25, 1)
     locales: tuple[str, ...] | None = None
     draft: bool = False

@@ -14,7 +14,7 @@ from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_partial_timestamp, read_timestamp
 from server.errors import ValidationError, invalid_key
 from server.query import qs
-from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through
+from server.query.ast import NO_FILTER, And, Compare, Filter, Missing, Or, Through
 from server.query.operators import LOGIC, OPERATORS, text_of
 from server.query.qs import Mistakes, read_boolean
 from server.query.queryable_attributes import AttributePath, find_attribute, target_of
@@ -24,9 +24,9 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """The filter that a parameter describes; EVERYTHING where it is empty. Raises ValidationError."""
+    """The filter that a parameter describes; NO_FILTER where it is empty. Raises ValidationError."""
     if value is None or value == "":
-        return EVERYTHING
+        return NO_FILTER
     if not isinstance(value, dict | list):
         raise ValidationError("The filters parameter must be an object or an array")
     parser = _FilterParser(schema, param)
@@ -51,7 +51,7 @@ class _FilterParser:
             return _and([self.key(type_, k, item, path, negated) for k, item in value.items()], negated)
         with self.mistakes:
             raise _no_condition(str(value), path, self.param)
-        return EVERYTHING
+        return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
         """One key of an object: logic, or an attribute."""
@@ -99,7 +99,7 @@ class _FilterParser:
         """One comparison; a value that it can't have is reported when all keys are read."""
         with self.mistakes:
             return _compare(attribute, at, name, value, path, negated)
-        return EVERYTHING
+        return NO_FILTER
 
     def beyond(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
         """A filter on what a relation, media or component attribute holds."""

@@ -21,8 +21,8 @@ from server.schema.model import Schema, Type
 # --- pagination -----------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
-_WHOLE = re.compile(r"[0-9]{1,9}")
-_ALL = 10**9
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
+_MAX_LIMIT = 10**9
 
 
 def read_page(value: Any, settings: Settings) -> Page:
@@ -66,14 +66,14 @@ def read_part(params: Mapping[str, Any]) -> Page:
     Raises ValidationError for what is no number; -1 is no limit.
     """
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
-    return Page(start, _ALL if limit == -1 else limit, None)
+    return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
 
 
 def _whole(params: Mapping[str, Any], name: str, default: int) -> int:
     value = params.get(name)
     if value is None or value == "" or value == str(default):
         return default
-    if not isinstance(value, str) or not _WHOLE.fullmatch(value):
+    if not isinstance(value, str) or not _WHOLE_NUMBER.fullmatch(value):
         raise ValidationError(
             f"Invalid {name}: a whole number is expected", {"source": "query", "param": name}
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from server.errors import ValidationError, invalid_key
 from server.query import qs
-from server.query.ast import ALL, Node, Selection
+from server.query.ast import ALL_FIELDS, Node, Selection
 from server.query.filters import read_filters
 from server.query.qs import Mistakes, read_boolean
 from server.query.queryable_attributes import AttributePath, targets_of
@@ -88,8 +88,10 @@ class _PopulateParser:
     ) -> Node | None:
         """One attribute of a level; None where it is switched off."""
         self.count += 1
-        if self.count > qs.NODES:
-            raise ValidationError(f"populate leads to more than {qs.NODES} attributes; populate less")
+        if self.count > qs.MAX_POPULATED_ATTRIBUTES:
+            raise ValidationError(
+                f"populate leads to more than {qs.MAX_POPULATED_ATTRIBUTES} attributes; populate less"
+            )
         path = (*path, name)
         if name not in type_.populatable and self.forgiving:
             return None
@@ -116,7 +118,7 @@ class _PopulateParser:
     ) -> Selection:
         """fields, filters, sort and populate inside of populate; their errors start a path of their own."""
         if not options:
-            return ALL
+            return ALL_FIELDS
         read: dict[str, Any] = {}
         for key, value in options.items():
             # In the order of the request, of whose mistakes the first is reported.
@@ -228,9 +230,9 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
     for name in names:
         place = found
         *above, last = name.split(".")
-        if len(above) >= qs.DEPTH:
+        if len(above) >= qs.MAX_DEPTH:
             raise ValidationError(
-                f"populate leads {len(above) + 1} levels deep; at most {qs.DEPTH} levels are read"
+                f"populate leads {len(above) + 1} levels deep; at most {qs.MAX_DEPTH} levels are read"
             )
         for part in above:
             if not isinstance(place.get(part), dict):

@@ -15,22 +15,22 @@ from qs_codec import DecodeOptions, EncodeOptions, decode, encode
 
 from server.errors import KeyNameError, ValidationError
 
-DEPTH = 20
-LIST_LIMIT = 100
-PARAMETERS = 1000
-LENGTH = 32_768
-SORT_KEYS = 10
-NODES = 2000  # attributes that a query populates, in all of its branches
+MAX_DEPTH = 20
+MAX_LIST_ITEMS = 100
+MAX_PARAMETERS = 1000
+MAX_QUERY_CHARS = 32_768
+MAX_SORT_KEYS = 10
+MAX_POPULATED_ATTRIBUTES = 2000  # In all branches of a query.
 
-_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _NUMBERED = re.compile(r"(?:^|[&\[])[0-9]+\]?[\[=]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_OPTIONS = DecodeOptions(
-    depth=DEPTH, list_limit=LIST_LIMIT, parameter_limit=PARAMETERS, strict_null_handling=True
+_DECODE_OPTIONS = DecodeOptions(
+    depth=MAX_DEPTH, list_limit=MAX_LIST_ITEMS, parameter_limit=MAX_PARAMETERS, strict_null_handling=True
 )
-_WRITING = EncodeOptions(encode_values_only=True, strict_null_handling=True)
+_ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=True)
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def parse(text: str) -> dict[str, Any]:
     if not text:
         return {}
     _refuse_excess(text)
-    if _BAD_PERCENT.search(text):
+    if _BAD_ESCAPE.search(text):
         raise ValidationError("Malformed percent-encoding in the query: write a plain % as %25")
     try:
         plain = unquote_to_bytes(text).decode()
@@ -50,7 +50,7 @@ def parse(text: str) -> dict[str, Any]:
         raise ValidationError("The query is not UTF-8") from error
     if _CONTROL.search(plain):
         raise ValidationError("The query has a control character in it")
-    params = decode(_number_keys(text), _OPTIONS)
+    params = decode(_number_keys(text), _DECODE_OPTIONS)
     return _numbers_first(params) if _NUMBERED.search(plain) else params
 
 
@@ -70,20 +70,20 @@ def _numbers_first(value: Any) -> Any:
 
 def write(params: Mapping[str, Any]) -> str:
     """Nested values, of text and None, → the query string that `parse` reads as them."""
-    return str(encode(dict(params), _WRITING))
+    return str(encode(dict(params), _ENCODE_OPTIONS))
 
 
 def _refuse_excess(text: str) -> None:
-    if len(text) > LENGTH:
-        raise ValidationError(f"The query has {len(text)} characters; at most {LENGTH} are read")
+    if len(text) > MAX_QUERY_CHARS:
+        raise ValidationError(f"The query has {len(text)} characters; at most {MAX_QUERY_CHARS} are read")
     parts = text.split("&")
-    if len(parts) > PARAMETERS:
-        raise ValidationError(f"The query has {len(parts)} parameters; at most {PARAMETERS} are read")
+    if len(parts) > MAX_PARAMETERS:
+        raise ValidationError(f"The query has {len(parts)} parameters; at most {MAX_PARAMETERS} are read")
     for part in parts:
         key = part.partition("=")[0]
         depth = key.count("[") + key.count("%5B") + key.count("%5b")
-        if depth > DEPTH:
-            raise ValidationError(f"The query is nested {depth} deep; at most {DEPTH} levels are read")
+        if depth > MAX_DEPTH:
+            raise ValidationError(f"The query is nested {depth} deep; at most {MAX_DEPTH} levels are read")
 
 
 def _number_keys(text: str) -> str:
@@ -92,11 +92,15 @@ def _number_keys(text: str) -> str:
     It means the same; `qs-codec` takes quadratic time for keys that are repeated so often.
     """
     parts = text.split("&")
-    if len(parts) <= LIST_LIMIT:
+    if len(parts) <= MAX_LIST_ITEMS:
         return text
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
-    many = {name for name, count in Counter(names).items() if count > LIST_LIMIT and name.count("[") < DEPTH}
+    many = {
+        name
+        for name, count in Counter(names).items()
+        if count > MAX_LIST_ITEMS and name.count("[") < MAX_DEPTH
+    }
     counters = {name: itertools.count() for name in many}
     return "&".join(
         f"{quote(name, safe='[]')}[{next(counters[name])}]{equals}{value}" if name in many else part

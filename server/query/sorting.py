@@ -17,8 +17,10 @@ def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> t
     keys = _read(schema, type_, value, param)
     # A key that is repeated decides nothing, and there may be thousands.
     different = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
-    if len(different) > qs.SORT_KEYS:
-        raise ValidationError(f"{len(different)} sort keys are asked for; at most {qs.SORT_KEYS} are read")
+    if len(different) > qs.MAX_SORT_KEYS:
+        raise ValidationError(
+            f"{len(different)} sort keys are asked for; at most {qs.MAX_SORT_KEYS} are read"
+        )
     return tuple(different.values())
 
 
@@ -54,7 +56,7 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 def _depth(error: ValidationError) -> int:
     """How deep below the type asked for a mistake is; what names no key is reported after all that do."""
     if not isinstance(error, KeyNameError):
-        return qs.DEPTH + 1
+        return qs.MAX_DEPTH + 1
     path = error.details["path"]
     return len(path.split(".")) if path else 0
 
@@ -78,8 +80,10 @@ def _object(
 
 
 def _key(schema: Schema, type_: Type, path: AttributePath, order: str, param: str) -> Sort:
-    if len(path) > qs.DEPTH:
-        raise ValidationError(f"A sort key leads {len(path)} levels deep; at most {qs.DEPTH} levels are read")
+    if len(path) > qs.MAX_DEPTH:
+        raise ValidationError(
+            f"A sort key leads {len(path)} levels deep; at most {qs.MAX_DEPTH} levels are read"
+        )
     steps: list[Step] = []
     for i, key in enumerate(path[:-1]):
         attribute = find_attribute(type_, key, path[:i], param)

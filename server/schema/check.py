@@ -9,12 +9,12 @@ from importlib import import_module
 
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile
-from server.schema.model import MIRROR, RELATIONS, USER, Attribute, Schema, Type
+from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, Schema, Type
 from server.schema.spelling import suggestion
 
 # Names that no type may have: other paths below /api/, and subjects of permissions. Otherwise, whoever
 # grants an action on such a type would grant it on users, roles or files as well.
-RESERVED = (
+RESERVED_IDS = (
     "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "metrics", "role",
     "upload", "uploads", "user", "users", "users-permissions",
 )  # fmt: skip
@@ -34,9 +34,9 @@ def _check_api_ids(file: ConfigFile, type_: Type, schema: Schema) -> None:
     if type_.kind == "component":
         return
     for key, value in (("singularName", type_.singular), ("pluralName", type_.plural)):
-        if value.casefold() in RESERVED:
+        if value.casefold() in RESERVED_IDS:
             raise file.refuse(
-                f'the API id "{value}" is reserved', "reserved are " + ", ".join(RESERVED), "info", key
+                f'the API id "{value}" is reserved', "reserved are " + ", ".join(RESERVED_IDS), "info", key
             )
         for other in schema.content_types:
             if other is not type_ and value in (other.singular, other.plural):
@@ -140,10 +140,10 @@ def _check_inverse(file: ConfigFile, type_: Type, attribute: Attribute, target: 
             f'give it "target": "{type_.uid}" and "{want}": "{attribute.name}" in {target.path}',
             *at,
         )
-    if MIRROR[attribute.relation or ""] != other.relation:
+    if INVERSE_RELATIONS[attribute.relation or ""] != other.relation:
         raise file.refuse(
             f"{attribute.relation} here and {other.relation} in {target.path} don't fit",
-            f"the other side of {attribute.relation} is {MIRROR[attribute.relation or '']}",
+            f"the other side of {attribute.relation} is {INVERSE_RELATIONS[attribute.relation or '']}",
             *at[:2],
             "relation",
         )

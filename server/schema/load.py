@@ -15,9 +15,9 @@ from server.schema.model import (
     ATTRIBUTE_TYPES,
     BUILT_IN,
     CUSTOM_FIELD,
-    DATED,
+    DATE_TYPES,
     FILE_FIELDS,
-    MIRROR,
+    INVERSE_RELATIONS,
     RESERVED_FIELDS,
     USER,
     Attribute,
@@ -26,7 +26,7 @@ from server.schema.model import (
     Schema,
     Type,
 )
-from server.schema.spelling import TOP, find_mistyped_key, suggestion
+from server.schema.spelling import TOP_KEYS, find_mistyped_key, suggestion
 
 FORMATS = ("md", "json", "yaml", "toml")  # of new files
 FRONT_MATTER = ("yaml", "toml")  # of new Markdown files
@@ -77,7 +77,7 @@ def user_type(types: Iterable[Type]) -> Type:
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():
-            kind, name = MIRROR.get(a.relation or ""), a.inversed_by
+            kind, name = INVERSE_RELATIONS.get(a.relation or ""), a.inversed_by
             if a.target == USER and kind and name and name not in RESERVED_FIELDS:
                 other = Attribute(
                     name, "relation", private=a.private, relation=kind, target=type_.uid, mapped_by=a.name
@@ -128,7 +128,9 @@ def _read(root: Path, path: Path) -> ConfigFile:
 
 def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     attributes = _section(file, "attributes")
-    wrong_key = find_mistyped_key(file.data, "attributes", TOP) if "attributes" not in file.data else None
+    wrong_key = (
+        find_mistyped_key(file.data, "attributes", TOP_KEYS) if "attributes" not in file.data else None
+    )
     if wrong_key:  # Otherwise, what relates to one of them would be reported.
         raise file.refuse_key(f'"{wrong_key}" is not known', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":
@@ -281,7 +283,7 @@ def _file_name(
     if pattern is None:
         return None
     names = re.findall(r"\{(.*?)\}", pattern) if isinstance(pattern, str) and "/" not in pattern else []
-    fitting = {a.name for a in attributes.values() if a.type in ("string", "uid", *DATED)}
+    fitting = {a.name for a in attributes.values() if a.type in ("string", "uid", *DATE_TYPES)}
     if not names or len(set(names)) != len(names) or not fitting.issuperset(names):
         what = f'options.fileName is "{pattern}", which does not name texts and dates'
         fix = "write it like {date}-{slug}, of string, uid, date and datetime attributes"

@@ -9,10 +9,10 @@ from typing import Any
 
 import regex
 
-MATCH_S = 0.1
+MATCH_TIMEOUT_S = 0.1
 _TOKEN = regex.compile(r"\\.|.", regex.DOTALL)
 _CLASSES = {r"\d": "0-9", r"\w": "A-Za-z0-9_"}  # as they are inside of brackets
-_OUTSIDE = {r"\D": "[^0-9]", r"\W": "[^A-Za-z0-9_]", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
+_TRANSLATIONS = {r"\D": "[^0-9]", r"\W": "[^A-Za-z0-9_]", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
 
 
 def fault(pattern: str) -> str:
@@ -27,7 +27,7 @@ def fault(pattern: str) -> str:
 def mismatch(pattern: str, text: str) -> str:
     """Why a text does not match a pattern, as a sentence without its subject; "" where it does."""
     try:
-        matched = _compile(pattern).search(text, timeout=MATCH_S)
+        matched = _compile(pattern).search(text, timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
         return f'takes too long to match against "/{pattern}/"; shorten it'
     return "" if matched else f'must match the following: "/{pattern}/"'
@@ -52,6 +52,6 @@ def _as_python(pattern: str) -> str:
             made.append(r"\-" if token == "-" and before in _CLASSES else token)
         else:
             is_in_class = token == "["
-            made.append(_OUTSIDE.get(token, token))
+            made.append(_TRANSLATIONS.get(token, token))
         before = token
     return "".join(made)

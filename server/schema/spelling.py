@@ -17,14 +17,14 @@ from server.formats.text_positions import line_and_column, nearest
 from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 
-LIKENESS = 0.6
-LONGEST_S = 1.0  # of processor time, for all suggestions of one report
+MIN_SIMILARITY = 0.6
+MAX_CPU_S = 1.0  # For all suggestions of one report.
 _SEPARATORS = "-_./: "
 _LIKENESS_OF_REST = 0.55  # of what two words have besides the parts that are the same in both
-_COMPARED = 100  # words between two looks at the clock
+_WORDS_PER_CLOCK_READ = 100
 
 
-def suggestion(word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
+def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
     """`did you mean "title"?`, or "" if no known word is similar.
 
     `likeness` is how like it has to be: from 0, which all words are, to 1 for the word itself.
@@ -38,10 +38,10 @@ class Suggestions:
     They take a bounded time in all: the first words get one, those after them none.
     """
 
-    def __init__(self, seconds: float = LONGEST_S) -> None:
+    def __init__(self, seconds: float = MAX_CPU_S) -> None:
         self._left = seconds
 
-    def of(self, word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
+    def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
         """What `suggestion` says, or "" once the time is over."""
         if self._left <= 0:
             return ""
@@ -57,7 +57,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
     matcher.set_seq2(word)
     best = likeness, ""
     for number, other in enumerate(known):
-        if number % _COMPARED == 0 and time.thread_time() > until:
+        if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
             return ""
         matcher.set_seq1(other)
         # Each of these is an upper bound of the next, which takes longer.
@@ -136,17 +136,17 @@ def _swap_letters(word: str) -> Iterator[str]:
 # --- mistyped -------------------------------------------------------------------------------------
 
 # The keys that Quire goes by, and those that schema files of Strapi have besides.
-TOP = (
+TOP_KEYS = (
     "kind", "info", "options", "attributes", "pluginOptions",
     "collectionName", "uid", "modelType", "modelName", "apiName", "globalId", "config", "connection",
     "indexes", "foreignKeys",
 )  # fmt: skip
-INFO = ("singularName", "pluralName", "displayName", "description", "icon", "name", "mainField")
-OPTIONS = (
+INFO_KEYS = ("singularName", "pluralName", "displayName", "description", "icon", "name", "mainField")
+OPTION_KEYS = (
     "draftAndPublish", "files", "format", "frontMatter", "draftWhen", "body", "otherKeys", "fileName",
     "privateAttributes", "populateCreatorFields", "reviewWorkflows", "timestamps", "increments", "comment",
 )  # fmt: skip
-ATTRIBUTE = (
+ATTRIBUTE_KEYS = (
     "type", "required", "unique", "private", "default", "min", "max", "minLength", "maxLength", "regex",
     "enum", "targetField", "relation", "target", "inversedBy", "mappedBy", "morphBy", "component",
     "components", "repeatable", "multiple", "allowedTypes", "pluginOptions", "customField", "options",
@@ -154,15 +154,15 @@ ATTRIBUTE = (
     "useJoinTable", "morphColumn", "enumName", "conditions", "displayName", "description", "autoPopulate",
     "owner",
 )  # fmt: skip
-I18N = ("localized",)
+I18N_KEYS = ("localized",)
 _KINDS = ("collectionType", "singleType")
-_LIKENESS = 0.8  # "option" is like "options", "format" is not like "timestamps"
+_MIN_SIMILARITY = 0.8  # "option" is similar to "options"; "format" is not similar to "timestamps".
 
 
 def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> str | None:
     """The key of a mapping that is meant to be one which the mapping does not have."""
     others = (key for key in data if key not in known)
-    return next((key for key in others if suggestion(key, [wanted], _LIKENESS)), None)
+    return next((key for key in others if suggestion(key, [wanted], _MIN_SIMILARITY)), None)
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
@@ -183,7 +183,7 @@ def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
     """The path of each mistyped key of a schema, with a suggestion."""
     for at, known in other_keys(data):
         near = certain_suggestion(at[-1], known)
-        hint = f'did you mean "{near}"?' if near else suggestion(at[-1], known, _LIKENESS)
+        hint = f'did you mean "{near}"?' if near else suggestion(at[-1], known, _MIN_SIMILARITY)
         if hint:
             yield at, hint
 
@@ -192,9 +192,14 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
     """The path of each key of a schema that nothing goes by, with those that something does."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
-        (((), TOP), (("info",), INFO), (("options",), OPTIONS), (("pluginOptions", "i18n"), I18N)),
-        ((("attributes", name), ATTRIBUTE) for name in attributes),
-        ((("attributes", name, "pluginOptions", "i18n"), I18N) for name in attributes),
+        (
+            ((), TOP_KEYS),
+            (("info",), INFO_KEYS),
+            (("options",), OPTION_KEYS),
+            (("pluginOptions", "i18n"), I18N_KEYS),
+        ),
+        ((("attributes", name), ATTRIBUTE_KEYS) for name in attributes),
+        ((("attributes", name, "pluginOptions", "i18n"), I18N_KEYS) for name in attributes),
     )
     for at, known in places:
         for key in _mapping(data, *at):

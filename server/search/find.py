@@ -16,7 +16,7 @@ from server.config.model import Settings
 from server.documents.document import Document
 from server.errors import QuireError
 from server.index.budget import Budget
-from server.paths import FOLDER as STATE_FOLDER
+from server.paths import STATE_FOLDER as STATE_FOLDER
 from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
 from server.search.question import Clause, Question, correct, enough
 from server.search.status import DAMAGED, FOLDER, Status, read_status, signature

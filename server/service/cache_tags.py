@@ -18,7 +18,7 @@ from server.index.effective_version import locale_inside
 from server.index.snapshot import Snapshot, View
 from server.query.ast import Node, Query, Selection
 from server.query.mentioned_types import conditions, mentioned_types
-from server.schema.model import PEOPLE, UPLOAD, Schema, document_tag, type_tag
+from server.schema.model import ACCOUNT_UIDS, UPLOAD, Schema, document_tag, type_tag
 from server.storage.images.formats import format_of
 
 
@@ -31,7 +31,7 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
     """The tags of content types and media; components belong to documents, and users have no tags."""
     for uid in uids:
         type_ = schema.types[uid]
-        if type_.kind != "component" and uid not in PEOPLE:
+        if type_.kind != "component" and uid not in ACCOUNT_UIDS:
             yield type_tag(uid)
 
 
@@ -63,7 +63,7 @@ class _Collector:
     def add(self, document: Document, selection: Selection) -> None:
         """Add the tag of a document and those of what is shown with it."""
         key = (id(document), id(selection))
-        if key in self.seen or document.type.uid in PEOPLE:
+        if key in self.seen or document.type.uid in ACCOUNT_UIDS:
             return
         self.seen.add(key)
         self.view.budget.spend(1)

@@ -17,7 +17,7 @@ from server.documents.document import PUBLISHED, Document
 from server.errors import ApplicationError, ForbiddenError, NotFoundError, UnauthorizedError, ValidationError
 from server.index.find import find, find_one
 from server.index.snapshot import View
-from server.query.ast import EVERYTHING, Query, Selection
+from server.query.ast import NO_FILTER, Query, Selection
 from server.query.parse import read_part
 from server.schema.model import ROLE, USER, Schema
 from server.service.forms import field_error, field_errors, form_error
@@ -52,7 +52,7 @@ class People:
         address.
         """
         query = self._query(params)
-        filtered = query.selection.filter != EVERYTHING or query.text
+        filtered = query.selection.filter != NO_FILTER or query.text
         if filtered and not self.reader.actor.may("user", "find"):
             raise ForbiddenError()
         return find(self.reader.view(query), query).total
@@ -105,7 +105,7 @@ class People:
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
         """Return how the response to a write shows the user: filters don't hide it."""
         query = self._query(params)
-        selection = replace(query.selection, filter=EVERYTHING)
+        selection = replace(query.selection, filter=NO_FILTER)
         if populate:
             populated = self.reader.query({"populate": populate}).selection.populate
             selection = replace(selection, populate=populated)

@@ -17,7 +17,7 @@ from server.formats.text_positions import KeyPath
 from server.history.viewer import Viewer
 from server.problems import Problem
 from server.query.qs import read_boolean
-from server.schema.model import PEOPLE, UPLOAD, Attribute, Schema, Type
+from server.schema.model import ACCOUNT_UIDS, UPLOAD, Attribute, Schema, Type
 from server.service.read import Caller
 from server.service.write import Outcome, Writes
 from server.site.check.audit import Audit
@@ -227,7 +227,7 @@ class ProblemViewer:
         target = types.get(attribute.target or "")
         targets = [target] if target else self.caller.state.schema.content_types
         return all(
-            may_find(self.caller.actor, t.uid) if t.uid in PEOPLE else may_see_all(self.caller.actor, t)
+            may_find(self.caller.actor, t.uid) if t.uid in ACCOUNT_UIDS else may_see_all(self.caller.actor, t)
             for t in targets
         )
 

@@ -20,7 +20,7 @@ from server.index.user_index import NO_USERS, UserIndex, UserTables
 from server.query.ast import Query
 from server.query.mentioned_types import mentions
 from server.query.parse import read_query, with_default_populate
-from server.schema.model import PEOPLE, Type, header_value
+from server.schema.model import ACCOUNT_UIDS, Type, header_value
 from server.service.cache_tags import tag_of, tag_of_bytes, tags_of_document, tags_of_list
 from server.service.render import render_list, render_one
 from server.site.site import State
@@ -172,8 +172,8 @@ class Reader:
     def view(self, query: Query) -> View:
         """The state's snapshot as a query sees it: with users, where it is about them."""
         snapshot, settings = self.state.snapshot, self.state.settings
-        possible = self.state.schema.knows_users or query.type.uid in PEOPLE
-        if self.users is not None and possible and mentions(query, PEOPLE):
+        possible = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
+        if self.users is not None and possible and mentions(query, ACCOUNT_UIDS):
             snapshot = self.users().join(snapshot, settings)
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 

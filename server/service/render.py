@@ -24,7 +24,7 @@ from server.index.predicates import all_of, compile_filter, weight_of
 from server.index.publication_filter import publication_status, publication_test
 from server.index.snapshot import View
 from server.index.sort import component_sorter, sort_each, sorter
-from server.query.ast import EVERYTHING, Node, Page, Query, Selection
+from server.query.ast import NO_FILTER, Node, Page, Query, Selection
 from server.query.parse import pagination
 from server.schema.model import Type
 
@@ -229,7 +229,7 @@ class Renderer:
     def _keep(self, uid: str, selection: Selection) -> Keep | None:
         """Whether a populated document is shown, by filters and publicationFilter; None: all are."""
         tests = []
-        if selection.filter is not EVERYTHING and selection.filter != EVERYTHING:
+        if selection.filter is not NO_FILTER and selection.filter != NO_FILTER:
             tests.append(compile_filter(self.view, selection.filter))
         publication = publication_test(self.view, self.view.snapshot.schema.types[uid])
         if publication:
@@ -272,7 +272,7 @@ class Renderer:
     def _component_filter(self, node: Node) -> Callable[[Sequence[Component], str], Sequence[Component]]:
         """What leaves out and sorts the components of a node."""
         tests = {
-            uid: None if selection.filter == EVERYTHING else compile_filter(self.view, selection.filter)
+            uid: None if selection.filter == NO_FILTER else compile_filter(self.view, selection.filter)
             for uid, selection in node.selections.items()
         }
         sorts = {uid: component_sorter(self.view, s.sort) for uid, s in node.selections.items() if s.sort}

@@ -12,7 +12,7 @@ from server.config.model import FILE, Settings
 from server.config.reader import check_previews, check_subjects, read_settings
 from server.errors import GitError, SetupError, ValidationError
 from server.formats.text_positions import line_and_column, nearest
-from server.paths import FOLDER, TYPES
+from server.paths import STATE_FOLDER, TYPES
 from server.problems import Problem
 from server.query.populate import read_populate
 from server.schema.load import read_content_types
@@ -69,7 +69,7 @@ def first_configuration(root: Path) -> Configuration:
 
     Raises SetupError where the configuration is broken, or .quire/ is not to be trusted, and BusyError.
     """
-    journal, queue = Journal(root, root / FOLDER), CommitQueue(root / FOLDER)
+    journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
         check_state_folder(root)
         with suppress(OSError), journal.writing():  # A site that can't be written to keeps it.
@@ -93,16 +93,16 @@ def configuration_links(root: Path) -> Iterator[SetupError]:
 
 def check_state_folder(root: Path) -> None:
     """Raise SetupError where .quire/ comes with the content: who may commit would choose the site's keys."""
-    if (root / FOLDER).is_symlink():
-        raise SetupError(FOLDER, None, "is a link", "replace it by a folder")
+    if (root / STATE_FOLDER).is_symlink():
+        raise SetupError(STATE_FOLDER, None, "is a link", "replace it by a folder")
     try:
-        tracked = is_tracked(root, FOLDER)
+        tracked = is_tracked(root, STATE_FOLDER)
     except GitError as error:  # A site whose git is damaged is served all the same.
-        log.warning("%s: whether the keys in %s are in git is not known: %s", root, FOLDER, error)
+        log.warning("%s: whether the keys in %s are in git is not known: %s", root, STATE_FOLDER, error)
         return
     if tracked:
-        fix = f"git rm -r --cached {FOLDER}, and delete {FOLDER}/jwt.key, which others may know"
-        raise SetupError(FOLDER, None, "is in git, with the keys of the site", fix)
+        fix = f"git rm -r --cached {STATE_FOLDER}, and delete {STATE_FOLDER}/jwt.key, which others may know"
+        raise SetupError(STATE_FOLDER, None, "is in git, with the keys of the site", fix)
 
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from server.config.sections import BEFORE
+from server.config.sections import PUSH_BEFORE
 from server.documents.document import Document
 from server.errors import (
     BusyError,
@@ -24,7 +24,7 @@ from server.errors import (
     StorageError,
     UnreadableRecordError,
 )
-from server.paths import FOLDER, SETTINGS, TYPES, state_folder
+from server.paths import SETTINGS, STATE_FOLDER, TYPES, state_folder
 from server.problems import Problem
 from server.site.change import IN_FILES, Change, Observe, Origin, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
@@ -151,7 +151,7 @@ class Site:
         self._parts = parts
         self.started = time.time()
         self.image_cache = ImageCache(self.root)
-        self._journal = Journal(self.root, self.root / FOLDER)
+        self._journal = Journal(self.root, self.root / STATE_FOLDER)
         self._recent = RecentVersions(self.root)
         self._arbiter: Arbiter | None = None
         self._arbiter_lock = threading.Lock()
@@ -305,7 +305,7 @@ class Site:
         make = self._parts.make_arbiter
         if make is None:
             raise ReadOnlySiteError()
-        if self.state.settings.git.push != BEFORE:
+        if self.state.settings.git.push != PUSH_BEFORE:
             return None
         with self._arbiter_lock:
             if self._arbiter is None:

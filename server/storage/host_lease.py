@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from server.errors import SetupError
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 
 log = logging.getLogger("quire")
 
@@ -57,7 +57,7 @@ class HostLease:
     """The lease of the site at `root` for this machine. It does nothing on a file system of one machine."""
 
     def __init__(self, root: Path) -> None:
-        self._root, self._path = root, root / FOLDER / FILE
+        self._root, self._path = root, root / STATE_FOLDER / FILE
         self._own = _Lease(_host(), platform.node())
         self._held, self._due, self._told = False, 0.0, False
 
@@ -150,7 +150,9 @@ class HostLease:
 
 
 def _refusal(found: _Lease) -> SetupError:
-    return SetupError(FOLDER, None, _sentence(found), "end it first, or serve a clone of the repository here")
+    return SetupError(
+        STATE_FOLDER, None, _sentence(found), "end it first, or serve a clone of the repository here"
+    )
 
 
 def _sentence(found: _Lease) -> str:

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from server.errors import ApiError, ConflictError, StorageError
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.storage.concurrent_edits import (
     Replacement,
     StagedFile,
@@ -116,7 +116,7 @@ class Journal:
             self._clean(staged, made)
             if self._is_lost(error):
                 raise ConflictError(
-                    f"{FOLDER}/ was deleted while this was being written; try again"
+                    f"{STATE_FOLDER}/ was deleted while this was being written; try again"
                 ) from error
             reason = error.strerror or str(error)
             raise StorageError(

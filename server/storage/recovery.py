@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.storage.durable import sync_folder
 from server.storage.exchange import exchange, is_unchanged, put_new, take_away
 from server.storage.files import FileMark, link_mark
@@ -45,7 +45,7 @@ class Recovery:
         """The files that were put aside since somebody had edited the ones that they were to replace."""
         aside = self.journal.parent / "unsaved"
         found = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
-        return sorted(f"{FOLDER}/unsaved/{path}" for path in found)
+        return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in found)
 
     def recover(self) -> int:
         """Carry out or drop what there is. Returns how many files it changed."""

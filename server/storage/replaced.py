@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.storage.exchange import Reader, open_reader, put_new
 from server.storage.files import digest_of, link_mark
 from server.storage.intent import Step, read_intent
@@ -81,7 +81,7 @@ class ReplacedFiles:
             os.close(descriptor)
         kept = aside.relative_to(self.journal.parent)
         log.warning(
-            "%s was edited while it was being written; %s/%s has the other version", path, FOLDER, kept
+            "%s was edited while it was being written; %s/%s has the other version", path, STATE_FOLDER, kept
         )
 
     def _records(self) -> list[Path]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.documents.advice import option_advice
-from server.documents.constraints import REQUIRED, broken_within
+from server.documents.constraints import REQUIRED_MESSAGE, broken_within
 from server.documents.document import make
 from server.documents.encode import (
     Mismatch,
@@ -210,7 +210,7 @@ class Store:
                 if at not in unread:
                     name = str(at[0])
                     fix = option_advice(claim.type.attributes[name], tree.get(name)) if len(at) == 1 else ""
-                    if not fix and sentence == REQUIRED and _lacks_front_matter(path, text):
+                    if not fix and sentence == REQUIRED_MESSAGE and _lacks_front_matter(path, text):
                         fix = "the file has no front matter (its first line should be ---)"
                     reading.fail(at, sentence, fix, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from io import BufferedReader
 from pathlib import Path
 
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.storage.durable import make_once
 from server.storage.intent import Write
 from server.storage.links import open_file, open_folder
@@ -133,7 +133,7 @@ class UndoFolder:
     def find(self, id_: str, caller: str) -> KeptWrite | None:
         """A write of a caller, if it is still kept."""
         try:
-            with _open(_file(self.root / FOLDER / "undo", id_)) as file:
+            with _open(_file(self.root / STATE_FOLDER / "undo", id_)) as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > RETENTION_S:
                     return None
                 kept = unpack(file.read())
@@ -144,7 +144,7 @@ class UndoFolder:
     def forget(self, id_: str) -> None:
         """Keep a write no longer."""
         with suppress(OSError):
-            _file(self.root / FOLDER / "undo", id_).unlink()
+            _file(self.root / STATE_FOLDER / "undo", id_).unlink()
 
 
 def _file(folder: Path, id_: str) -> Path:

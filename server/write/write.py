@@ -12,7 +12,7 @@ from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError
 from server.index.effective_version import edited_status
 from server.index.snapshot import Snapshot
-from server.index.uniqueness import REPEATED, TAKEN, find_repeated, find_taken
+from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE, find_repeated, find_taken
 from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
@@ -159,9 +159,9 @@ class Writer:
             table = self.context.snapshot.tables[address.type.uid]
             row = [values[name] for name in address.type.attributes]
             taken = find_taken(table, address.type, row, document_id, address.locale, only)
-            wrong += [Fault(path, TAKEN) for path, _ in taken]
+            wrong += [Fault(path, TAKEN_MESSAGE) for path, _ in taken]
             repeated = (path for path in find_repeated(address.type, row) if only(str(path[0])))
-            wrong += [Fault(path, REPEATED) for path in repeated]
+            wrong += [Fault(path, REPEATED_MESSAGE) for path in repeated]
         if wrong:
             raise error_of(wrong)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from server.events.recorder import Recorder
 from server.query.queryable_attributes import target_of, targets_of
-from server.schema.model import SITE, UPLOAD, Attribute, Schema, Type
+from server.schema.model import SITE_TAG, UPLOAD, Attribute, Schema, Type
 from tests.conftest import MakeApi
 from tests.examples import examples
 from tests.sites import Answer, Api, bracketed, collection, component, make, relation, schema, translated
@@ -64,8 +64,8 @@ def tags(answer: Answer) -> set[str]:
     """The tags of an answer, without that of all answers."""
     assert answer.status == 200, answer.body
     found = set(answer.headers["Cache-Tag"].split(", "))
-    assert SITE in found
-    return found - {SITE}
+    assert SITE_TAG in found
+    return found - {SITE_TAG}
 
 
 # --- what answers carry --------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_a_change_has_a_tag_of_every_answer_that_it_changes(changing: Api, seed:
         of_change = changed(api, last)
         for query, old, new in zip(queries, first, ask(api, queries), strict=True):
             if old.status == 200 and (new.status, shown(new)) != (old.status, shown(old)):
-                assert {*tags(old), SITE} & of_change, (query, tags(old), of_change)
+                assert {*tags(old), SITE_TAG} & of_change, (query, tags(old), of_change)
 
 
 def shown(answer: Answer) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from server.auth.accounts import Accounts
-from server.database.postgres import SILENT_S
+from server.database.postgres import RESPONSE_TIMEOUT_S
 from server.storage.write_lock import WriteLock
 from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import schema, write
@@ -503,7 +503,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     }
     files |= {f"content/notes/n{n}.md": f"---\ntitle: {text}{n}\n---\n" for n in range(300)}
     write(folder / "site", files)
-    running = Server(folder, "from server.index import budget; budget.COSTLY_S = 0.005")
+    running = Server(folder, "from server.index import budget; budget.COSTLY_CPU_S = 0.005")
     yield running
     stop(running.process)
 
@@ -563,4 +563,4 @@ def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_p
             assert receive(connect()).startswith(b"HTTP/1.1 200")
         assert not are_heard(unknown)  # These wait, and those have not waited with them.
         assert {receive(client)[9:12] for client in unknown} == {b"503"}
-        assert time.monotonic() - began < 4 * SILENT_S  # together, and not one after the other
+        assert time.monotonic() - began < 4 * RESPONSE_TIMEOUT_S  # together, and not one after the other

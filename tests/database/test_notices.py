@@ -8,7 +8,15 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from server.database.notices import BEAT_S, COMMITS, EVENTS, MOST_WAITING, NOTIFY, Notices, message
+from server.database.notices import (
+    COMMITS,
+    EVENTS,
+    HEARTBEAT_INTERVAL_S,
+    MAX_QUEUED_NOTICES,
+    NOTIFY,
+    Notices,
+    message,
+)
 from tests.postgres import Postgres
 from tests.waiting import until
 
@@ -38,7 +46,7 @@ def test_all_who_listen_are_told_at_once(database: Postgres) -> None:
         began = time.monotonic()
         one.notify(COMMITS, "abc")
         until(lambda: first == second == ["abc"])
-        assert time.monotonic() - began < BEAT_S
+        assert time.monotonic() - began < HEARTBEAT_INTERVAL_S
         one.notify(EVENTS, "7 of a log")
         until(lambda: third == ["7 of a log"])
         assert first == second == ["abc"]
@@ -85,7 +93,7 @@ def test_a_callback_that_fails_keeps_no_other_from_being_called(
 def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
     database: Postgres, caplog: pytest.LogCaptureFixture, away: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.database.notices.BEAT_S", 0.2)
+    monkeypatch.setattr("server.database.notices.HEARTBEAT_INTERVAL_S", 0.2)
     caplog.set_level(logging.INFO, "quire")
     with listening(database.url, COMMITS) as (one, first), listening(database.url, COMMITS) as (two, second):
         if away == "frozen":
@@ -114,7 +122,7 @@ def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
 def notify_many(notices: Notices) -> None:
     """Tell much while nothing can be told: it is not waited for, and not all is kept."""
     began = time.monotonic()
-    for number in range(2 * MOST_WAITING):
+    for number in range(2 * MAX_QUEUED_NOTICES):
         notices.notify(COMMITS, f"c{number}")
     assert time.monotonic() - began < 3
 

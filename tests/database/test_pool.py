@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from server.database.pool import KEPT, NoConnectionLeftError, Pool
+from server.database.pool import MAX_IDLE_CONNECTIONS, NoConnectionLeftError, Pool
 
 
 class Link:
@@ -53,10 +53,10 @@ def test_one_that_is_no_longer_good_is_closed_and_another_made() -> None:
 
 
 def test_only_some_are_kept() -> None:
-    pool = make_pool(2 * KEPT)
+    pool = make_pool(2 * MAX_IDLE_CONNECTIONS)
     with ExitStack() as stack:
-        links = [stack.enter_context(pool.lend(0)) for _ in range(2 * KEPT)]
-    assert sum(link.is_open for link in links) == KEPT
+        links = [stack.enter_context(pool.lend(0)) for _ in range(2 * MAX_IDLE_CONNECTIONS)]
+    assert sum(link.is_open for link in links) == MAX_IDLE_CONNECTIONS
 
 
 def test_those_in_use_are_closed_when_they_are_given_back_to_a_pool_that_was_cleared() -> None:

@@ -65,7 +65,7 @@ def costly(taking: BoundedMutex) -> Budget:
         with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(minutes=1)}), taking
     )
     began = time.thread_time()
-    while time.thread_time() - began < 2 * budgets.COSTLY_S:
+    while time.thread_time() - began < 2 * budgets.COSTLY_CPU_S:
         budget.spend(1)
     return budget
 
@@ -109,13 +109,13 @@ def test_who_must_not_wait_is_postponed_when_another_has_the_turn() -> None:
 def test_a_request_that_was_postponed_takes_its_turn_before_it_costs_again() -> None:
     taking = turns(waiting=0)
     with costly(taking), pytest.raises(BusyError):
-        Budget(Settings(), taking, costly=True).spend(budgets.GRANTED + 1)
+        Budget(Settings(), taking, costly=True).spend(budgets.STEPS_PER_CLOCK_READ + 1)
 
 
 def test_nothing_is_computed_for_a_client_that_has_left() -> None:
     left = [False]
     budget = Budget(Settings(), turns(), gone=lambda: left[0])
-    budget.spend(2 * budgets.GRANTED)
+    budget.spend(2 * budgets.STEPS_PER_CLOCK_READ)
     left[0] = True
     with pytest.raises(ClientGone):
-        budget.spend(2 * budgets.GRANTED)
+        budget.spend(2 * budgets.STEPS_PER_CLOCK_READ)

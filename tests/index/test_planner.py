@@ -44,7 +44,7 @@ BOOK = {
 def _small_chunks() -> Iterator[None]:
     """Chunks of four, so that a page of a few documents goes across several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorted_chunks, "CHUNK", 4)
+        patch.setattr(sorted_chunks, "CHUNK_ITEMS", 4)
         yield
 
 
@@ -142,8 +142,8 @@ def check(
         everything = [d for d in everything if test(d.row, d, d.locale)]
     with pytest.MonkeyPatch.context() as patch:
         for few in (0, 100):  # by going through orders, and by slots
-            patch.setattr("server.index.find.SORTED_DIRECTLY", few)
-            patch.setattr("server.index.planner.TESTED_SINGLY", few)
+            patch.setattr("server.index.find.MAX_DIRECT_SORT_DOCUMENTS", few)
+            patch.setattr("server.index.planner.MAX_TESTED_CANDIDATES", few)
             listing = find(view, query)
             expected = sorter(view, query.selection.sort)(everything)
             assert ids(listing.documents) == ids(expected[start : start + limit])

@@ -18,7 +18,7 @@ def key(item: int) -> tuple[int]:
 def _small_chunks() -> object:
     """Chunks of four, so that a handful of items has several."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(sorted_chunks, "CHUNK", 4)
+    patch.setattr(sorted_chunks, "CHUNK_ITEMS", 4)
     yield
     patch.undo()
 
@@ -68,4 +68,4 @@ def test_chunks_stay_small_when_one_place_grows() -> None:
     for item in range(1, 500):
         made = made.changed([], [item])
     assert list(made) == [*range(500), 10**6]
-    assert max(map(len, made._chunks)) <= 2 * sorted_chunks.CHUNK
+    assert max(map(len, made._chunks)) <= 2 * sorted_chunks.CHUNK_ITEMS

@@ -8,7 +8,7 @@ from server.documents.document import Document, make
 from server.index import text_search, type_table
 from server.index.budget import Budget
 from server.index.ordering import bits_of, bits_of_slots, slots_of
-from server.index.text_search import LONGEST_KEPT, containing, prepare
+from server.index.text_search import MAX_CACHED_CHARS, containing, prepare
 from server.index.type_table import NO_SLOTS
 from server.schema.model import Attribute, Type
 from tests.conftest import MakeApi
@@ -24,11 +24,11 @@ LETTERS = "ab -\n.é_1ßẞ漢𝄞\ud800"
 def _small_chunks() -> object:
     """Chunks of four, so that a handful of documents has several, in which two are many and one is few."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(type_table, "SHIFT", 2)
-    patch.setattr(type_table, "_MASK", 3)
-    patch.setattr(text_search, "SHIFT", 2)
-    patch.setattr(text_search, "_SAMPLE", 2)
-    patch.setattr(text_search, "_FEW", 1)
+    patch.setattr(type_table, "SLOT_BITS", 2)
+    patch.setattr(type_table, "_SLOT_MASK", 3)
+    patch.setattr(text_search, "SLOT_BITS", 2)
+    patch.setattr(text_search, "_SAMPLE_MATCHES", 2)
+    patch.setattr(text_search, "_MAX_TESTED_DOCUMENTS", 1)
     yield
     patch.undo()
 
@@ -92,8 +92,8 @@ def test_what_was_found_is_told_again_until_something_changes(make_api: MakeApi)
     assert api.get("/api/notes?_q=two").ids == ["a", "b"]
     api.put("/api/notes/a", {"text": "one"})
     assert api.get("/api/notes?_q=two").ids == ["b"]
-    assert api.get(f"/api/notes?_q={'x' * (LONGEST_KEPT + 1)}").ids == []
-    assert all(len(key.text) <= LONGEST_KEPT for key, _ in api.site.state.snapshot.found.cache.items())
+    assert api.get(f"/api/notes?_q={'x' * (MAX_CACHED_CHARS + 1)}").ids == []
+    assert all(len(key.text) <= MAX_CACHED_CHARS for key, _ in api.site.state.snapshot.found.cache.items())
 
 
 def test_sets_of_many_and_of_few_slots_are_the_same_sets() -> None:

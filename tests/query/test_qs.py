@@ -129,7 +129,7 @@ REPEATED = ("a", "a[]", "a[b]", "a[b][]", "a[0][b]", "a[][b]", "%61%5B%5D", "a+b
 @pytest.mark.parametrize("value", ["=1", "=", "", "=a%26b"])
 def test_a_key_that_is_repeated_often_means_the_same(key: str, value: str) -> None:
     text = "&".join([key + value] * 900) + "&other=x"
-    assert qs.parse(text) == decode(text, qs._OPTIONS)
+    assert qs.parse(text) == decode(text, qs._DECODE_OPTIONS)
 
 
 def test_a_key_that_is_repeated_often_is_read_at_once() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.schema.model import MOST_BYTES, UPLOAD, document_tag, header_value, type_tag
+from server.schema.model import MAX_HEADER_BYTES, UPLOAD, document_tag, header_value, type_tag
 
 ARTICLE = "api::article.article"
 
@@ -33,5 +33,5 @@ def test_the_header_has_each_tag_once_and_no_document_whose_type_is_there() -> N
 def test_above_4_kb_the_header_has_types_alone() -> None:
     tags = [document_tag(ARTICLE, f"{i:08}") for i in range(400)]
     assert header_value([*tags, "author:ida"]) == "_site, article, author"
-    assert len(header_value(tags[:200])) <= MOST_BYTES
+    assert len(header_value(tags[:200])) <= MAX_HEADER_BYTES
     assert header_value(tags[:200]).count("article:") == 200

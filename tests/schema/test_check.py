@@ -8,13 +8,13 @@ import pytest
 from server.auth.permissions import OF_SITE
 from server.config.model import ACTIONS
 from server.errors import SetupError
-from server.schema.check import RESERVED
+from server.schema.check import RESERVED_IDS
 from server.site.site import Site
 from tests.sites import STRING, collection, make, schema, write
 
 # A type may be called `branch`: then what is granted on that is granted on its documents.
 SUBJECTS = ACTIONS.keys() - {"", *OF_SITE}
-NAMES = sorted({*SUBJECTS, *RESERVED, "User", "ROLE", "Content-Type"})
+NAMES = sorted({*SUBJECTS, *RESERVED_IDS, "User", "ROLE", "Content-Type"})
 
 
 @pytest.mark.parametrize("key", ["singularName", "pluralName"])
@@ -32,5 +32,5 @@ def test_every_path_and_subject_of_the_api_is_reserved(tmp_path: Path) -> None:
         str(rule).split("/")[2] for rule in api.app.url_map.iter_rules() if str(rule).startswith("/api/")
     }
     named = {part for part in parts if part and not part.startswith("<")}
-    assert {*named, *SUBJECTS} <= set(RESERVED)
+    assert {*named, *SUBJECTS} <= set(RESERVED_IDS)
     assert len(named) > 5

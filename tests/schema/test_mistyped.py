@@ -7,7 +7,7 @@ import pytest
 
 from server.errors import SetupError
 from server.schema.load import _OPTIONS
-from server.schema.spelling import ATTRIBUTE, OPTIONS
+from server.schema.spelling import ATTRIBUTE_KEYS, OPTION_KEYS
 from server.site.site import Site
 from tests.sites import STRING, collection, relation, write
 
@@ -45,8 +45,8 @@ def test_a_key_of_somebody_else_is_none(tmp_path: Path) -> None:
 
 
 def test_every_key_that_is_read_is_known() -> None:
-    assert {theirs for _, theirs, _ in _OPTIONS} <= set(ATTRIBUTE)
-    assert "draftAndPublish" in OPTIONS
+    assert {theirs for _, theirs, _ in _OPTIONS} <= set(ATTRIBUTE_KEYS)
+    assert "draftAndPublish" in OPTION_KEYS
 
 
 def test_a_running_site_tells_of_a_key_that_was_mistyped_meanwhile(tmp_path: Path) -> None:

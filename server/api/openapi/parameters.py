@@ -205,7 +205,7 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
         {"type": "string", "pattern": pattern},
         "Sorts by these, each `name`, `name:asc` or `name:desc`; dotted names lead through relations.",
         example=[f"{example}:desc"],
-        most=qs.SORT_KEYS,
+        most=qs.MAX_SORT_KEYS,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from server.api.openapi.values import OPERANDS, nullable
 from server.api.operations.json_schema import TEXT, JsonSchema, list_of, object_of, ref
-from server.documents.blocks import BLOCKS, NODES
+from server.documents.blocks import BLOCK_TYPES, NODES
 from server.query.operators import LOGIC, OPERATORS, Operator
 from server.write.relation_input import OPERATIONS, POSITIONS
 
@@ -76,7 +76,7 @@ _PAGINATION: JsonSchema = {
 }
 _BLOCK: JsonSchema = {
     "type": "object",
-    "description": f"A block has a type ({', '.join(BLOCKS)}) and children, which are texts, links and "
+    "description": f"A block has a type ({', '.join(BLOCK_TYPES)}) and children, which are texts, links and "
     "list items. What a file says is shown as it is.",
     "example": {"type": "paragraph", "children": [{"type": "text", "text": "Hello"}]},
 }
@@ -84,7 +84,7 @@ _INLINES: JsonSchema = {"type": "array", "items": ref("InlineInput")}
 _BLOCK_INPUT: JsonSchema = {
     "type": "object",
     "description": "A list has a `format`, a heading a `level`, a link a `url`.",
-    "properties": {"type": {"enum": list(BLOCKS)}, "children": {**_INLINES, "minItems": 1}},
+    "properties": {"type": {"enum": list(BLOCK_TYPES)}, "children": {**_INLINES, "minItems": 1}},
     "required": ["type", "children"],
     "example": _BLOCK["example"],
 }

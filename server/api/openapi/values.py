@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.api.operations.json_schema import TEXT, TIMESTAMP, JsonSchema
-from server.documents.constraints import UID
+from server.documents.constraints import UID_PATTERN
 from server.schema.model import Attribute
 from server.schema.sentences import describe_attribute
 
@@ -47,7 +47,7 @@ WRITTEN: Mapping[str, JsonSchema] = {
     **SHOWN,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
     "email": {"type": "string", "format": "email"},
-    "uid": {"type": "string", "pattern": UID.pattern},
+    "uid": {"type": "string", "pattern": UID_PATTERN.pattern},
     "password": {"type": "string", "format": "password"},
     "time": {"type": "string", "pattern": _TIME_TEXT},
     "datetime": _TIMESTAMP_WRITTEN,

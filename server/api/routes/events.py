@@ -21,7 +21,7 @@ from server.events.database import EventDatabase
 from server.events.model import KINDS
 from server.events.presence import types_to_attend
 from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, shown, subjects_of
-from server.schema.model import SITE, Type, document_tag, type_tag
+from server.schema.model import SITE_TAG, Type, document_tag, type_tag
 from server.service.cache_tags import tags_of_file
 from server.service.read import Reader
 from server.service.render import dumps
@@ -93,9 +93,9 @@ def tags_of_address(
     if content is not None:
         return _tags_of_content(*content, query, reader)
     if path.startswith("/uploads/"):
-        return [SITE, *tags_of_file(state.snapshot, compose(path.removeprefix("/uploads/")))]
+        return [SITE_TAG, *tags_of_file(state.snapshot, compose(path.removeprefix("/uploads/")))]
     about_all = path.startswith(("/search", "/api/upload"))
-    return [SITE, *(subjects if about_all else ())]
+    return [SITE_TAG, *(subjects if about_all else ())]
 
 
 def _tags_of_content(
@@ -105,5 +105,5 @@ def _tags_of_content(
         read = reader(type_).get(parse_query(query), compose(document_id) or None)
     except NotFoundError:
         tag = document_tag(type_.uid, compose(document_id)) if document_id else type_tag(type_.uid)
-        return [SITE, tag]
+        return [SITE_TAG, tag]
     return read.cache_tags.split(", ")

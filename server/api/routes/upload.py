@@ -24,7 +24,7 @@ from server.api.request import (
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import message_of
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.service.cache_tags import tags_of_document, tags_of_list
@@ -46,7 +46,7 @@ ABANDONED_S = 3600
 
 def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> None:
     """Bind the operations below `/api/upload`."""
-    incoming = site.root / FOLDER / "incoming"
+    incoming = site.root / STATE_FOLDER / "incoming"
     _sweep(incoming)
     uploads = Uploads(site, writes, bucket)
 

@@ -25,13 +25,13 @@ from server.formats.tree import (
 )
 
 _WHERE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
-_OPEN = re.compile(r"""Unterminated string|Expected "'|Illegal character '\\n'""")  # of a string
+_OPEN_STRING = re.compile(r"""Unterminated string|Expected "'|Illegal character '\\n'""")  # of a string
 _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
 )
 MAX_REPEATS = 100  # keys of one file that may have two values
-_LONG = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
+_LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 
 
 def read_toml(
@@ -117,7 +117,7 @@ def _problem(message: str, text: str) -> SyntaxProblem:
     """What tomllib could not read, with the position that it says at the end of its sentence."""
     where = _WHERE.search(message)
     sentence = message[: where.start()] if where else message
-    if _OPEN.match(sentence):
+    if _OPEN_STRING.match(sentence):
         line, column, _ = position_at(text, _open_quote(text))
         return SyntaxProblem("not TOML: a quote is not closed", line, "close it on this line", column)
     if where and where[1]:
@@ -142,14 +142,14 @@ def _fix(sentence: str) -> str:
 
 def _too_long(text: str) -> SyntaxProblem:
     """A number of too many digits."""
-    found = _LONG.search(text)
+    found = _LONG_NUMBER.search(text)
     line = text.count("\n", 0, found.start()) + 1 if found else None
     return SyntaxProblem(f"a number has more than {MAX_DIGITS} digits", line, "put it in quotes")
 
 
 # --- writer ---------------------------------------------------------------------------------------
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LINES_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|^(?:\+\+\+|<<<<<<<)", re.MULTILINE)
 _LITERAL_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f']")
 
@@ -160,7 +160,7 @@ class NoNull(ValueError):
 
 def toml_key(key: str) -> str:
     """A key, in quotes where it needs them."""
-    return key if _BARE.fullmatch(key) else _quote(key)
+    return key if _BARE_KEY.fullmatch(key) else _quote(key)
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:

@@ -13,7 +13,7 @@ from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 # libyaml looks ahead, and since 0.2.6 refuses 1000 brackets in each other before `open` hears of one.
-_TOO_DEEP = "exceeded maximum nesting depth"
+_DEPTH_PROBLEM = "exceeded maximum nesting depth"
 
 
 def read_yaml(
@@ -34,7 +34,7 @@ def read_yaml(
             repeats.extend(builder.repeated)
         return tree
     except yaml.MarkedYAMLError as error:
-        if error.problem == _TOO_DEEP:
+        if error.problem == _DEPTH_PROBLEM:
             line = error.problem_mark.line + 1 if error.problem_mark else None
             raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", line, "flatten it") from error
         opening = _open_quote(text, error)
@@ -112,7 +112,7 @@ class _Builder:
         self.replaced: list[Tree] = []  # the values that counted before; they keep the ids in `merged` unique
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []
-        self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NONE
+        self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NO_KEY
         self.path: list[Any] = []  # for each open container: its key or index in the one around it
         self.root: Tree = None
         self.nodes = 0
@@ -136,10 +136,10 @@ class _Builder:
                 self.nodes += 1
                 if type(container) is list:
                     container.append(value)
-                elif key is _NONE:
+                elif key is _NO_KEY:
                     keys[-1] = self.key(container, value, event)
                 elif key is not _MERGE:
-                    keys[-1] = _NONE
+                    keys[-1] = _NO_KEY
                     container[key] = value
                 else:
                     self.put(value, event)
@@ -169,7 +169,7 @@ class _Builder:
         if len(self.stack) >= MAX_DEPTH:
             raise _refusal(event, f"nested more than {MAX_DEPTH} deep", "flatten it")
         self.stack.append(container)
-        self.keys.append(_NONE)
+        self.keys.append(_NO_KEY)
         self.path.append(key)
 
     def close(self, event: Any) -> None:
@@ -178,13 +178,13 @@ class _Builder:
         self.keys.pop()
         self.path.pop()
         if self.keys and self.keys[-1] is _MERGE:  # A mapping written right behind << is complete now.
-            self.keys[-1] = _NONE
+            self.keys[-1] = _NO_KEY
             self.merge(self.stack[-1], closed, event)
 
     def alias(self, event: Any) -> Tree:
         """What an alias stands for; its values count again, so that aliases can't multiply them."""
-        target = self.anchors.get(event.anchor, _NONE)
-        if target is _NONE:
+        target = self.anchors.get(event.anchor, _NO_KEY)
+        if target is _NO_KEY:
             what = f"no anchor &{event.anchor} stands before *{event.anchor}"
             raise _refusal(event, what, "put text that begins with * in quotes")
         if any(target is container for container in self.stack):
@@ -212,15 +212,15 @@ class _Builder:
             container.append(value)
             self.note(len(container) - 1, event)
             return len(container) - 1
-        if key is _NONE:
+        if key is _NO_KEY:
             key = self.keys[-1] = self.key(container, value, event)
             self.note(_key_text(key), event)
         elif key is not _MERGE:
-            self.keys[-1] = _NONE
+            self.keys[-1] = _NO_KEY
             container[key] = value
             self.note_value(key, event)
         elif type(event) not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
-            self.keys[-1] = _NONE
+            self.keys[-1] = _NO_KEY
             self.merge(container, value, event)
         return _key_text(key)
 
@@ -278,7 +278,7 @@ class _Builder:
                 self.positions[at] = position._replace(value=start.column + 1)
 
 
-_NONE: Any = object()
+_NO_KEY: Any = object()
 _MERGE: Any = object()  # the key << without quotes
 
 

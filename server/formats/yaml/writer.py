@@ -19,7 +19,7 @@ from ruamel.yaml.tag import Tag
 
 from server.formats.tree import Plain, typed
 
-_WIDE = 1_000_000_000  # characters: lines are never wrapped
+_LINE_CHARS = 1_000_000_000  # Lines are never wrapped.
 ESCAPED = "escaped"
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[0-9][^\n]*[^\W\d_][^\n]*")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
@@ -152,7 +152,7 @@ def yaml_mapping(values: Mapping[str, Any]) -> str:
 
 def _emit(entries: list[events.Event], offset: int) -> str:
     out = io.StringIO()
-    _write(_Emitter(out, width=_WIDE, allow_unicode=True), entries, offset)
+    _write(_Emitter(out, width=_LINE_CHARS, allow_unicode=True), entries, offset)
     return out.getvalue()
 
 

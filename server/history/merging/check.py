@@ -11,7 +11,7 @@ from server.history.merging.documents import Key, Three, name_of
 from server.history.merging.sides import File
 from server.history.past import PastState
 from server.index.snapshot import Snapshot
-from server.index.uniqueness import TAKEN, find_taken
+from server.index.uniqueness import TAKEN_MESSAGE, find_taken
 from server.storage.media import upload_path
 from server.write.context import values_of
 from server.write.faults import Fault, error_of
@@ -94,7 +94,7 @@ def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = 
     taken = find_taken(table, document.type, document.values, document.document_id, document.locale)
     for path, others in taken:
         if any(other.path not in left_out for other in others):
-            yield Fault((_name(document), *path), TAKEN)
+            yield Fault((_name(document), *path), TAKEN_MESSAGE)
 
 
 def _check_document(document: Document) -> Iterator[Fault]:

@@ -24,7 +24,7 @@ from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner
 from server.history.merging.sides import BY_HAND, Sides, sides_of
 from server.history.past import PastStates
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.site.commits.committing import LOCK_S, WAIT_S
 from server.site.commits.message import Authorship, Joined, clean_message, with_trailers
 from server.site.configure import is_configuration
@@ -263,7 +263,7 @@ class Merger:
             return Merge(into, "nothing", sides.ours)
         ready = self._ready(request, sides, Changeset(self.root), today)
         self._refuse_uncommitted(ready.plan.outcomes)
-        with tempfile.TemporaryDirectory(prefix="merge-", dir=self.root / FOLDER) as folder:
+        with tempfile.TemporaryDirectory(prefix="merge-", dir=self.root / STATE_FOLDER) as folder:
             files = self._files(ready, Path(folder), request.by, today)
             commit = self._make(files, into, request.by)
         self.site.refresh()

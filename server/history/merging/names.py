@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.storage.git.repository import prefix_of
 
 # What HFS+ leaves out of a name, and what NTFS takes for the end of one.
@@ -37,7 +37,7 @@ def _why(path: str, prefix: str) -> str:
         return f"has a name of more than {_LONGEST} bytes"
     if any(_plain(part) in _REPOSITORY for part in parts):
         return "would be in the repository itself"
-    return "is the server's own" if _plain(path.split("/")[0]) == FOLDER else ""
+    return "is the server's own" if _plain(path.split("/")[0]) == STATE_FOLDER else ""
 
 
 def _plain(part: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from server.documents.document import Document
 from server.errors import ConflictError, LimitError
 from server.history.merging.names import find_reserved
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.storage.git.branches import merge_base
 from server.storage.git.checkout import folders_above
 from server.storage.git.repository import Staged
@@ -119,7 +119,7 @@ def require_places(paths: Collection[str]) -> None:
 def is_plain(path: str, *versions: Staged | None) -> bool:
     """Whether a change of a file, with these versions, is one of what is in it alone, inside of the site."""
     modes = {file.mode for file in versions if file}
-    inside = not path.startswith("../") and path.split("/")[0] != FOLDER
+    inside = not path.startswith("../") and path.split("/")[0] != STATE_FOLDER
     return inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))
 
 
@@ -128,7 +128,7 @@ def _refuse_odd(path: str, before: Staged | None, after: Staged | None) -> None:
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(f"The branch changes {path.removeprefix('../')}, outside of the site; {BY_HAND}")
-    if path.split("/")[0] == FOLDER:
+    if path.split("/")[0] == STATE_FOLDER:
         raise ConflictError(f"The branch deletes {path}, which is the server's own; {BY_HAND}")
     if not modes <= set(_PLAIN):
         raise ConflictError(f"{path} is a link or a repository of its own; {BY_HAND}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.config.model import Settings
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.storage.durable import replace_file
 from server.storage.git.command import git_or_fail
 from server.storage.git.refs import checked_out, head_commit
@@ -53,7 +53,7 @@ def backlog(root: Path, settings: Settings) -> Backlog:
 def _last_failure(root: Path) -> Backlog:
     """Why the last push failed; nothing where it has not."""
     try:
-        found = json.loads((root / FOLDER / _FILE).read_bytes())
+        found = json.loads((root / STATE_FOLDER / _FILE).read_bytes())
         return Backlog(error=str(found["error"]), files=tuple(found.get("files", ())))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Backlog()
@@ -63,7 +63,7 @@ def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
     """Let all processes know why a push has failed, or that none does any more."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return
-    path = root / FOLDER / _FILE
+    path = root / STATE_FOLDER / _FILE
     with suppress(OSError):
         if error:
             replace_file(path, json.dumps({"error": error, "files": files}).encode())

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.storage.durable import replace_file
 
 _FILE = "following.json"
@@ -34,7 +34,7 @@ class RemoteStatus:
 
 def read_remote_status(root: Path) -> RemoteStatus | None:
     """The standing of the site at `root`; None where nobody has followed a remote yet."""
-    path = root / FOLDER / _FILE
+    path = root / STATE_FOLDER / _FILE
     try:
         found = json.loads(path.read_bytes())
         return RemoteStatus(**{**found, "files": tuple(found["files"])})
@@ -51,4 +51,4 @@ def write_standing(root: Path, standing: RemoteStatus) -> None:
 def forget_standing(root: Path) -> None:
     """Nobody follows a remote any more."""
     with suppress(OSError):
-        (root / FOLDER / _FILE).unlink()
+        (root / STATE_FOLDER / _FILE).unlink()

@@ -34,7 +34,7 @@ from server.history.remote.integration_plan import (
     with_taken,
 )
 from server.history.remote.last_integrated import keep, last_commit, ref_name, remember
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.site.commits.committing import PENDING
 from server.site.commits.message import Authorship, Joined
 from server.storage.changeset import Changeset
@@ -79,7 +79,7 @@ class Takeover:
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
-        self._lock = WriteLock(self.root / FOLDER / _TURN, self.root / FOLDER / _LOCK)
+        self._lock = WriteLock(self.root / STATE_FOLDER / _TURN, self.root / STATE_FOLDER / _LOCK)
 
     @contextmanager
     def alone(self, seconds: float = WAIT_S) -> Iterator[None]:
@@ -141,7 +141,7 @@ class Takeover:
             remember(self.root, branch, theirs)
             return Taken(head, NOTHING)
         kept = keep(self.root, branch, head) if target.keeps else ""
-        with tempfile.TemporaryDirectory(prefix="takeover-", dir=self.root / FOLDER) as folder:
+        with tempfile.TemporaryDirectory(prefix="takeover-", dir=self.root / STATE_FOLDER) as folder:
             names, by = {ref_name(branch): theirs}, by or _authorship(target)
             files, commit = self._put(head, target, Path(folder), by, names)
         if commit == PENDING:
@@ -270,7 +270,7 @@ def served_branch(root: Path, wanted: str) -> str:
 
 def _is_ours(path: str) -> bool:
     """Whether a file is one to take over: what is in .quire/ is the server's own."""
-    return path.split("/")[0] != FOLDER
+    return path.split("/")[0] != STATE_FOLDER
 
 
 def _authorship(target: Target) -> Authorship:

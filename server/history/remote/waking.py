@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.storage.git.refs import head_commit
 
 _PIPE = "following.pipe"
@@ -69,7 +69,7 @@ class Pipe:
 def wake(root: Path) -> None:
     """Have the remote of the site at `root` asked at once, if a process follows it."""
     with suppress(OSError):
-        path = root / FOLDER / _PIPE
+        path = root / STATE_FOLDER / _PIPE
         if not _is_pipe(path):
             return
         pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -16,7 +16,7 @@ from server.formats.text_positions import KeyPath, Position, line_and_column, ne
 from server.index.dangling import dangling, no_document
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import find_duplicates
-from server.paths import FOLDER, TYPES
+from server.paths import STATE_FOLDER, TYPES
 from server.problems import Problem, in_order
 from server.schema.load import survey_content_types
 from server.schema.model import BUILT_IN, Schema, Type
@@ -275,7 +275,7 @@ def _find_interrupted(root: Path) -> list[Problem]:
         check_state_folder(root)
     except SetupError:
         return []  # Nothing in a folder that others may have filled is carried out.
-    journal, queue = Journal(root, root / FOLDER), CommitQueue(root / FOLDER)
+    journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     found: list[Problem] = []
     if not journal.empty or queue.is_unsettled:
         with journal.writing():
@@ -294,7 +294,7 @@ def _finished_write(path: str) -> Problem:
 
 
 _DROPPED = Problem(
-    FOLDER,
+    STATE_FOLDER,
     None,
     "a write was cut off before it changed a file, and has been dropped",
     "send it again, if it is missing",

@@ -6,10 +6,10 @@ from server.errors import SetupError
 from server.index.dangling import related_to_users
 from server.index.snapshot import Snapshot
 from server.index.user_index import UserIndex
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.site.site import Site
 
-DATABASE = f"{FOLDER}/accounts.db"
+DATABASE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(site: Site) -> tuple[Snapshot, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from server.errors import BusyError, CommitError, GitError, StorageError
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.site.commits.commit_record import record_of_commit
 from server.site.commits.contents import contents_of
 from server.site.commits.grouping import Group, due
@@ -74,7 +74,7 @@ class Committer:
         locked: Callable[[], AbstractContextManager[None]],
         committed: Callable[[str, str], None],
     ) -> None:
-        self.root, self.queue = root, CommitQueue(root / FOLDER)
+        self.root, self.queue = root, CommitQueue(root / STATE_FOLDER)
         self._replica, self._append, self._locked = replica, append, locked
         self._rests_until = 0.0
         self._known: tuple[tuple[Repository, bool] | None, float] = None, 0.0

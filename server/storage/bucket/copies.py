@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from server.errors import BusyError, StorageError
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
 MAX_CONCURRENT_FETCHES = 8  # Threads of a process that wait for the bucket. The others keep serving requests.
@@ -37,7 +37,7 @@ class Copies:
     """The copies that the site at `root` keeps. Safe to use from many threads, and beside other processes."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.folder = root, root / FOLDER / "media"
+        self.root, self.folder = root, root / STATE_FOLDER / "media"
         self._added = sys.maxsize  # bytes since they were counted
         self._places = threading.BoundedSemaphore(MAX_CONCURRENT_FETCHES)
         self._turns = [

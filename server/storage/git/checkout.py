@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from server.errors import CommitError, GitError, GitSlowError, StorageError
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 from server.storage.git.command import filter_names, git_as_owner, git_or_fail
 from server.storage.git.repository import Repository, Staged, Tree, prefix_of, repository_of
 
@@ -178,7 +178,7 @@ def _put(repository: Repository, files: Tree) -> None:
     )
     if not entries:
         return
-    with tempfile.TemporaryDirectory(prefix="checkout-", dir=repository.root / FOLDER) as folder:
+    with tempfile.TemporaryDirectory(prefix="checkout-", dir=repository.root / STATE_FOLDER) as folder:
         environment = {"GIT_INDEX_FILE": f"{folder}/index"}
         set_up = ("update-index", "-z", "--index-info")
         git_as_owner(repository.top, *set_up, given=entries, environment=environment)

@@ -23,7 +23,7 @@ from typing import IO, Any, BinaryIO, cast
 from server.documents.document import Document
 from server.documents.ids import compose
 from server.errors import BusyError
-from server.paths import FOLDER, UPLOADS, state_folder
+from server.paths import STATE_FOLDER, UPLOADS, state_folder
 from server.storage.durable import replace_file
 from server.storage.files import FileMark, Signature, file_mark, signature
 from server.storage.images.formats import (
@@ -69,7 +69,7 @@ class ImageCache:
     """
 
     def __init__(self, root: Path) -> None:
-        self.root, self.folder = root, root / FOLDER / "formats"
+        self.root, self.folder = root, root / STATE_FOLDER / "formats"
         self._known: dict[str, _Known] = {}
         self._unscalable = set[str]()  # hashes
         self._failures: dict[str, tuple[int, float]] = {}  # by hash: how many, and when to try again

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from server.errors import SetupError
-from server.paths import CONTENT, FOLDER, TYPES
+from server.paths import CONTENT, STATE_FOLDER, TYPES
 from server.site.site import Site
 from server.storage.file_lock import FileLock
 from server.tools.export.contents import Response
@@ -323,7 +323,7 @@ def check_target(target: Path, site: Site) -> None:
     if site.root.is_relative_to(real):
         what = "holds the site itself"
         raise SetupError(str(target), None, what, "name a folder of its own, such as public")
-    for folder in (*site.roots, CONTENT, TYPES, FOLDER, ".git"):
+    for folder in (*site.roots, CONTENT, TYPES, STATE_FOLDER, ".git"):
         inside = (site.root / folder).resolve()
         if real.is_relative_to(inside) or inside.is_relative_to(real):
             what = f"is where the site has its files ({folder or 'content in its own folder'})"

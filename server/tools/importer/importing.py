@@ -11,7 +11,7 @@ from pathlib import Path
 
 from server.config.model import FILE
 from server.errors import ApiError, SetupError
-from server.paths import FOLDER, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.storage.changeset import Changeset
 from server.storage.intent import Write
 from server.storage.journal import Journal
@@ -47,7 +47,7 @@ class Imported:
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
     """Import a source into the site at `root`. Raises SetupError, and changes nothing then."""
     root = root.resolve()
-    if not options.dry_run and next((root / FOLDER / "journal").glob("*"), None):
+    if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # Finish what a crash interrupted.
     say("Reading", 0, 0)
     source = replace(reader.read(), project=options.project)

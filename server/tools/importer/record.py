@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from server.paths import FOLDER
+from server.paths import STATE_FOLDER
 
-PATH = f"{FOLDER}/imports.json"
+PATH = f"{STATE_FOLDER}/imports.json"
 _VERSION = 1
 _DIGITS = 32
 _BLOCK = 1 << 20

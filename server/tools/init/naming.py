@@ -7,7 +7,7 @@ from typing import Literal
 
 import inflection
 
-from server.schema.check import RESERVED
+from server.schema.check import RESERVED_IDS
 
 PageKind = Literal["post", "page", "entry"]  # what a document is called whose folder's name is no plural
 
@@ -53,7 +53,7 @@ def choose_api_ids(
 
     `kind` is what a document is called if the folder's name is no plural: of `about`, `about-page`.
     """
-    used = {*taken, *RESERVED, "file"}
+    used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]
     last = parts[-1] if parts else ""
     above = _slug(parts[-2]) if len(parts) > 1 else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from server.config.model import FILE, LocaleSettings, Settings
 from server.documents.ids import id_of_name
-from server.documents.keys import KNOWN, says
+from server.documents.keys import DRAFT_KEYS, says
 from server.documents.path_rules import MARKDOWN, Layout
 from server.formats.tree import is_null
 from server.formats.yaml.writer import yaml_entry
@@ -78,7 +78,7 @@ class ProposedType:
     def has_drafts(self) -> bool:
         """Whether some file is a draft in another way, which Quire would serve like any other."""
         pages = [member.page for member in self.group.members]
-        others = [key for key in KNOWN if key != self.draft_key]
+        others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
 
     @property
@@ -90,7 +90,7 @@ class ProposedType:
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
     """The key by which some pages say whether they are drafts; all that have it say true or false."""
     found = list(pages)
-    for key in KNOWN:
+    for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
         if values and all(str(value).lower() in ("true", "false") for value in values):
             return key
