@@ -14,7 +14,7 @@ from bench.sites import Sizes, article_id, article_path, git
 from bench.tables import count, ratio, show
 
 EDITS = scaled(41)
-CHECKOUT = scaled(4000, 10)
+CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # files that differ in another branch
 WAIT_S = 60.0
 _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageSize]=1&fields[0]=slug"
 
@@ -28,7 +28,8 @@ def measure(root: Path, sizes: Sizes) -> list[list[str]]:
             shown = f"{median(taken) * 1000:.0f} ms", f"{taken[-1] * 1000:.0f} ms"
             rows.append([f"{name}, {sizes.articles:,} articles", *shown, ""])
         git(root, "checkout", "--quiet", "--", ".")
-        return [*rows, _checkout(serving, root, sizes)]
+        counts = sorted({min(count, sizes.articles) for count in CHECKOUTS})
+        return [*rows, *(_checkout(serving, root, sizes, changed) for changed in counts)]
 
 
 def print_table(rows: list[list[str]]) -> None:
@@ -65,9 +66,8 @@ def _renamed(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def _checkout(serving: Serving, root: Path, sizes: Sizes) -> list[str]:
-    """`git checkout` of a branch in which many files are others."""
-    changed = min(CHECKOUT, sizes.articles)
+def _checkout(serving: Serving, root: Path, sizes: Sizes, changed: int) -> list[str]:
+    """Measure `git checkout` of a branch in which many files differ."""
     _make_branch(root, changed)
     time.sleep(2.0)  # the server has seen the branch being made
     states: set[int] = set()
@@ -84,6 +84,7 @@ def _checkout(serving: Serving, root: Path, sizes: Sizes) -> list[str]:
     served = time.perf_counter() - began
     command.join()
     git(root, "checkout", "--quiet", "main")
+    git(root, "branch", "--quiet", "-D", "changed")
     seen = "all or nothing" if states <= {0, changed} else f"{len(states)} states"
     name = f"git checkout of {count(changed)} changed files, of {count(sizes.articles)} ({seen} seen)"
     return [name, f"{served * 1000:.0f} ms", "", ratio(served / took[0])]

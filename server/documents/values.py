@@ -70,6 +70,8 @@ def is_empty(value: Any) -> bool:
 
 def same_values(old: object, new: object) -> bool:
     """Whether two values, or rows of them, are the same in JSON as well, where 1 is neither true nor 1.0."""
+    if old is new or type(old) is type(new) is str:
+        return old == new
     return old == new and repr(old) == repr(new)
 
 

@@ -67,7 +67,8 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
         yield from _of_media(key, before, after)
         return
     published = _difference(before.published, after.published)
-    edited = _difference(before.edited, after.edited)
+    same = before.edited is before.published and after.edited is after.published  # There is no draft.
+    edited = published if same else _difference(before.edited, after.edited)
     if after.edited is None:
         if before.edited is not None:
             yield _event(key, "entry.delete", _status(before), _Difference(()))

@@ -90,7 +90,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
     if state.folder is None or not known:
         return state
     try:
-        differing: frozenset[str] | set[str] = changed_paths(root, known)
+        differing: frozenset[str] | set[str] = changed_paths(root, known, cache_folder(root))
     except GitError as error:  # They are looked at since they have changed.
         log.warning("%s: which files are not committed is not known: %s", root, error)
         differing = known

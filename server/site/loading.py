@@ -51,6 +51,7 @@ Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 LOOK_S = 0.5  # how often a reader looks whether the process that asked for it has ended
 NICE = 5  # by how much readers beside a server have less priority
 MANY = 1000  # so many files are worth a second core
+MIN_FILES_FOR_READERS = 4000  # so many changed files are worth readers that are started for them
 MOST_REPLACED = 10_000  # documents that are told of whose files have changed while no server ran
 LARGE = 30_000_000  # bytes of a cache: while so much is read, another core can see which files there are
 
@@ -243,6 +244,22 @@ def _beside(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(cores, context, _begin, (sent, NICE)) as pool:
         yield from pool.map(_read_in_child, parts)
+
+
+def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
+    """Read files that a process with threads knows to have changed; on several cores if they are many.
+
+    Starting a reader takes 0.4 s of processor time, as much as reading 800 files.
+    """
+    wanted = sorted(paths)
+    found: dict[str, Entry | None] = dict.fromkeys(wanted)
+    if len(wanted) < MIN_FILES_FOR_READERS or cores() == 1:
+        found.update((path, store.read(path)) for path in wanted)
+        return found
+    with pause_collector():
+        for _, entries in _read(store, wanted, partial(_beside, store, cores())):
+            found.update((entry.path, entry) for entry in entries)
+    return found
 
 
 def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:

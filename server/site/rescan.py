@@ -33,7 +33,7 @@ from server.site.git_state import (
     with_commits_since,
     with_written,
 )
-from server.site.loading import cores, load_contents, pause_collector
+from server.site.loading import cores, load_contents, pause_collector, read_many
 from server.site.record import Record
 from server.storage.entry import Entry
 from server.storage.files import Signature, digest_of, is_skipped, same_files, signature_of, walk
@@ -41,7 +41,7 @@ from server.storage.git.commit import is_on_disk
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 from server.storage.intent import Write
-from server.storage.links import link_problem
+from server.storage.links import has_links, link_problem
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.parse_cache import CachedEntry, frame, pack
 from server.storage.read import read_bytes
@@ -281,7 +281,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
                 contents.root, git, {p for path in left for p in (path, path + SIDECAR_SUFFIX)}
             )
         store = contents.store.timed(git.committed.timestamps)
-        found.update((path, _read_one(contents, store, path)) for path in sorted(left))
+        found.update(_read_files(contents, store, left))
         left = {path for path in left if not _was_read_as(contents, before[path], path, found[path])}
         if not left:
             break
@@ -304,13 +304,15 @@ def _wait_for_writers(
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
-        waiting = {path: known for path, known in waiting.items() if _is_in_between(root / path, known=known)}
+        waiting = {
+            path: known for path, known in waiting.items() if _is_in_between(f"{root}/{path}", known=known)
+        }
         if not waiting:
             return
         time.sleep(SETTLE_S / 20)
 
 
-def _is_in_between(path: Path, *, known: bool) -> bool:
+def _is_in_between(path: str, *, known: bool) -> bool:
     found = signature_of(path)
     if found is None:
         return known
@@ -319,8 +321,8 @@ def _is_in_between(path: Path, *, known: bool) -> bool:
 
 def _signatures(contents: Contents, path: str) -> tuple[Signature | None, Signature | None]:
     """The signature of a file, and of the description beside it."""
-    described = signature_of(contents.root / (path + SIDECAR_SUFFIX)) if upload_path(path) else None
-    return signature_of(contents.root / path), described
+    described = signature_of(f"{contents.root}/{path}{SIDECAR_SUFFIX}") if upload_path(path) else None
+    return signature_of(f"{contents.root}/{path}"), described
 
 
 def _was_read_as(
@@ -331,13 +333,22 @@ def _was_read_as(
     return same and _signatures(contents, path) == before
 
 
-def _read_one(contents: Contents, store: Store, path: str) -> Entry | None:
-    wrong = link_problem(str(contents.root / path), path, str(contents.root))
-    if wrong:
-        return unreadable_entry(store.root, path, wrong)
-    if not is_own(contents, path):
-        return None
-    return _refresh_entry(store, contents.entries.get(path)) or store.read(path)
+def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
+    """Return the entries of some files as they are now; None for those that are not the site's any more."""
+    found: dict[str, Entry | None] = {}
+    left: list[str] = []
+    top, plain = str(contents.root), dict[str, bool]()
+    for path in paths:
+        wrong = link_problem(f"{top}/{path}", path, top) if has_links(top, path, plain) else None
+        if wrong:
+            found[path] = unreadable_entry(store.root, path, wrong)
+        elif not is_own(contents, path):
+            found[path] = None
+        elif refreshed := _refresh_entry(store, contents.entries.get(path)):
+            found[path] = refreshed
+        else:
+            left.append(path)
+    return {**found, **read_many(store, left)}
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:

@@ -99,7 +99,7 @@ def digest_of(data: bytes) -> bytes:
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
-def signature_of(path: Path) -> Signature | None:
+def signature_of(path: Path | str) -> Signature | None:
     """The signature of the file at a path; None where there is none or it can't be seen."""
     try:
         return signature(os.stat(path))

@@ -48,6 +48,15 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
     return None
 
 
+def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
+    """Return whether a path, or a folder on it, may be a link. `plain` caches which folders are not."""
+    folder = os.path.dirname(path)
+    if folder not in plain:
+        full = f"{top}/{folder}" if folder else top
+        plain[folder] = os.path.realpath(full) == full
+    return not plain[folder] or os.path.islink(f"{top}/{path}")
+
+
 def may_lead(path: str, target: str) -> bool:
     """Whether a link at a path may lead to a target; both are relative to the site."""
     parts = target.split("/")

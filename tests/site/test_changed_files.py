@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from server.errors import ConflictError
+from server.site import loading
 from server.site.changed_files import changed, walk_for, writes_of
 from server.site.configure import configure
 from server.site.contents import Contents
@@ -16,7 +17,7 @@ from server.storage.changeset import Changeset
 from server.storage.files import signature_of
 from server.storage.store import Store
 from tests.conftest import MakeSite
-from tests.sites import STRING, collection, documents
+from tests.sites import STRING, collection, documents, opened
 
 PATH = "content/notes/a.json"
 
@@ -119,3 +120,28 @@ def test_a_write_of_a_file_that_was_linked_since_it_was_read_is_not_stale(make_s
     changeset.put(PATH, changeset.text(PATH) + " ")
     with pytest.raises(ConflictError):
         writes_of(contents, changeset)
+
+
+def test_many_changed_files_are_read_by_readers_of_their_own(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"n{i}" for i in range(8)]
+    site = make_site(
+        {**collection("note", {"title": STRING}), **documents("notes", **{n: {} for n in names})}
+    )
+    folder = site.root / "content/notes"
+    for name in names[:5]:
+        (folder / f"{name}.json").write_text('{"title": "Other"}')
+    (folder / "n5.json").write_text('{"title": ')
+    (folder / "n6.json").unlink()
+    (folder / "n7.json").unlink()
+    (folder / "n7.json").symlink_to("/etc/hostname")
+    (folder / "new.json").write_text('{"title": "New"}')
+    monkeypatch.setattr(loading, "MIN_FILES_FOR_READERS", 3)
+    site.refresh()
+    entries, fresh = site.basis()[3], opened(site.root).basis()[3]
+    assert entries["content/notes/n5.json"].problems == fresh["content/notes/n5.json"].problems
+    assert [p.message for p in entries["content/notes/n7.json"].problems] == ["a link out of the site"]
+    shown = site.state.snapshot.list(site.state.schema.subjects["note"], "en", "published")
+    titles = {document.document_id: document.get("title") for document in shown}
+    assert titles == {**{f"n{i}": "Other" for i in range(5)}, "n5": None, "n7": None, "new": "New"}
