@@ -9,6 +9,7 @@
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
         │   ├── KeyNameError     400  a query names a key that it may not use
+        │   ├── NotAllowedBySettingError 400  a setting of site.yaml would allow it
         │   ├── PaginationError  400
         │   └── LimitError       400  the request would cost more than one may
         ├── BadRequestError      400
@@ -146,6 +147,10 @@ class ValidationError(ApiError):
     """The request asks for something that the schema does not have or allow."""
 
     status, name, default = 400, "ValidationError", "Validation error"
+
+
+class NotAllowedBySettingError(ValidationError):
+    """The request asks for something that a setting of site.yaml would allow, which the message names."""
 
 
 class KeyNameError(ValidationError):

@@ -32,7 +32,7 @@ from server.api.environ import (
     response_format_of,
     wsgi_text,
 )
-from server.api.error_response import cors_headers, cors_vary, failure, preflight_headers
+from server.api.error_response import SettingHint, cors_headers, cors_vary, failure, preflight_headers
 from server.api.identities import Identities
 from server.api.limiting.table import CountTable
 from server.api.operations.content import content_at
@@ -65,6 +65,7 @@ from server.errors import (
     ClientGone,
     ForbiddenError,
     NeedsThreadPool,
+    NotAllowedBySettingError,
     NotFoundError,
     RateLimitError,
     ValidationError,
@@ -103,10 +104,12 @@ class Entrance:
         handle: Handle,
         past: PastStates,
         counted: CountTable | None = None,
+        hint: SettingHint | None = None,
     ) -> None:
         self.site, self.identities, self.handle = site, identities, handle
         self.count = _counter(site.state.settings.api.rate_limit, counted)
         self.cache, self.turns = answer_cache(), turns()
+        self.hint = hint or SettingHint()
         self.past, self.past_cache = past, past_answer_cache()
         self.renames = Renames(site, past.log)
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
@@ -136,6 +139,8 @@ class Entrance:
         except (NeedsThreadPool, ClientGone):
             raise
         except Exception as error:
+            if isinstance(error, NotAllowedBySettingError):
+                self.hint.note(error)
             shown = _represent(failure(error), environ, state)
         finally:
             budget.close()

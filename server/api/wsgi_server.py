@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from server.api.entrance import Entrance
+from server.api.error_response import SettingHint
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.limiting.table import CountTable
@@ -108,7 +109,8 @@ def worker_count(wanted: int | None) -> int:
 class Shared:
     """What all processes of a server share: the log of changes, the socket that clients connect to, how
     many event streams each has open, the counts of requests, who is at which document, how many requests
-    each client has made, the reports of jobs, and whether they log JSON.
+    each client has made, the reports of jobs, whether a refused request was logged with its setting, and
+    whether they log JSON.
     """
 
     log: ChangeLog
@@ -118,6 +120,7 @@ class Shared:
     presence: PresenceTable = field(default_factory=PresenceTable)
     limited: CountTable = field(default_factory=CountTable)
     jobs: JobTable = field(default_factory=JobTable)
+    hint: SettingHint = field(default_factory=SettingHint)
     json_log: bool = False
 
 
@@ -200,7 +203,7 @@ def _start(
 
     leader = Leader(shared.log, make_runner, opened.timing.lead_s)
     leader.start()
-    return make_app(site, key, opened.past, watched, shared.limited), leader
+    return make_app(site, key, opened.past, watched, shared.limited, shared.hint), leader
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
@@ -230,6 +233,7 @@ def make_app(
     past: PastStates | None = None,
     watched: Watched | None = None,
     limited: CountTable | None = None,
+    hint: SettingHint | None = None,
 ) -> Entrance:
     """The entrance to a site, whose handlers are loaded when the first request needs one.
 
@@ -241,7 +245,7 @@ def make_app(
     past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)
     watched.notices.listen(ACCOUNTS, identities.changed)
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, watched))
-    return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited)
+    return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited, hint)
 
 
 def _tell(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from server.config.model import ResponseFormat, Settings
 from server.config.values import LOCALE
-from server.errors import PaginationError, ValidationError, invalid_key
+from server.errors import NotAllowedBySettingError, PaginationError, ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import Page, Query, Selection
 from server.query.filters import read_filters
@@ -160,7 +160,7 @@ def read_query(
         refuse_outside(params)
     combined = settings.api.populate_with_pagination or type_.singular in settings.api.populate
     if many and selection.populate and _is_paged(params) and not combined:
-        raise ValidationError(
+        raise NotAllowedBySettingError(
             "populate and pagination can't be combined in one request; "
             "set api.populate_with_pagination: allow in site.yaml to allow it"
         )

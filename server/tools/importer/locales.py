@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from server.config.model import FILE, known_actions
+from server.config.model import FILE, Settings, known_actions
 from server.config.reader import read_settings
 from server.errors import SetupError
 from server.formats.yaml.reader import read_yaml
@@ -18,7 +18,8 @@ def settings_text(root: Path, source: Source) -> str | None:
     """The new text of site.yaml; None if it can stay as it is. Raises SetupError.
 
     A site without site.yaml gets the locales of the source and the settings of its project, and may populate
-    paged lists, as the source did. A site with one gets the locales that it lacks.
+    paged lists, as the source did. A site with one gets the locales that it lacks, and may populate paged
+    lists unless it says that it may not.
     """
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
@@ -31,10 +32,19 @@ def settings_text(root: Path, source: Source) -> str | None:
             None,
             {**name, **said, "api": {"populate_with_pagination": "allow", **source.project.tree()}},
         )
-    if not localized:
-        return None
     text = (root / FILE).read_text(encoding="utf-8")
-    written = (read_yaml(text) or {}).get("locales")
+    said = read_yaml(text) or {}
+    changes: dict[str, Any] = {}
+    if "populate_with_pagination" not in (said.get("api") or {}):
+        changes["api"] = {**(said.get("api") or {}), "populate_with_pagination": "allow"}
+    if localized:
+        changes |= _locales_to_add(root, settings, source, said.get("locales"))
+    return change_text(FILE, text, None, changes) if changes else None
+
+
+def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
+    """The locales of a site.yaml that lacks some of a source's. Raises SetupError."""
+    locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
             FILE,
@@ -44,10 +54,10 @@ def settings_text(root: Path, source: Source) -> str | None:
         )
     missing = [code for code in source.locales if code not in settings.locales.available]
     if not missing and settings.locales.default == source.default_locale:
-        return None
+        return {}
     known = settings.locales.available if written or settings.locales.default == source.default_locale else ()
     available = list(dict.fromkeys([*known, *source.locales]))
-    return change_text(FILE, text, None, {"locales": {**locales, "available": available}})
+    return {"locales": {**locales, "available": available}}
 
 
 def _has_content(root: Path) -> bool:

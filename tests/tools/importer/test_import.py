@@ -289,13 +289,23 @@ def test_a_site_keeps_what_it_has(tmp_path: Path) -> None:
         "info: {singularName: leaf, pluralName: leaves}\nattributes: {a: {type: string}}\n"
     )
     result = imported(root)
-    assert ("site.yaml", 1) in [(subject, count) for subject, _, count in result.source.notes]
+    assert "site.yaml" not in [subject for subject, _, _ in result.source.notes]
     text = (root / "site.yaml").read_text()
     assert text.startswith("# ours\nname: Ours  # and stays\n")
     site = Site(root)
     site.load()
+    assert site.state.settings.api.populate_with_pagination
     assert site.state.settings.locales.available == ("en", "nl", "fr", "de")
     assert "api::leaf.leaf" in site.state.schema.types
+
+
+def test_a_site_that_refuses_to_populate_paged_lists_is_told_what_its_clients_need(tmp_path: Path) -> None:
+    root = tmp_path / "site"
+    root.mkdir()
+    (root / "site.yaml").write_text("api:\n  populate_with_pagination: reject  # on purpose\n")
+    result = imported(root)
+    assert ("site.yaml", 1) in [(subject, count) for subject, _, count in result.source.notes]
+    assert "populate_with_pagination: reject  # on purpose\n" in (root / "site.yaml").read_text()
 
 
 def test_another_default_locale_is_refused(tmp_path: Path) -> None:
