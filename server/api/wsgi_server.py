@@ -170,7 +170,7 @@ def serve(
             ready()
         server.run()
 
-    Supervisor(workers, work, generation.leash, retiring.set).run()
+    Supervisor(workers, work, generation.leash, retiring.set, opened.timing.heartbeat_timeout_s).run()
 
 
 def _begin_log(*, as_json: bool) -> None:

@@ -176,6 +176,7 @@ class Cursor:
 class Timing:
     """How often each job runs, in seconds, and how long it waits after a failure."""
 
+    heartbeat_timeout_s: float = 10.0  # after which a worker that was stopped, or hangs, is replaced
     lead_s: float = 0.2  # Requests come first: starting to watch 10,000 files takes 30 ms.
     setting_s: float = 0.2  # between two looks whether the settings ask for a job
     patrol_s: float = 30.0  # between two looks at all files that no report of the system has asked for

@@ -15,7 +15,7 @@ from pathlib import Path
 from server.errors import BusyError
 from server.storage.file_lock import FileLock
 
-LOCK_TIMEOUT_S = 15.0
+LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock for longer is hung, and is replaced.
 
 
 class WriteLock:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from server.jobs.job import Timing
 from tests.servers import ROOT, free_port, get, is_alive, start, wait, workers
 from tests.sites import schema, write
 from tests.waiting import until
@@ -25,11 +26,11 @@ FILES: dict[str, str | bytes] = {
 class Server:
     """A running server with two workers, and what it has written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, timing: Timing | None = None) -> None:
         root, self.log, self.port = folder / "site", folder / "log", free_port()
         write(root, FILES)
         with self.log.open("wb") as out:
-            self.process = start(root, self.port, "--workers=2", output=out)
+            self.process = start(root, self.port, "--workers=2", output=out, timing=timing)
         wait(self.process, self.port)
         until(lambda: len(self.workers) == 2)
 
@@ -78,6 +79,43 @@ def test_it_stays_up_however_often_workers_die(server: Server) -> None:
     assert len(server.deaths) == 3
     assert "was killed by SIGKILL" in server.deaths[0]
     assert "was killed by SIGSEGV" in server.deaths[1]
+
+
+def test_a_worker_that_was_stopped_is_replaced(tmp_path: Path) -> None:
+    server = Server(tmp_path, Timing(heartbeat_timeout_s=3.0))
+    try:
+        victim = min(server.workers)
+        os.kill(victim, signal.SIGSTOP)
+        until(lambda: victim not in server.workers and len(server.workers) == 2, 30)
+        until(server.answers)
+        assert f"(process {victim}) was stopped or hung, and was killed; another begins" in server.deaths[0]
+    finally:
+        server.process.terminate()
+        assert server.process.wait(10) == 0
+
+
+def test_workers_stay_when_the_supervisor_was_stopped_longer_than_a_heartbeat_lasts(tmp_path: Path) -> None:
+    server = Server(tmp_path, Timing(heartbeat_timeout_s=1.5))
+    try:
+        before = server.workers
+        stopped = [server.process.pid, *parents(before)]
+        for pid in (*before, *stopped):
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(4)
+        for pid in (*stopped, *before):
+            os.kill(pid, signal.SIGCONT)
+        until(server.answers)
+        assert server.workers == before
+        assert not server.deaths
+    finally:
+        server.process.terminate()
+        assert server.process.wait(10) == 0
+
+
+def parents(processes: set[int]) -> set[int]:
+    """The processes that have started some."""
+    status = (Path(f"/proc/{pid}/stat").read_text() for pid in processes)
+    return {int(text.rpartition(")")[2].split()[1]) for text in status}
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE])

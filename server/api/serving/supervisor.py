@@ -1,11 +1,15 @@
 """Keeps the workers of a server alive: forks them, and another one wherever one ends.
 
+A worker that hangs or was stopped is killed and replaced once its heartbeat is too old: it holds locks and
+connections. Since it was killed, it can't wake later and acknowledge a write.
+
 A worker that ends soon after it began is replaced after a pause, which grows from one such death to the
 next, so that a server whose workers can't live stays up and says why, and costs little. However the
 supervisor itself ends, its workers end with it.
 """
 
 import logging
+import math
 import multiprocessing
 import os
 import select
@@ -16,6 +20,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+
+from server.api.serving.heartbeats import INTERVAL_S, TIMEOUT_S, Heartbeats
 
 log = logging.getLogger("quire")
 
@@ -35,6 +41,7 @@ class _Place:
     pid: int = 0
     at: float = 0.0
     deaths: int = 0  # how many workers in a row ended early, or could not begin
+    is_hung: bool = False  # and was killed for that
 
 
 class Supervisor:
@@ -50,8 +57,10 @@ class Supervisor:
         work: Callable[[], None],
         leash: int | None = None,
         retire: Callable[[], None] | None = None,
+        heartbeat_timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._work, self._leash, self._retire = work, leash, retire
+        self._heartbeats = Heartbeats(count, heartbeat_timeout_s)
         self._places = [_Place(number) for number in range(1, count + 1)]
         # A worker reads from it that it is to retire; it closes when the supervisor ends.
         self._lifeline = os.pipe()
@@ -63,8 +72,9 @@ class Supervisor:
         """
         leash = () if self._leash is None else (self._leash,)
         with arriving_signals(lambda: leash) as arrived:
-            while not any(number in ENDING for number in arrived(self._begin())):
+            while not any(number in ENDING for number in arrived(min(self._begin(), INTERVAL_S))):
                 self._reap()
+                self._kill_hung()
                 if self._leash is not None and _readable(self._leash):
                     if os.read(self._leash, 1):
                         self._wait_for_retired(arrived)
@@ -84,30 +94,43 @@ class Supervisor:
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIRING_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
-            if any(number in ENDING for number in arrived(left)) or (self._leash and _readable(self._leash)):
+            signals = arrived(min(left, INTERVAL_S))
+            if any(number in ENDING for number in signals) or (self._leash and _readable(self._leash)):
                 return
             self._reap(ending=True)
+            self._kill_hung()
 
-    def _begin(self) -> float | None:
-        """Fork the workers that are due; returns after how many seconds the next one is, None for never."""
+    def _begin(self) -> float:
+        """Fork the workers that are due; return in how many seconds the next one is, `inf` for never."""
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
             if place.at <= now:
                 self._start(place, now)
-        return min((place.at - now for place in missing if not place.pid), default=None)
+        return min((place.at - now for place in missing if not place.pid), default=math.inf)
 
     def _start(self, place: _Place, now: float) -> None:
         """Fork a worker; where the system has no process for it, try again after a pause."""
         try:
-            place.pid, place.at = self._fork(), now
+            self._heartbeats.expect(place.number, now)
+            place.pid, place.at = self._fork(place.number), now
         except OSError as error:
             place.deaths += 1
             pause = max(1, _pause(place))
             place.at = now + pause
             log.error("worker %d can't begin: %s; tried again in %d s", place.number, error.strerror, pause)
 
-    def _fork(self) -> int:
+    def _kill_hung(self) -> None:
+        """Kill the workers whose heartbeats are too old. SIGKILL ends stopped processes, too."""
+        now = time.monotonic()
+        self._heartbeats.check(now)
+        for place in self._living():
+            if self._heartbeats.is_hung(place.number, now):
+                place.is_hung = True
+                os.kill(place.pid, signal.SIGKILL)
+                self._heartbeats.expect(place.number, now)
+
+    def _fork(self, number: int) -> int:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         # A signal that arrives before the worker knows what to do about it waits.
@@ -115,23 +138,24 @@ class Supervisor:
         try:
             pid = os.fork()
             if not pid:
-                self._run_worker(before)
+                self._run_worker(before, number)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return pid
 
-    def _run_worker(self, mask: set[int | signal.Signals]) -> None:
+    def _run_worker(self, mask: set[int | signal.Signals], number: int) -> None:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            for number, action in (
+            for ending, action in (
                 (signal.SIGCHLD, signal.SIG_DFL),
                 (signal.SIGTERM, signal.SIG_DFL),
                 (signal.SIGINT, signal.SIG_IGN),  # Ctrl-C reaches all processes; the supervisor tells them
                 (signal.SIGHUP, signal.SIG_IGN),
             ):
-                signal.signal(number, action)
+                signal.signal(ending, action)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            self._heartbeats.start(number)
             os.close(self._lifeline[1])
             lifeline = self._lifeline[0]
             threading.Thread(target=_heed, args=(lifeline, self._retire), daemon=True).start()
@@ -154,12 +178,11 @@ class Supervisor:
             now = time.monotonic()
             place.deaths = place.deaths + 1 if now - place.at < SOON_S else 1
             pause = _pause(place)
-            place.pid, place.at = 0, now + pause
+            reason = "was stopped or hung, and was killed" if place.is_hung else why(status)
+            place.pid, place.at, place.is_hung = 0, now + pause, False
             if not ending:
                 when = f"in {pause} s" if pause else "now"
-                log.error(
-                    "worker %d (process %d) %s; another begins %s", place.number, pid, why(status), when
-                )
+                log.error("worker %d (process %d) %s; another begins %s", place.number, pid, reason, when)
 
     def _living(self) -> list[_Place]:
         return [place for place in self._places if place.pid]

@@ -1,0 +1,60 @@
+"""Heartbeats of workers: each counts up in memory that it shares with the supervisor.
+
+A worker that was stopped (SIGSTOP, a debugger) or hangs in C code still holds its locks and connections. It
+stops counting, and the supervisor replaces it.
+"""
+
+import mmap
+import struct
+import threading
+import time
+
+INTERVAL_S = 1.0
+TIMEOUT_S = 10.0
+# The supervisor was stopped itself, or starved, if its check comes so late: it starts to count anew.
+_LATE_CHECK_S = 3.0
+_COUNT = struct.Struct("=Q")
+
+
+class Heartbeats:
+    """The counts of some workers, by their numbers from 1. Made before they are forked."""
+
+    def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
+        self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)
+        self._timeout_s = timeout_s
+        self._seen = [0] * (workers + 1)
+        self._changed_at = [0.0] * (workers + 1)
+        self._checked_at = 0.0
+
+    def start(self, number: int) -> None:
+        """Begin to count in a worker. The thread stops only with its process."""
+        threading.Thread(target=self._run, args=(number,), name="heartbeat", daemon=True).start()
+
+    def _run(self, number: int) -> None:
+        interval_s = min(INTERVAL_S, self._timeout_s / 10)
+        while True:
+            self._write(number, self._read(number) + 1)
+            time.sleep(interval_s)
+
+    def expect(self, number: int, now: float) -> None:
+        """Begin to wait for the heartbeat of a worker that starts now."""
+        self._seen[number], self._changed_at[number] = self._read(number), now
+
+    def is_hung(self, number: int, now: float) -> bool:
+        """Return whether a worker has not counted for too long. Call `check` before."""
+        count = self._read(number)
+        if count != self._seen[number]:
+            self._seen[number], self._changed_at[number] = count, now
+        return now - self._changed_at[number] > self._timeout_s
+
+    def check(self, now: float) -> None:
+        """Note that the supervisor checks its workers. After a late check, all get the whole time again."""
+        if now - self._checked_at > max(_LATE_CHECK_S, 2 * INTERVAL_S):
+            self._changed_at = [max(at, now) for at in self._changed_at]
+        self._checked_at = now
+
+    def _read(self, number: int) -> int:
+        return int(_COUNT.unpack_from(self._memory, number * _COUNT.size)[0])
+
+    def _write(self, number: int, count: int) -> None:
+        _COUNT.pack_into(self._memory, number * _COUNT.size, count)
