@@ -29,7 +29,7 @@ class CommandEntry:
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
     "init": CommandEntry(
-        "server.commands.init", "init", "Make a site: a new one, or one from a tree of Markdown."
+        "server.commands.init", "init", "Make a site: a new one, or one from a tree of files."
     ),
     "check": CommandEntry("server.commands.check", "check", "Say everything that is wrong with a site."),
     "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file, and what refers to it."),

@@ -66,11 +66,11 @@ def init(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Make a site: a new one, or content types for the Markdown files of a folder.
+    """Make a site: a new one, or content types for the Markdown or data files of a folder.
 
-    A folder without Markdown gets content types, a site.yaml and a first article. In one with Markdown
-    only content-types/ and site.yaml are written. A folder that is a site already gets what --docker and
-    --ci write. A file that is there already is never changed.
+    A folder without files of content gets content types, a site.yaml and a first article. In one with
+    Markdown, or with YAML and JSON files alone, only content-types/ and site.yaml are written. A folder that
+    is a site already gets what --docker and --ci write. A file that is there already is never changed.
     """
     interactive = sys.stdin.isatty() and sys.stdout.isatty() and not (yes or dry_run)
     _check(folder, locales)
@@ -120,11 +120,8 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
     """Say that there is nothing to take; `documents` are those of a site. Raises SetupError if it is none."""
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
-        fix = "see above"
-        if data:
-            files = count(data, "YAML or JSON file")
-            fix = f"only Markdown is looked for; for data files see docs/existing-sites.md; {files} found"
-        raise SetupError(str(folder), None, "no Markdown file in it can be taken", fix)
+        files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
+        raise SetupError(str(folder), None, "no file in it can be taken", f"see above{files}")
     kept = f"its types have {count(documents, 'document')}"
     click.echo(f"this folder is a site already: {kept}; nothing new to take")
 

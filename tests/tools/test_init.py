@@ -47,6 +47,7 @@ from tests.tools.trees import (
     TREES,
     VITEPRESS,
     VITEPRESS_TOP,
+    directory,
     page,
     ruby_site,
     rust_blog,
@@ -523,17 +524,99 @@ def test_files_that_name_no_locale_beside_english_ones_of_the_same_documents(tmp
     assert len(served(site)) == 3
 
 
-def test_a_tree_of_data_files_is_told_where_to_read_on(tmp_path: Path) -> None:
-    write(tmp_path, {"data/README.md": "# Data\n", "data/a.yaml": "a: 1\n", "data/b.json": "{}"})
+def test_a_tree_of_data_files(tmp_path: Path) -> None:
+    tree = directory()
+    site = made(tmp_path, tree)
+    assert set(served(site)) == {path for path in tree if path.endswith(".yaml")}
+    kinds = {t.singular: t.plural for t in site.state.schema.content_types}
+    assert kinds == {"project": "projects", "collection": "collections"}
+    assert attributes(tmp_path, "project") == {
+        "version": {"type": "integer", "required": True},
+        "name": {"type": "string", "required": True},
+        "display_name": {"type": "string", "required": True},
+        "github": {"type": "json"},
+        "websites": {"type": "json"},
+        "token": {"type": "string"},
+    }
+    assert read_settings(tmp_path).name == "OSS Directory"
+    shown = init_output(tmp_path)
+    assert "Not taken: data/projects/README.md  describes its folder" in shown
+    api = Api.of(site)
+    (found,) = api.get("/api/projects?filters[name]=1inch", "public").data
+    assert found["display_name"] == "1inch"
+    path = "data/projects/1/1inch.yaml"
+    before = api.read(path)
+    assert api.put(f"/api/projects/{found['documentId']}", {"display_name": "One inch"}).status == 200
+    assert set(before.splitlines()) - set(api.read(path).splitlines()) == {"display_name: 1inch"}
+    api.accounts.close()
+
+
+@pytest.mark.parametrize(
+    ("files", "types"),
+    [
+        # Folders that hold mostly data, beside code and its settings.
+        (
+            {"recipes/a.json": '{"name": "A"}', "recipes/b.json": '{"name": "B"}', "package.json": "{}"},
+            {"recipe": "recipes/{name}.json"},
+        ),
+        # A folder for data: what is elsewhere are settings.
+        (
+            {"data/geo/a.toml": "x = 1\n", "data/geo/b.toml": "x = 2\n", "ci/x.yml": "a: 1\n"},
+            {"geo-entry": "data/geo/{name}.toml"},
+        ),
+        # Files of one kind in it are a collection, of several kinds each a single type.
+        ({"data/a.yaml": "n: 1\nm: 2\n", "data/b.yaml": "n: 3\n"}, {"entry": "data/{name}.yaml"}),
+        (
+            {"data/team.yml": "boss: Ida\n", "data/sea.json": '{"deep": 1}'},
+            {"sea": "data/sea.json", "team": "data/team.yml"},
+        ),
+        # Nothing but data at the top.
+        (
+            {"ida.yaml": "rank: 1\n", "nell.yaml": "rank: 2\n", "README.md": "# People\n"},
+            {"entry": "{name}.yaml"},
+        ),
+        # Locales.
+        (
+            {"data/en/words/a.yaml": "n: 1\n", "data/fr/words/a.yaml": "n: 2\n"},
+            {"word": "data/{locale}/words/{name}.yaml"},
+        ),
+    ],
+)
+def test_which_data_files_are_documents(tmp_path: Path, files: Files, types: dict[str, str]) -> None:
+    made(tmp_path, files)
+    found = {path.stem for path in (tmp_path / "content-types").iterdir()}
+    assert {singular: patterns(tmp_path, singular) for singular in found} == types
+
+
+def test_settings_and_code_are_no_documents(tmp_path: Path) -> None:
+    tree = {
+        "package.json": "{}",
+        "tsconfig.json": "{}",
+        "src/a.ts": "",
+        "src/b.ts": "",
+        "src/words.json": "{}",
+    }
+    write(tmp_path, tree)
+    assert "wrote content/articles/welcome.md" in init(tmp_path).stdout  # a new site beside it
+
+
+def test_data_beside_markdown_is_left_to_the_generator(tmp_path: Path) -> None:
+    site = made(
+        tmp_path, {"hugo.toml": "", "content/posts/a.md": page("title: A"), "data/x/a.yaml": "n: 1\n"}
+    )
+    assert served(site) == {"content/posts/a.md"}
+
+
+def test_data_that_can_not_be_taken(tmp_path: Path) -> None:
+    write(tmp_path, {"data/README.md": "# Data\n", "data/a.yaml": "- 1\n", "data/b.json": "[]"})
     done = init(tmp_path)
     assert done.exit_code == 1
-    hint = (
-        "only Markdown is looked for; for data files see docs/existing-sites.md; 2 YAML or JSON files found"
-    )
+    assert "Can't be read: data/a.yaml  line 1: a document must be a mapping" in done.stdout
+    hint = "no file in it can be taken (see above; 2 YAML or JSON files found, see docs/existing-sites.md)"
     assert hint in done.stderr
     (tmp_path / "data/a.yaml").unlink()
     (tmp_path / "data/b.json").unlink()
-    assert "no Markdown file in it can be taken (see above)" in init(tmp_path).stderr
+    assert "no file in it can be taken (see above)" in init(tmp_path).stderr
 
 
 def test_what_matters_most_comes_first(tmp_path: Path) -> None:
@@ -980,6 +1063,7 @@ def test_the_type_of_values(name: str) -> None:
 
 def test_names_tell_what_only_looks_like_a_number() -> None:
     assert told(*plain("1.5", "1.6"), name="version")["type"] == "string"
+    assert told(*plain("7", "7"), name="version")["type"] == "integer"
     assert told(*plain("12345", "54321"), name="zip")["type"] == "string"
 
 
@@ -1089,7 +1173,7 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), files)
         done = init(Path(folder))
-        if "no Markdown file in it can be taken" in done.stderr:
+        if "no file in it can be taken" in done.stderr:
             assert done.exit_code == 1
             assert not Path(folder, "content-types").exists()
             return

@@ -239,6 +239,34 @@ def ruby_site() -> Files:
     return files
 
 
+def directory() -> Files:
+    """A tree of YAML with the shape of opensource-observer/oss-directory: projects by letter, collections."""
+    names = ("aave", "across", "babel", "1inch", "deno")
+    files: Files = {
+        "README.md": "# OSS Directory [![License: Apache 2.0][badge]][license]\n\n[badge]: x\n",
+        "LICENSE": "Apache\n",
+        "package.json": '{"name": "oss-directory"}',
+        "src/index.ts": "export {}\n",
+        "src/resources/schema/project.json": '{"$id": "project.json"}',
+        "src/utils/a.ts": "export {}\n",
+        "data/projects/README.md": "# Projects\n",
+    }
+    for i, name in enumerate(names):
+        more = [
+            "websites:\n  - url: https://example.org",
+            "github:\n  - url: https://git.example.org/x",
+            f"token: {name}",
+        ]
+        lines = ["version: 7", f"name: {name}", f"display_name: {name.title()}", *more[: i % 4]]
+        files[f"data/projects/{name[0]}/{name}.yaml"] = "\n".join(lines).replace("1Inch", "1inch") + "\n"
+    for name in ("defi", "runtimes"):
+        chosen = "".join(f"  - {each}\n" for each in (names[:2] if name == "defi" else names[2:]))
+        files[f"data/collections/{name}.yaml"] = (
+            f"version: 7\nname: {name}\ndisplay_name: {name.title()}\nprojects:\n{chosen}"
+        )
+    return files
+
+
 TREES: Mapping[str, Files] = {
     "hugo": HUGO,
     "jekyll": JEKYLL,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from server.tools.init.data_files import DATA_BASES
 from server.tools.init.locale_folders import LocaleParent, find_locale_parents, is_locale
 
 _BASES = ("src/content", "src/data", "content", "src/pages", "pages")
@@ -137,7 +138,7 @@ class TreeFolders:
     def _known_base(self, path: str, project: str) -> str | None:
         """The base of a path in a project that its generator knows by name."""
         start = f"{project}/" if project else ""
-        for base in _BASES:
+        for base in (*_BASES, *DATA_BASES):
             if path.startswith(f"{start}{base}/"):
                 return start + base
         if path.startswith(f"{start}src/") and any((self.root / project / n).is_file() for n in _ELEVENTY):
@@ -185,12 +186,15 @@ class TreeFolders:
         inner, slash, _ = inside.partition("/")
         if slash and parent.translated and f"{base}/{inner}".lstrip("/") in self._folders:
             return PageFolder(base, inner)
-        own = slash and (hugo or (base, inner) in self._lists)
+        sections = hugo or f"/{base}".endswith("/data")
+        own = slash and (sections or (base, inner) in self._lists)
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
         """Whether a generator has all its pages in a base, so that its name says nothing about them."""
-        return base in self.projects or f"/{base}".endswith(tuple(f"/{name}" for name in (*_BASES, "src")))
+        return base in self.projects or f"/{base}".endswith(
+            tuple(f"/{name}" for name in (*_BASES, *DATA_BASES, "src"))
+        )
 
     def locales_in(self, base: str) -> frozenset[str]:
         """The locales that have folders in a base."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.config.model import FILE
-from server.documents.path_rules import is_partial
+from server.documents.path_rules import MARKDOWN, is_partial
 from server.tools.init.folders import (
     LISTS,
     SECTIONS,
@@ -254,10 +254,18 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
     """The groups of pages directly in a base: single types, or one collection if they are many."""
     plain = _plain("pages", page_folder.start, pages)
-    if len(pages) > SINGLES or (not page_folder.base and _holds_nothing_else(root, pages)):
+    nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
+    if len(pages) > SINGLES or nothing_else or _are_rows(pages):
         return [plain]
     names = sorted({member.name for member in plain.members})
     return [_single(name, [m for m in plain.members if m.name == name]) for name in names]
+
+
+def _are_rows(pages: list[MarkdownPage]) -> bool:
+    """Whether pages are data files that share most of their keys."""
+    keys = Counter(key for page in pages for key in page.tree)
+    data = not any(page.path.endswith(MARKDOWN) for page in pages)
+    return data and len(pages) > 1 and sum(keys.values()) > 0.5 * len(pages) * len(keys)
 
 
 def _holds_nothing_else(root: Path, pages: list[MarkdownPage]) -> bool:

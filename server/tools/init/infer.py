@@ -70,9 +70,7 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
     files = len(group.members)
     if any(member.page.path.endswith(MARKDOWN) for member in group.members):
         return False
-    return len(keys) > MOST_KEYS or (
-        files > 1 and len(keys) > 1 and sum(keys.values()) < 0.5 * files * len(keys)
-    )
+    return len(keys) > MOST_KEYS or (len(keys) > files > 1 and sum(keys.values()) < 0.5 * files * len(keys))
 
 
 def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:

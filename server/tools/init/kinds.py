@@ -17,7 +17,8 @@ _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UID = re.compile(r"[A-Za-z0-9_.~-]+")
 # Names of keys whose values look like numbers and are not, and of keys whose texts may get long.
-_NO_NUMBER = re.compile(r"version|(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
+_VERSION = re.compile("version", re.IGNORECASE)  # 1.10 is another one than 1.1; 7 may be that of a format
+_NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _LONG = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
 OWN_TEXTS = frozenset({"title", "name", "slug", "url", "permalink", "key", "path", "layout"})
 _PEOPLE_AND_PICTURES = "author authors by creator editor image cover icon logo locale lang language"
@@ -80,7 +81,7 @@ def _is_integer(key: KeyValues) -> bool:
 def _is_float(key: KeyValues) -> bool:
     """Whether all are numbers that make the same text again: 1.5 does, 1.10 does not."""
     same = (repr(float(t)) == t if _FLOAT.fullmatch(t) else _INTEGER.fullmatch(t) for t in key.texts)
-    return _is_number(key) and all(same)
+    return _is_number(key) and not _VERSION.search(key.name) and all(same)
 
 
 def _is_number(key: KeyValues) -> bool:

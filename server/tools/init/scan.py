@@ -1,4 +1,4 @@
-"""Reads the Markdown files of a tree, and the data files among them."""
+"""Reads the Markdown files of a tree, and the data files that are documents."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -10,6 +10,7 @@ from server.formats import frontmatter
 from server.formats.tree import SyntaxProblem, Tree
 from server.storage.files import walk
 from server.storage.read import parse, read_text
+from server.tools.init.data_files import data_documents
 from server.tools.init.skipped import SkippedFolder, skipped_files
 
 # Files at the top of a repository that describe it.
@@ -51,13 +52,12 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
     unreadable: dict[str, str] = {}
     files = sorted(walk(root, [""]).files)
     skipped = skipped_files(root, files)
-    content = set(_without_resources([path for path in files if path not in skipped and _is_page(path)]))
+    kept = [path for path in files if path not in skipped]
+    content = set(_without_resources([path for path in kept if _is_page(path)]))
+    if not any(_is_content(root, path) for path in content):
+        content |= data_documents(kept)
     paths = [path for path in files if path in content or path.endswith(MARKDOWN)]
-    unreadable.update(
-        (path, "Org is not read; write it as Markdown")
-        for path in files
-        if path not in skipped and _is_org(path)
-    )
+    unreadable.update((path, "Org is not read; write it as Markdown") for path in kept if _is_org(path))
     for done, path in enumerate(paths):
         progress(done, len(paths))
         try:
@@ -91,6 +91,16 @@ def _is_page(path: str) -> bool:
         and not _is_directory_data(path)
         and any(path.startswith(root) and "/" in path[len(root) :] for root in DATA)
     )
+
+
+def _is_content(root: Path, path: str) -> bool:
+    """Whether a page has content, rather than describes its folder or the repository."""
+    if "/" in path:
+        return os.path.basename(path).lower() != "readme.md"
+    try:
+        return bool(read_page(root, path).tree)
+    except (OSError, SyntaxProblem):
+        return True
 
 
 def _is_org(path: str) -> bool:

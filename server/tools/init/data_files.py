@@ -1,0 +1,55 @@
+"""The documents of a tree without Markdown: its YAML, JSON and TOML files, without settings of programs."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from server.documents.path_rules import ENDINGS, MARKDOWN
+
+DATA_BASES = ("data", "src/data")
+_DATA = tuple(ending for ending in ENDINGS if ending not in MARKDOWN)
+# Settings of package managers, compilers, linters and the like, which are at the top of a tree.
+_PROGRAMS = re.compile(
+    r"(.*[._-])?(lock|schema|config|conf|rc|workspace)([._-].*)?|[jt]sconfig.*|package|composer|manifest|cargo|"
+    r"pyproject|book|netlify|vercel|renovate|lerna|turbo|nx|deno|(docker-)?compose.*|openapi|swagger|mkdocs|"
+    r"hugo|zola|codecov|site"
+)
+
+
+def data_documents(files: Iterable[str]) -> set[str]:
+    """Return the data files of a tree that can be documents.
+
+    If there is a folder for data, they are in it. Else they are in folders that hold mostly data files, or at
+    the top if there is nothing else.
+    """
+    paths = [path for path in files if not _describes(path)]
+    data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
+    for base in DATA_BASES:
+        if inside := {path for path in data if path.startswith(f"{base}/")}:
+            return inside
+    all_files, data_files = Counter(map(_top, paths)), Counter(map(_top, data))
+    taken = {folder for folder, number in data_files.items() if folder and number * 2 > all_files[folder]}
+    if not taken and all_files.keys() == {""} and len(data) > 1 and len(data) == all_files[""]:
+        taken = {""}
+    return {path for path in data if _top(path) in taken}
+
+
+def _top(path: str) -> str:
+    """Return the folder at the top that a file is in, "" for a file at the top."""
+    return path.partition("/")[0] if "/" in path else ""
+
+
+def _is_setting(path: str) -> bool:
+    return "/" not in path and bool(_PROGRAMS.fullmatch(os.path.splitext(path)[0].lower()))
+
+
+def _describes(path: str) -> bool:
+    """Whether a file is for those who look into a repository: README.md, LICENSE."""
+    name = os.path.basename(path)
+    return path.endswith(MARKDOWN) or name.split(".")[0].lower() in (
+        "license",
+        "licence",
+        "notice",
+        "copying",
+    )
