@@ -13,7 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, cast
 
 from server.auth.owner import OWNER, is_session
-from server.auth.owner import PREFIX as OWNER_PREFIX
+from server.auth.owner import SESSION_PREFIX as OWNER_PREFIX
 from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.database.address import is_server

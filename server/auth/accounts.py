@@ -34,7 +34,7 @@ from server.errors import SetupError, StorageError, UnavailableError
 log = logging.getLogger("quire")
 
 KINDS = ("full-access", "read-only", "custom")
-PREFIX = "quire_"
+TOKEN_PREFIX = "quire_"
 NAME = "the accounts database"
 _COLUMNS = "name, kind, permissions, created_at, expires_at"
 # A request has a connection for the time of a statement or two. In a file, one that reads waits for none that
@@ -96,7 +96,7 @@ class Accounts:
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
         """Make a token and return it; it can't be shown again. SetupError where the name is taken."""
-        token = PREFIX + secrets.token_hex(32)
+        token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
         row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)
         try:

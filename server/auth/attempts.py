@@ -21,8 +21,8 @@ from typing import NamedTuple
 from server.auth.login import Attempt, network_of
 from server.database.engine import Connection, DuplicateError, Engine
 
-KNOWN_S = 90 * 24 * 3600.0  # how long an address counts as known after a login to the account from it
-TRIES = 3
+KNOWN_ADDRESS_TTL_S = 90 * 24 * 3600.0  # How long after a login an address counts as known for the account.
+MAX_ATTEMPTS = 3  # To add a row that another process may add at the same time.
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Attempts:
 
         False where it is one too many; it is not counted then.
         """
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just made the same row.
                 return self._take(_Keys.of(self._kind, attempt))
         return False
@@ -82,7 +82,7 @@ class Attempts:
                 if key in rows:
                     _put(connection, key, True, until=rows[key].until - self.limits.window_s / most)
             _put(connection, keys.pair, keys.pair in rows, until=0.0)
-            _put(connection, keys.known, keys.known in rows, known_until=now + KNOWN_S)
+            _put(connection, keys.known, keys.known in rows, known_until=now + KNOWN_ADDRESS_TTL_S)
 
     def _debts(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
         """Until when each key that an attempt counts for would be in debt after it."""

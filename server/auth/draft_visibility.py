@@ -5,7 +5,7 @@ from server.documents.path_rules import Claim
 from server.schema.model import Type
 
 # The answer to these publication filters tells what a draft holds, so that it takes readDraft.
-ABOUT_DRAFTS = ("modified", "unmodified")
+DRAFT_REVEALING_FILTERS = ("modified", "unmodified")
 
 
 def may_read_drafts(actor: Actor, type_: Type) -> bool:

@@ -1,9 +1,8 @@
-"""What was read lately of tokens, users and logins, to tell who asks.
+"""Cache of recently read tokens, users and logins, used to identify the caller.
 
-In SQLite, what is kept is good until somebody writes. A database elsewhere is asked again after FRESH_S, or
-sooner where a notice tells of a change; while it can't be asked, who was known is believed for BELIEVED_S
-after that was read last. What is kept lets in alone: who is not known, or would be refused by it, is looked
-for anew.
+In SQLite, an entry counts until somebody writes. A database server is read again after CACHE_TTL_S, or sooner
+if a notice reports a change. During an outage, an entry counts for OUTAGE_TTL_S after it was read. The cache
+only lets in: a caller that it lacks, or would refuse, is read anew.
 """
 
 import threading
@@ -16,8 +15,8 @@ from server.bounded import Cache, size_of
 from server.database.sqlite import Watch
 from server.errors import NeedsThreadPool, UnavailableError
 
-FRESH_S = 0.5
-BELIEVED_S = 60.0
+CACHE_TTL_S = 0.5
+OUTAGE_TTL_S = 60.0
 MAX_BYTES = 4 * 1024 * 1024  # about 10,000 tokens, users and logins
 
 
@@ -52,7 +51,7 @@ class CredentialCache:
         if self._watch is not None:
             return self._get_unchanged(self._watch, key, read, anew=anew)
         kept, began = self._kept.get(key), monotonic()
-        if kept is not None and not anew and began - kept.read_at < FRESH_S:
+        if kept is not None and not anew and began - kept.read_at < CACHE_TTL_S:
             fresh: T = kept.value
             return fresh
         if not waits:
@@ -61,7 +60,7 @@ class CredentialCache:
         try:
             value = read(key)
         except UnavailableError:
-            if kept is not None and not anew and began - kept.read_at < BELIEVED_S:
+            if kept is not None and not anew and began - kept.read_at < OUTAGE_TTL_S:
                 believed: T = kept.value
                 return believed
             raise
@@ -83,7 +82,7 @@ class CredentialCache:
         """Somebody may have changed anything: all is asked for again before it is used."""
         with self._lock:
             self._forgotten += 1
-            long_ago = monotonic() - FRESH_S
+            long_ago = monotonic() - CACHE_TTL_S
             for key, kept in self._kept.items():
                 self._kept.put(key, _Kept(kept.value, min(kept.read_at, long_ago)))
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from ipaddress import ip_address, ip_network
 
 # Bits of an IPv6 address that identify a customer, who may use all addresses that begin with them.
-NETWORK = 64
+NETWORK_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +45,4 @@ def network_of(address: str) -> str:
     except ValueError:
         return address
     found = getattr(found, "ipv4_mapped", None) or found
-    return str(found) if found.version == 4 else str(ip_network((int(found), NETWORK), strict=False))
+    return str(found) if found.version == 4 else str(ip_network((int(found), NETWORK_BITS), strict=False))

@@ -13,7 +13,7 @@ from server.auth.login import Login
 from server.auth.user import User
 from server.documents.timestamps import from_datetime, now
 
-LONGEST_DEVICE = 200
+MAX_DEVICE_CHARS = 200
 _NAMES = tuple(field.name for field in fields(Login))
 _COLUMNS = ", ".join(_NAMES)
 
@@ -35,8 +35,8 @@ class Logins:
             user.id,
             user.sessions,
             0,
-            device_id[:LONGEST_DEVICE] if device_id else None,
-            device_name[:LONGEST_DEVICE] if device_name else None,
+            device_id[:MAX_DEVICE_CHARS] if device_id else None,
+            device_name[:MAX_DEVICE_CHARS] if device_name else None,
             at,
             at,
             min(from_datetime(begins + idle), ends),

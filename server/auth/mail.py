@@ -12,9 +12,9 @@ from email.message import EmailMessage
 from server.config.model import Settings
 
 log = logging.getLogger("quire.mail")
-PASSWORD = "QUIRE_MAIL_PASSWORD"
+PASSWORD_VARIABLE = "QUIRE_MAIL_PASSWORD"
 TIMEOUT_S = 10
-MOST_WAITING = 1000
+MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
@@ -24,7 +24,7 @@ class Outbox:
     """
 
     def __init__(self) -> None:
-        self._waiting: queue.Queue[Callable[[], object]] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.Queue[Callable[[], object]] = queue.Queue(MAX_QUEUED_MAILS)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -37,7 +37,7 @@ class Outbox:
         try:
             self._waiting.put_nowait(job)
         except queue.Full:
-            log.error("a mail is dropped: %d are waiting already", MOST_WAITING)
+            log.error("a mail is dropped: %d are waiting already", MAX_QUEUED_MAILS)
 
     def _work(self) -> None:
         while True:
@@ -62,7 +62,7 @@ def send(settings: Settings, to: str, subject: str, text: str) -> bool:
             if settings.mail.tls:
                 server.starttls(context=ssl.create_default_context())
             if settings.mail.user:
-                server.login(settings.mail.user, os.environ.get(PASSWORD, ""))
+                server.login(settings.mail.user, os.environ.get(PASSWORD_VARIABLE, ""))
             server.send_message(message)
     except (OSError, smtplib.SMTPException, ValueError) as error:
         log.error("the mail to %s could not be sent: %s", to, error)

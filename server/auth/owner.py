@@ -6,10 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from server.auth.permissions import Actor
-from server.auth.session_files import KEY_S, age_of
+from server.auth.session_files import KEY_TTL_S, age_of
 from server.paths import state_folder, studio_folder
 
-PREFIX = "owner_"  # of the secret of a session, which tells it from the token of a user
+SESSION_PREFIX = "owner_"  # Tells the secret of a session from the token of a user.
 OWNER = Actor("owner", everything=True)
 
 
@@ -17,7 +17,7 @@ def make_key(root: Path) -> str:
     """A new key for one sign-in at the site at `root`. Raises OSError where it can't be kept."""
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
-        if age_of(path) > KEY_S:
+        if age_of(path) > KEY_TTL_S:
             path.unlink(missing_ok=True)
     key = secrets.token_urlsafe(32)
     _file(folder, key, "key").touch(mode=0o600)
@@ -29,9 +29,9 @@ def spend_key(root: Path, key: str) -> str | None:
 
     Raises OSError where sessions can't be kept.
     """
-    folder, session = _make_folder(root), PREFIX + secrets.token_urlsafe(32)
+    folder, session = _make_folder(root), SESSION_PREFIX + secrets.token_urlsafe(32)
     path = _file(folder, key, "key")
-    if age_of(path) > KEY_S:
+    if age_of(path) > KEY_TTL_S:
         return None
     try:
         path.rename(_file(folder, session, "session"))

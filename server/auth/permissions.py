@@ -8,10 +8,10 @@ from server.errors import ForbiddenError
 from server.schema.model import Schema, Type
 
 WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
-DRAFTED = ("create", "update")  # the actions that `updateDraft` allows as far as they write a draft
+DRAFT_ACTIONS = ("create", "update")  # `updateDraft` allows these actions if they write only a draft.
 READ_ACTIONS = ("find", "findOne", "readDraft")
 # Subjects of permissions that content types may be called as well.
-OF_SITE = BRANCH, SOURCE, PROBLEMS = "branch", "source", "problems"
+SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS = "branch", "source", "problems"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def require(actor: Actor, type_: Type, action: str) -> None:
 
 def may_draft(actor: Actor, type_: Type, action: str) -> bool:
     """Whether the actor may do an action on a type as far as it writes a draft, and publishes nothing."""
-    return type_.draft_publish and action in DRAFTED and actor.may(type_.singular, "updateDraft")
+    return type_.draft_publish and action in DRAFT_ACTIONS and actor.may(type_.singular, "updateDraft")
 
 
 def may_write(actor: Actor, types: Iterable[Type]) -> bool:

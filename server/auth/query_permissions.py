@@ -6,7 +6,7 @@ Nothing below `narrow` asks about permissions again.
 from dataclasses import replace
 from operator import is_
 
-from server.auth.draft_visibility import ABOUT_DRAFTS, may_read_drafts
+from server.auth.draft_visibility import DRAFT_REVEALING_FILTERS, may_read_drafts
 from server.auth.permissions import Actor, may_find
 from server.errors import ForbiddenError, invalid_key
 from server.query.ast import And, Compare, Filter, Missing, Node, Or, Query, Selection, Sort, Through
@@ -25,7 +25,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
         query = replace(query, with_status=False)  # It would tell whether there is a draft.
-    if query.draft or query.with_status or query.publication in ABOUT_DRAFTS:
+    if query.draft or query.with_status or query.publication in DRAFT_REVEALING_FILTERS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:
             # The actor may write this draft but not read it, so the answer has nothing but its ids.
@@ -33,7 +33,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
         if query.type.draft_publish and query.type.uid not in readable:
             raise ForbiddenError()
     selection = _narrow_selection(query.selection, actor, "filters", "sort")
-    if query.publication in ABOUT_DRAFTS:
+    if query.publication in DRAFT_REVEALING_FILTERS:
         _check_compared(selection, actor, schema)
     return replace(query, selection=selection, drafts=frozenset(readable if query.draft else ()))
 

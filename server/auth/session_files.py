@@ -8,7 +8,7 @@ from pathlib import Path
 
 from server.paths import studio_folder
 
-KEY_S = 3600.0  # how long a key for one session is good
+KEY_TTL_S = 3600.0
 
 
 def age_of(path: Path) -> float:
@@ -22,7 +22,7 @@ def age_of(path: Path) -> float:
 def sweep_sessions(root: Path, lifetime_s: float) -> int:
     """Remove the sessions that have ended, and the keys that are too old; return how many."""
     removed = 0
-    for kind, longest_s in (("session", lifetime_s), ("key", KEY_S)):
+    for kind, longest_s in (("session", lifetime_s), ("key", KEY_TTL_S)):
         for path in studio_folder(root).glob(f"*.{kind}"):
             if longest_s < age_of(path) < float("inf"):
                 path.unlink(missing_ok=True)

@@ -9,17 +9,17 @@ from server.errors import SetupError
 from server.paths import STATE_FOLDER, keep_private, state_folder
 from server.storage.durable import make_once
 
-VARIABLE = "QUIRE_JWT_SECRET"
-SHORTEST_KEY = 32
+KEY_VARIABLE = "QUIRE_JWT_SECRET"
+MIN_KEY_CHARS = 32
 
 
 def session_key(root: Path) -> str:
     """The key of the site at `root`, made where there is none. Raises SetupError for one that is unusable."""
-    given = os.environ.get(VARIABLE)
+    given = os.environ.get(KEY_VARIABLE)
     if given is not None:
-        if len(given) < SHORTEST_KEY:
+        if len(given) < MIN_KEY_CHARS:
             fix = "make a longer one at random"
-            raise SetupError(VARIABLE, None, f"is shorter than {SHORTEST_KEY} characters", fix)
+            raise SetupError(KEY_VARIABLE, None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
         return given
     try:
         path = state_folder(root) / "jwt.key"
@@ -34,9 +34,9 @@ def session_key(root: Path) -> str:
             raise SetupError(os.path.abspath(root), None, what, fix) from error
         fix = "look at its permissions, or delete it, which ends all sessions"
         raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", fix) from error
-    if len(key) < SHORTEST_KEY:  # With a key that can be guessed, anybody can log in as anybody.
+    if len(key) < MIN_KEY_CHARS:  # With a key that can be guessed, anybody can log in as anybody.
         fix = "delete it, which ends all sessions"
-        raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", fix)
+        raise SetupError(".quire/jwt.key", None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
     return key
 
 

@@ -40,13 +40,13 @@ CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
 CREATE INDEX IF NOT EXISTS users_version ON users (version)
 """
 # Columns of users that came later; each new table is made like an old one, and gets them then.
-LATER = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
+ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
 
 
 def complete(connection: Connection) -> None:
     """Write the first rows of new tables, and bring those of an older release up to date."""
     there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
-    for name, kind in LATER.items():
+    for name, kind in ADDED_USER_COLUMNS.items():
         if name not in there:
             connection.execute(f"ALTER TABLE users ADD COLUMN {name} {kind}")
     if connection.execute("SELECT name FROM versions").fetchone() is None:

@@ -10,12 +10,12 @@ from typing import Any
 
 from server.documents.constraints import MAX_EMAIL_CHARS, is_email
 
-SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
-LONGEST = {"username": 200, "email": MAX_EMAIL_CHARS}  # The columns are as long.
-LONGEST_OTHER = 1024
+MIN_NAME_CHARS, MIN_PASSWORD_CHARS = 3, 6
+MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # The columns are as long.
+DEFAULT_MAX_CHARS = 1024
 # What a body may set of a user; other keys are ignored, since clients send back what they got.
-SETTABLE = ("username", "email", "password", "confirmed", "blocked", "role")
-OWN_SETTABLE = ("username", "email")  # what users may set of themselves
+SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
+OWN_FIELDS = ("username", "email")  # Users may set these of themselves.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -50,7 +50,7 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
 
     The length is looked at first, since what else is looked at takes long for a long text.
     """
-    longest = LONGEST.get(name, LONGEST_OTHER)
+    longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
         return f"must be at most {longest} characters"
     if _CONTROL.search(value):

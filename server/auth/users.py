@@ -21,16 +21,21 @@ from server.documents.ids import new_document_id
 from server.documents.timestamps import now
 from server.errors import BusyError, TakenError
 
-RESET_HOURS, CONFIRM_HOURS = 1, 72  # how long a mailed code is valid
-_LARGEST_ID = 2**31 - 1
+RESET_CODE_TTL_HOURS, CONFIRM_CODE_TTL_HOURS = 1, 72
+_MAX_ID = 2**31 - 1
 _COLUMNS = ", ".join(field.name for field in fields(User))
 _SELECT = f"SELECT {_COLUMNS} FROM users"
 _NUMBER = "(SELECT number FROM versions WHERE name = 'users')"
-_CHANGEABLE = {field.name for field in fields(User)} | {"name_key", "password", "reset_hash", "confirm_hash"}
+_CHANGEABLE_COLUMNS = {field.name for field in fields(User)} | {
+    "name_key",
+    "password",
+    "reset_hash",
+    "confirm_hash",
+}
 # How a user is made; the values are in the order of these columns.
-_NEW = "document_id, username, name_key, email, password, provider, confirmed, blocked, role"
+_INSERTED_COLUMNS = "document_id, username, name_key, email, password, provider, confirmed, blocked, role"
 
-VERSION = "users"  # the key of the version
+VERSION_KEY = "users"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class Users:
     @property
     def version(self) -> int:
         """A number that grows with every change of what can be seen of some user, as last read."""
-        read = self._accounts.known.get(VERSION, self._read_version)
+        read = self._accounts.known.get(VERSION_KEY, self._read_version)
         return read.number if read else 0
 
     def _read_version(self, _: str) -> "_Version":
@@ -75,7 +80,7 @@ class Users:
         Who was there before has a number, which is told to all who may know the user.
         """
         with self._accounts.changing() as (connection, changed):
-            changed += [VERSION] if user_id is None else [VERSION, _key(user_id)]
+            changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
             connection.execute("UPDATE versions SET number = number + 1 WHERE name = 'users'")
             yield connection
 
@@ -100,7 +105,7 @@ class Users:
 
     def get(self, user_id: int) -> User | None:
         """The user with a number."""
-        if user_id > _LARGEST_ID:
+        if user_id > _MAX_ID:
             return None
         with self.engine.reading() as connection:
             row = connection.execute(f"{_SELECT} WHERE id = ?", (user_id,)).fetchone()
@@ -175,7 +180,7 @@ class Users:
             timestamp,
         )
         marks = ", ".join("?" * len(row))
-        statement = f"INSERT INTO users ({_NEW}, created_at, updated_at, sessions, version)"
+        statement = f"INSERT INTO users ({_INSERTED_COLUMNS}, created_at, updated_at, sessions, version)"
         statement += f" VALUES ({marks}, 0, {_NUMBER}) RETURNING {_COLUMNS}"
         with self._changing() as connection:
             _refuse_taken(connection, 0, {"email": address, "username": name})
@@ -242,16 +247,16 @@ class Users:
     # --- codes in mails ------------------------------------------------------------------------
 
     def reset_code(self, user: User) -> str:
-        """A new code with which the user's password can be set, once, within RESET_HOURS."""
-        return self._code(user, "reset_hash", RESET_HOURS)
+        """A new code with which the user's password can be set, once, within RESET_CODE_TTL_HOURS."""
+        return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
         """The user whose reset code this is; the code is of no use afterwards."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
-        """A new code with which the user confirms the e-mail address, once, within CONFIRM_HOURS."""
-        return self._code(user, "confirm_hash", CONFIRM_HOURS)
+        """A new code with which the user confirms the e-mail address, once, within CONFIRM_CODE_TTL_HOURS."""
+        return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
         """The user whose address a code confirms, now confirmed."""
@@ -288,7 +293,7 @@ def _key(user_id: int) -> str:
 
 def _update(connection: Connection, changes: dict[str, Any], also: str, user_id: int) -> None:
     """Change some columns of a user, and what else a part of a statement says."""
-    assert changes.keys() <= _CHANGEABLE, changes.keys()  # Their names become part of the statement.
+    assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()  # Their names become part of the statement.
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
     connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
 

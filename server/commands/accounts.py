@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from server.auth.accounts import KINDS, Accounts
-from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, broken_rule
+from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User, broken_rule
 from server.auth.users import Users
 from server.config.model import ACTIONS, Settings, known_actions
 from server.config.reader import read_settings
@@ -124,7 +124,7 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
     """Make a user, confirmed and ready to log in."""
     with accounts_of(root) as (accounts, settings):
         _check_role(settings, role)
-        _check_field("username", username, SHORTEST_NAME)
+        _check_field("username", username, MIN_NAME_CHARS)
         _check_field("email", email)
         chosen = _ask_password(password)
         try:
@@ -185,7 +185,7 @@ def set_password(root: Path, username: str, password: str | None) -> None:
 
 def _ask_password(given: str | None) -> str:
     password = given or click.prompt("Password", hide_input=True, confirmation_prompt=True)
-    _check_field("password", password, SHORTEST_PASSWORD)
+    _check_field("password", password, MIN_PASSWORD_CHARS)
     return str(password)
 
 

@@ -30,7 +30,7 @@ from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
 from server.site.configure import first_configuration
-from server.site.loading import NICE, Progress, cores
+from server.site.loading import NICENESS, Progress, cores
 from server.site.site import Site
 from server.storage.bucket.opening import require_library
 from server.storage.git.refs import describe
@@ -135,7 +135,7 @@ def _serve_next(
 ) -> None:
     """Serve the site as it is now, in the place of those that serve it as it was before."""
     try:
-        opened = _open(root, commit, log, generation, timing, nice=NICE)
+        opened = _open(root, commit, log, generation, timing, nice=NICENESS)
     except SetupError:  # Who watches the files will tell, and ask again when it is repaired.
         return
     serve(opened, shared, generation, worker_count(workers), _nothing, partial(_report, log, opened.site))

@@ -26,7 +26,7 @@ from server.storage.git.tree import Blob, copy_blob, read_blobs
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
-from server.write.renaming.renames import MOST_COMMITS, Rename, find_renames
+from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 AT_ONCE = 32_000_000  # bytes of files that are in memory while they are read
 
@@ -192,7 +192,7 @@ class Renames:
                 return {}
             if self._known[0] != asked:
                 self.log.update(commit)
-                commits = islice(self.log.before(commit), MOST_COMMITS)
+                commits = islice(self.log.before(commit), MAX_COMMITS)
                 layout = Layout(state.schema, state.settings)
                 self._known = asked, find_renames(((one.id, one.changes) for one in commits), layout)
             return self._known[1]

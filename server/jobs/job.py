@@ -15,7 +15,7 @@ from server.storage.durable import stage, sync_folder
 
 # --- clock ----------------------------------------------------------------------------------------
 
-MAX_PAUSE_S = 60.0  # of a job that is due at a time of day
+MAX_WAIT_S = 60.0  # A job that is due at a time of day looks at the clock again after so long.
 
 
 class Clock:
@@ -36,10 +36,10 @@ class Clock:
     def pause_until(self, at: float) -> float:
         """Return the pause of a job that is due at a time of day, in seconds since 1970.
 
-        The job may run before: a pause is at most `MAX_PAUSE_S`, so that it is late by no more if somebody
+        The job may run before: a pause is at most `MAX_WAIT_S`, so that it is late by no more if somebody
         sets the clock.
         """
-        return min(max(at - self.time(), 0.0), MAX_PAUSE_S)
+        return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
 
 # --- job ------------------------------------------------------------------------------------------

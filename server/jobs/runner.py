@@ -10,7 +10,7 @@ from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
 log = logging.getLogger("quire")
 
-STOP_S = 5.0  # that all jobs together may take to end
+STOP_TIMEOUT_S = 5.0  # For all jobs together.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class Runner:
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs. Returns when none runs, or after `STOP_S`."""
+        """Stop all jobs. Returns when none runs, or after `STOP_TIMEOUT_S`."""
         for lane in self._lanes.values():
             lane.stop()
-        deadline = time.monotonic() + STOP_S
+        deadline = time.monotonic() + STOP_TIMEOUT_S
         for lane in self._lanes.values():
             lane.join(max(deadline - time.monotonic(), 0.0))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from server.auth.permissions import Actor
 from server.auth.roles import role_named, roles_of
-from server.auth.user import OWN_SETTABLE, SETTABLE, SHORTEST_NAME, SHORTEST_PASSWORD, User
+from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, OWN_FIELDS, SETTABLE_FIELDS, User
 from server.auth.users import Users
 from server.config.model import Settings
 from server.documents.document import PUBLISHED, Document
@@ -153,7 +153,7 @@ def _refuse_unproven(values: Mapping[str, Any], user: User | None, settings: Set
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
     """Return what users set of themselves. Raises ValidationError, also for what is not theirs to set."""
-    other = next((key for key in body if key not in OWN_SETTABLE), None) if isinstance(body, dict) else None
+    other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
     return _read(body, settings, creating=False)
@@ -163,7 +163,7 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
     """Return the columns that a body sets. Raises ValidationError with every mistake."""
     if not isinstance(body, dict):
         raise ValidationError("The body must be an object")
-    least = {"username": SHORTEST_NAME, "email": 1, "password": SHORTEST_PASSWORD}
+    least = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     errors = [
         error
         for name, length in least.items()
@@ -173,7 +173,7 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
     for name in ("confirmed", "blocked"):
         if name in body and not isinstance(body[name], bool):
             errors.append(field_error(name, "must be true or false"))
-    values = {name: body[name] for name in SETTABLE if name in body}
+    values = {name: body[name] for name in SETTABLE_FIELDS if name in body}
     if "role" in body or creating:
         role = role_named(settings, body.get("role"))
         if role is not None:

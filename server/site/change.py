@@ -42,7 +42,7 @@ class Origin:
     write: str = ""
 
 
-IN_FILES = Origin()  # of a change that was found in the files
+FILES_ORIGIN = Origin()  # The origin of a change that was found in the files.
 # Is told of each record, under the write lock, before anybody is shown what it changes in some contents.
 # Returns the number of the last event that there is, None where it could not record any.
 Observe = Callable[[Contents, Record, Origin], int | None]

@@ -24,28 +24,28 @@ from threading import Event
 
 from xxhash import xxh3_64_intdigest
 
-SEGMENT = 32 * 1024 * 1024  # bytes of records after which the next segment begins
-PAUSE_S = 0.1
-LAGGARDS_S = 0.01  # between two looks whether any may lag
-LAG_NS = 2_000_000_000  # how long workers that are replaced may answer from the state before
-PATIENCE_NS = 30_000_000_000  # after that, until they no longer expect to be replaced
+SEGMENT_BYTES = 32 * 1024 * 1024  # After so many bytes of records, the next segment begins.
+POLL_INTERVAL_S = 0.1
+LAG_POLL_INTERVAL_S = 0.01
+MAX_LAG_NS = 2_000_000_000  # How long replaced workers may serve the state before.
+REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # After so much more, a worker no longer expects to be replaced.
 # Numbers in the shared memory.
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
-_NUMBERS = 11
+_NUMBER_COUNT = 11
 # How long a record is, its checksum, and whether it is a checkpoint.
 _FRAME = struct.Struct("=QQ?")
-_NOWHERE = 2**64 - 1
-_LEAD, _START = 0, 1  # the bytes of a file that are locked
+_NO_POSITION = 2**64 - 1
+_LEADER_BYTE, _START_BYTE = 0, 1  # The bytes of a file that are locked.
 
 
 class ChangeLog:
     """The records of the workers of one server. A position counts the bytes before it."""
 
-    def __init__(self, segment: int = SEGMENT) -> None:
+    def __init__(self, segment: int = SEGMENT_BYTES) -> None:
         self.segment = segment
-        self._memory = mmap.mmap(-1, _NUMBERS * 8)
+        self._memory = mmap.mmap(-1, _NUMBER_COUNT * 8)
         self._numbers = memoryview(self._memory).cast("Q")
-        self._numbers[_BASES + 1] = _NOWHERE
+        self._numbers[_BASES + 1] = _NO_POSITION
         self._segments = [anonymous_file(), anonymous_file()]
         self._note = anonymous_file()
         # Locks of this kind belong to a process: they are not inherited, and end with it.
@@ -112,7 +112,7 @@ class ChangeLog:
 
         These others may `lag` behind it while they end. Returns the position behind it.
         """
-        self._numbers[_LAG_UNTIL] = time.monotonic_ns() + LAG_NS if lag else 0
+        self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
         self._begin(1 - self._numbers[_ACTIVE], record, checkpoint=False)
         if not lag:
@@ -130,7 +130,7 @@ class ChangeLog:
     def wait_for_laggards(self) -> None:
         """Wait until no worker may lag any more."""
         while time.monotonic_ns() < self._numbers[_LAG_UNTIL]:
-            time.sleep(LAGGARDS_S)
+            time.sleep(LAG_POLL_INTERVAL_S)
 
     def end_lag(self) -> None:
         """Tell that the workers that were replaced have ended."""
@@ -162,27 +162,27 @@ class ChangeLog:
 
     def enter(self) -> int:
         """Count a worker that starts; returns its number, from 1."""
-        fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START)
+        fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
             return self._numbers[_STARTED]
         finally:
-            fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START)
+            fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
         """Wait until no other worker leads, then lead until this one resigns or ends; False if stopped."""
         stop = stop or Event()
         while not stop.is_set():
             try:
-                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LEAD)
+                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LEADER_BYTE)
                 return True
             except OSError:
-                stop.wait(PAUSE_S)
+                stop.wait(POLL_INTERVAL_S)
         return False
 
     def resign(self) -> None:
         """Let another worker lead."""
-        fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _LEAD)
+        fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _LEADER_BYTE)
 
     def close(self) -> None:
         """Let go of the memory and the files."""
@@ -196,7 +196,7 @@ class ChangeLog:
         Who has read all before skips it where it is a checkpoint, which says nothing new.
         """
         base = self.end
-        self._numbers[_BASES + segment] = _NOWHERE
+        self._numbers[_BASES + segment] = _NO_POSITION
         os.ftruncate(self._segments[segment], 0)
         end = self._put(segment, base, record, checkpoint=checkpoint, base=base)
         self._numbers[_CHECKPOINT] = end - base

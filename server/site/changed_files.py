@@ -29,15 +29,15 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
-FEW = 200  # Up to this many changed paths are looked at one by one; for more, all folders are listed.
-UNSETTLED_NS = 50_000_000  # a file changed so shortly before it was read may change again unnoticed
+MAX_STAT_PATHS = 200  # More changed paths are found by listing all folders.
+RACY_WINDOW_NS = 50_000_000  # A file that changed so shortly before it was read may change again unnoticed.
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
     """A walk of all folders, where only that can tell what has become of the paths hinted at."""
     if (
         hints is None
-        or len(hints) > FEW
+        or len(hints) > MAX_STAT_PATHS
         or needs_walk(contents.root, _content_paths(hints), contents.folders)
     ):
         return walk(contents.root, contents.store.layout.roots)
@@ -165,7 +165,7 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 def is_settled(signature: Signature, at: int) -> bool:
     """Whether a file that was looked at at a time in ns could not change after it under its signature."""
-    return last_change(signature) + UNSETTLED_NS < at
+    return last_change(signature) + RACY_WINDOW_NS < at
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:

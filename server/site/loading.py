@@ -48,12 +48,12 @@ Progress = Callable[[int, int], None]  # (files read, files in all)
 # Reads lists of paths: for each, a block for the cache, and one of the entries that are never kept.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-LOOK_S = 0.5  # how often a reader looks whether the process that asked for it has ended
-NICE = 5  # by how much readers beside a server have less priority
-MANY = 1000  # so many files are worth a second core
+PARENT_POLL_INTERVAL_S = 0.5  # A reader checks so often whether its parent process has ended.
+NICENESS = 5  # Readers beside a server give way to it.
+MIN_PARALLEL_FILES = 1000  # Fewer files are read by one process.
 MIN_FILES_FOR_READERS = 4000  # so many changed files are worth readers that are started for them
-MOST_REPLACED = 10_000  # documents that are told of whose files have changed while no server ran
-LARGE = 30_000_000  # bytes of a cache: while so much is read, another core can see which files there are
+MAX_REPLACED_DOCUMENTS = 10_000  # Documents reported as changed while no server ran.
+MIN_PARALLEL_CACHE_BYTES = 30_000_000  # While a larger cache is read, another core lists the files.
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def load_contents(
     folder = cache_folder(root)
     roots = Layout(configuration.schema, configuration.settings).roots
     cache = _cache(folder / "documents", configuration) if folder else None
-    apart = alone and cores > 1 and cache is not None and cache.size > LARGE
+    apart = alone and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
     with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
         looking = beside.submit(read_git_state, root, GitState())  # whose processes are waited for meanwhile
         kept = cache.load(configuration.schema.types) if cache else {}
@@ -123,7 +123,7 @@ def load_contents(
     begin = partial(readers, contents.store, cores) if cores > 1 else None
     contents.entries = _read_all(contents.store, found, cache, kept, progress, begin, packed)
     if replaced is not None:
-        replaced.extend(islice(_replaced_documents(kept, contents.entries), MOST_REPLACED))
+        replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = unsettled(contents.entries.values(), began)
     changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
@@ -172,7 +172,7 @@ def _read_all(
         for part in pack_in_blocks(used):
             packed += frame(part)
     done = len(used)
-    for block, read in _read(store, left, readers if len(left) >= MANY else None):
+    for block, read in _read(store, left, readers if len(left) >= MIN_PARALLEL_FILES else None):
         entries.update((entry.path, entry) for entry in read)
         # At once, since all blocks together take as much memory as the site.
         if cache and block != EMPTY_BLOCK:
@@ -242,7 +242,7 @@ def _beside(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[
     sent = copy(store)
     sent.image_cache = None  # which is for media, read here
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(cores, context, _begin, (sent, NICE)) as pool:
+    with ProcessPoolExecutor(cores, context, _begin, (sent, NICENESS)) as pool:
         yield from pool.map(_read_in_child, parts)
 
 
@@ -293,7 +293,7 @@ def _end_silently() -> None:
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK_S)
+        time.sleep(PARENT_POLL_INTERVAL_S)
     os._exit(1)
 
 

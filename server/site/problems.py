@@ -15,7 +15,7 @@ from server.site.contents import Contents
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-_ALIKE = "the two names differ only in how their accents are encoded"
+_SAME_NAME = "the two names differ only in how their accents are encoded"
 
 
 def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
@@ -45,14 +45,14 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
             what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
             fix = "give it another documentId or name, or remove it"
             if other.path != first.path and compose(other.path) == compose(first.path):
-                what += f": {_ALIKE}"
+                what += f": {_SAME_NAME}"
             yield Problem(other.path, None, what, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions
     if len(files) > len(snapshot.media):  # Several files have one key, though their documentIds differ.
         for other in files.values():
             first = snapshot.media[media_key(other.path) or ""]
             if first.path != other.path:
-                what = f"has the URL of {first.path}, which is served: {_ALIKE}"
+                what = f"has the URL of {first.path}, which is served: {_SAME_NAME}"
                 yield Problem(other.path, None, what, "rename or remove one of the two", rule="duplicate-id")
 
 

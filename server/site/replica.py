@@ -16,8 +16,8 @@ from server.documents.document import Document
 from server.errors import UnreadableRecordError
 from server.index.snapshot import Snapshot, apply, build, empty
 from server.schema.model import Schema
-from server.site.change import IN_FILES, Change, Observe, Origin
-from server.site.change_log import PATIENCE_NS, ChangeLog
+from server.site.change import FILES_ORIGIN, Change, Observe, Origin
+from server.site.change_log import REPLACEMENT_TIMEOUT_NS, ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.loading import give_back, pause_collector
@@ -28,8 +28,8 @@ from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
 
 Result = TypeVar("Result")
-SMALL = 1_000_000  # bytes of a record that takes so little time to apply that every request waits for it
-LATER_S = 2.0  # after everything was replaced, until what was before is no longer needed
+MAX_AWAITED_BYTES = 1_000_000  # Every request waits until a record of so many bytes is applied.
+RELEASE_DELAY_S = 2.0  # After the whole state was replaced, until the memory of the old one is freed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Replica:
         Call it under the site's write lock. Returns what that changes for people who watch.
         """
         change, same_roles = read_note(log.note, self.contents)
-        event = self.observe(self.contents, Record(), IN_FILES) if self.observe else None
+        event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
         self.contents.number = log.newest + 1
         log.begin_anew(encode(self.contents.whole()), lag=same_roles)
         self.share(log)
@@ -110,7 +110,7 @@ class Replica:
 
     def record(self) -> None:
         """Let what observes changes catch up; call it under the site's write lock."""
-        self._tell(self.observe(self.contents, Record(), IN_FILES) if self.observe else None)
+        self._tell(self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None)
 
     def _tell(self, event: int | None) -> None:
         """Let all workers know up to which event everybody is shown what it is about."""
@@ -135,7 +135,7 @@ class Replica:
     @property
     def is_replaced(self) -> bool:
         """Whether another process is about to take the place of this one, which then need not catch up."""
-        return self._log is not None and self._log.may_lag(self._position, PATIENCE_NS)
+        return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
         """Apply the records that other processes have appended.
@@ -148,7 +148,7 @@ class Replica:
         with self._lock:
             try:
                 position, data = log.since(self._position)
-                with pause_collector() if sum(map(len, data)) > SMALL else nullcontext():
+                with pause_collector() if sum(map(len, data)) > MAX_AWAITED_BYTES else nullcontext():
                     if data:
                         records = self._decode(data)
                         self._torn = True
@@ -174,7 +174,7 @@ class Replica:
             contents.number = max(contents.number, log.newest)
             self._position = log.end
 
-    def append(self, record: Record, origin: Origin = IN_FILES) -> list[Document]:
+    def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
         """Append a record and apply it; call it under the site's write lock, having caught up.
 
         Returns the documents that it takes away and adds, none where it replaces everything.
@@ -194,7 +194,7 @@ class Replica:
     def _append(self, log: ChangeLog, record: Record) -> int:
         data = encode(record)
         settings = record.configuration.settings if record.configuration else self.state.settings
-        demanded = len(data) <= SMALL or settings.roles != self.state.settings.roles
+        demanded = len(data) <= MAX_AWAITED_BYTES or settings.roles != self.state.settings.roles
         if record.configuration:
             log.note = b""  # What it says of roles may be wrong now.
         position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
@@ -245,7 +245,7 @@ class Replica:
             built = build(configuration.schema, self.contents.documents)
             snapshot = replace(built, number=snapshot.number + 1)
             if self._log is not None:
-                later = threading.Timer(LATER_S, give_back)
+                later = threading.Timer(RELEASE_DELAY_S, give_back)
                 later.daemon = True
                 later.start()
         self._show(snapshot)

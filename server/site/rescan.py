@@ -50,9 +50,9 @@ from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
 log = logging.getLogger("quire")
 
-TRIES = 5  # how often a file is read again that somebody changes while it is read
-LARGE = 5000  # files: a site of so many is not read anew under the write lock
-SETTLE_S = 0.1  # how long a file that became empty may stay so before it is believed
+MAX_ATTEMPTS = 5  # Attempts to read a file that another program changes meanwhile.
+MAX_LOCKED_FILES = 5000  # A larger site is not read anew under the write lock.
+EMPTY_TIMEOUT_S = 0.1  # A file that stays empty for longer counts as empty.
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
@@ -151,7 +151,7 @@ def rescan_written(
     Where settings or schemas are among them, all is read anew; of a large site, that is left to `rescan_all`.
     """
     paths: Collection[str] = {write.path for write in written}
-    small = len(contents.entries) < LARGE
+    small = len(contents.entries) < MAX_LOCKED_FILES
     try:
         record = _join_writes(contents, written, joined) if joined else None
     except GitError as error:  # The files are in place: a look at all tells as much.
@@ -224,7 +224,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
     mark = configuration_mark(contents.root)
     if mark == before.mark and not contents.unsettled & mark.keys():
         return None, set(), set()
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         _wait_for_writers(contents.root, before.mark.keys() | mark.keys(), missing=before.mark)
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
@@ -273,7 +273,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
     at = time.time_ns()
     found: dict[str, Entry | None] = {}
     left = set(paths)
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         _wait_for_writers(contents.root, left)
         before = {path: _signatures(contents, path) for path in left}
         if ask_git:
@@ -309,14 +309,14 @@ def _wait_for_writers(
         }
         if not waiting:
             return
-        time.sleep(SETTLE_S / 20)
+        time.sleep(EMPTY_TIMEOUT_S / 20)
 
 
 def _is_in_between(path: str, *, known: bool) -> bool:
     found = signature_of(path)
     if found is None:
         return known
-    return not found[1] and time.time() - found[0] / 1e9 <= SETTLE_S
+    return not found[1] and time.time() - found[0] / 1e9 <= EMPTY_TIMEOUT_S
 
 
 def _signatures(contents: Contents, path: str) -> tuple[Signature | None, Signature | None]:

@@ -18,9 +18,9 @@ from server.storage.files import digest_of
 from server.storage.parse_cache import Form, Stamp, Usable
 
 # Of these, many rows can hold the same value.
-_CONSTANT = (type(None), str, int, float, Decimal)
+_SHARABLE_TYPES = (type(None), str, int, float, Decimal)
 # What is said of an attribute, and makes no difference to what is read from a file.
-_IRRELEVANT: Mapping[str, Any] = {
+_IGNORED_OPTIONS: Mapping[str, Any] = {
     "private": False,
     "unique": False,
     "localized": True,
@@ -64,7 +64,7 @@ def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[An
     left, seen = [attribute], set[str]()
     while left:
         one = left.pop()
-        said.append(replace(one, **_IRRELEVANT))
+        said.append(replace(one, **_IGNORED_OPTIONS))
         for uid in (one.component, *one.components):
             if uid and uid not in seen:
                 seen.add(uid)
@@ -92,6 +92,6 @@ def _added_columns(
     reading = Reading(types)
     values = {attribute.name: read_value(attribute, ABSENT, (), reading) for attribute in new}
     broken = reading.wrong or any(broken_options(attribute, values[attribute.name]) for attribute in new)
-    if broken or not all(isinstance(value, _CONSTANT) or value == () for value in values.values()):
+    if broken or not all(isinstance(value, _SHARABLE_TYPES) or value == () for value in values.values()):
         return None
     return {type_.position[name]: value for name, value in values.items()}

@@ -26,7 +26,7 @@ from server.errors import (
 )
 from server.paths import SETTINGS, STATE_FOLDER, TYPES, state_folder
 from server.problems import Problem
-from server.site.change import IN_FILES, Change, Observe, Origin, Report, change_of, change_of_write
+from server.site.change import FILES_ORIGIN, Change, Observe, Origin, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.changed_files import writes_of
 from server.site.commits.committing import Committer
@@ -130,13 +130,13 @@ __all__ = ["Change", "Site", "State"]
 
 log = logging.getLogger("quire")
 
-TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
-GIT_S = 30.0  # how long a look waits for git commands that are at work
-WRITE_GIT_S = 15.0  # how long a write does
-PAUSE_S = 0.01
-LARGE = 5000  # files: a site of so many is read anew by another process, not by one that answers
-_READ_ONLY = Parts()
-_OVERTAKEN = "Others changed the site each time that this write was ready; try again"
+MAX_ATTEMPTS = 4  # Attempts to prepare a write while another program changes its files.
+GIT_TIMEOUT_S = 30.0  # How long a refresh waits for git commands at work.
+WRITE_GIT_TIMEOUT_S = 15.0  # How long a write waits for them.
+POLL_INTERVAL_S = 0.01
+MAX_LOCAL_FILES = 5000  # A larger site is read anew by another process.
+_READ_ONLY_PARTS = Parts()
+_OVERTAKEN_MESSAGE = "Others changed the site each time that this write was ready; try again"
 
 
 class Site:
@@ -145,7 +145,7 @@ class Site:
     Make it, `load` it, then `refresh` it whenever files changed.
     """
 
-    def __init__(self, root: Path, parts: Parts = _READ_ONLY) -> None:
+    def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
         self.root = root.resolve()
         self.folder = SiteFolder(self.root)
         self._parts = parts
@@ -236,7 +236,7 @@ class Site:
         """
         if not self.seems_changed(hints):
             return Change()
-        deadline = time.monotonic() + GIT_S
+        deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             self._wait_for_git(deadline)
             if self._leaves_all():
@@ -365,7 +365,7 @@ class Site:
 
     def _try(self, attempt: Callable[[Changeset], Result], ahead: SpeculativeWrite | None = None) -> Result:
         """What an attempt at a change comes to, made again where somebody else has changed the site."""
-        left, deadline = TRIES, time.monotonic() + WRITE_GIT_S
+        left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
             try:
@@ -378,7 +378,7 @@ class Site:
             except Overtaken:
                 left -= 1
                 if not left:
-                    raise BusyError(_OVERTAKEN) from None
+                    raise BusyError(_OVERTAKEN_MESSAGE) from None
             except ConflictError:
                 left -= 1
                 if not left:
@@ -410,7 +410,7 @@ class Site:
         self._append(record, by.origin(pending))
         return change, pending
 
-    def _append(self, record: Record, origin: Origin = IN_FILES) -> None:
+    def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
         """Append a record, and keep the versions before and after it, which clients may have read."""
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
@@ -519,7 +519,7 @@ class Site:
         They are then replaced by processes that are forked from this one. Returns what that changes for
         people who watch.
         """
-        deadline = time.monotonic() + GIT_S
+        deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             self.refresh()  # what takes long, before the lock is taken
             self._wait_for_git(deadline)
@@ -530,7 +530,7 @@ class Site:
 
     def _leaves_all(self) -> bool:
         """Ask for processes that read a large site anew and replace this one, where that is to be done."""
-        request_reload, large = self._parts.request_reload, len(self._contents.entries) >= LARGE
+        request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if (
             request_reload is None
             or not self._replica.is_shared
@@ -564,7 +564,7 @@ class Site:
 
     def _wait_for_git(self, deadline: float) -> None:
         while self._is_git_at_work() and time.monotonic() < deadline:
-            time.sleep(PAUSE_S)
+            time.sleep(POLL_INTERVAL_S)
 
     def _is_git_at_work(self) -> bool:
         return self.git.folder is not None and is_at_work(git_lock(self.git.folder))

@@ -22,10 +22,10 @@ from server.storage.files import is_utf_8
 
 log = logging.getLogger("quire")
 
-STEP_MS = 10  # quiet time after which a burst of reports is over
-BURST_MS = 1000  # the longest burst
-LOOK_MS = 200  # how often to look whether the folders to watch are still the same
-NOT_UTF_8 = "Unable to decode path"  # what watchfiles says of a name, which it can't report
+QUIET_MS = 10  # After so long without a report, a burst is over.
+MAX_BURST_MS = 1000
+POLL_INTERVAL_MS = 200  # How often to check whether the folders to watch are still the same.
+DECODE_ERROR = "Unable to decode path"  # watchfiles reports this for a name that it can't decode.
 
 Folders = tuple[tuple[Path, int], ...]  # with the inode of each
 
@@ -70,7 +70,7 @@ class Watcher(Job):
             if not self._is_gone:
                 log.error("the site's folder %s is gone; its last good state is served", self.site.root)
             self._is_gone = True
-            return LOOK_MS / 1000
+            return POLL_INTERVAL_MS / 1000
         if self._is_gone:
             log.warning("the site's folder %s is back", self.site.root)
             self._is_gone = False
@@ -105,17 +105,17 @@ class Watcher(Job):
             if not watched:
                 if self.site.folder.is_gone():
                     self._hints.add(())
-                self._stop.wait(LOOK_MS / 1000)
+                self._stop.wait(POLL_INTERVAL_MS / 1000)
                 continue
             try:
                 self._watch_folders(watched, folders, recursive)
             except FileNotFoundError:
                 self._stop.wait(0.05)  # one of them went away: look again which there are
             except (OSError, RuntimeError) as error:  # watchfiles raises either
-                if NOT_UTF_8 not in str(error):
+                if DECODE_ERROR not in str(error):
                     self._poll(error)
                     continue
-                self._stop.wait(LOOK_MS / 1000)  # The next watch begins with a look, which finds the name.
+                self._stop.wait(POLL_INTERVAL_MS / 1000)  # The next watch looks at the folders first.
 
     def _poll(self, error: Exception) -> None:
         """Look at everything now and then for a while, since the system can't watch the files."""
@@ -137,10 +137,10 @@ class Watcher(Job):
         for changes in watch(
             *(separate or paths),
             watch_filter=None,
-            debounce=BURST_MS,
-            step=STEP_MS,
+            debounce=MAX_BURST_MS,
+            step=QUIET_MS,
             stop_event=self._stop,
-            rust_timeout=LOOK_MS,
+            rust_timeout=POLL_INTERVAL_MS,
             yield_on_timeout=True,
             recursive=recursive and not separate,
             raise_interrupt=False,

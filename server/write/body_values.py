@@ -17,7 +17,7 @@ from server.write.passwords import Hashed, values_in
 
 _TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(\.\d{1,3})?")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-_WRITTEN = {
+_NUMBER_PATTERNS = {
     "biginteger": re.compile(r"[+-]?[0-9]+"),
     "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"),
 }
@@ -64,7 +64,7 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
         return READERS[kind](tree, attribute)
     if kind == "time" and not (isinstance(tree, str) and _TIME.fullmatch(tree.strip())):
         raise Unreadable("a time, HH:mm:ss.SSS")
-    if kind in _WRITTEN and not _WRITTEN[kind].fullmatch(str(tree).strip()):
+    if kind in _NUMBER_PATTERNS and not _NUMBER_PATTERNS[kind].fullmatch(str(tree).strip()):
         raise Unreadable("a whole number" if kind == "biginteger" else "a date, YYYY-MM-DD")
     if kind in ("datetime", "timestamp"):
         return _timestamp(tree)

@@ -26,8 +26,8 @@ from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
-MOST_FILES = 1000  # that one write changes: those of a document, and of others that relate to it
-TOO_MANY_FILES = f"This changes more than {MOST_FILES:,} files; relate fewer documents at once"
+MAX_FILES = 1000  # Files that one write changes: of a document, and of others that relate to it.
+TOO_MANY_FILES_MESSAGE = f"This changes more than {MAX_FILES:,} files; relate fewer documents at once"
 
 
 def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
@@ -194,8 +194,8 @@ class Context:
 
     def _refuse_too_many(self, path: str) -> None:
         """Raise ValidationError where a change of the file is one too many."""
-        if self.changeset.count >= MOST_FILES and not self.changeset.changes(path):
-            raise ValidationError(TOO_MANY_FILES)
+        if self.changeset.count >= MAX_FILES and not self.changeset.changes(path):
+            raise ValidationError(TOO_MANY_FILES_MESSAGE)
 
     def _put(self, path: str, text: str, held: Document | None) -> None:
         self._touch(path, held)

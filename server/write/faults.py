@@ -6,7 +6,7 @@ from typing import Any
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 
-MOST_TOLD = 100  # faults of one body
+MAX_FAULTS = 100  # Faults of one body.
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Fault:
 
 
 def error_of(faults: list[Fault]) -> ValidationError:
-    """The error that names every fault by its path, the first MOST_TOLD where there are more."""
+    """The error that names every fault by its path, the first MAX_FAULTS where there are more."""
     errors = [
         {
             "path": [str(part) for part in fault.path],
@@ -27,11 +27,11 @@ def error_of(faults: list[Fault]) -> ValidationError:
             "name": "ValidationError",
             "value": fault.value,
         }
-        for fault in faults[:MOST_TOLD]
+        for fault in faults[:MAX_FAULTS]
     ]
     message = str(errors[0]["message"]) if len(faults) == 1 else f"{len(faults)} errors occurred"
-    if len(faults) > MOST_TOLD:
-        message += f"; these are the first {MOST_TOLD}"
+    if len(faults) > MAX_FAULTS:
+        message += f"; these are the first {MAX_FAULTS}"
     return ValidationError(message, {"errors": errors})
 
 

@@ -16,7 +16,7 @@ from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, refuse_operations
 
 # What the media library says of a file beside its attributes: it may be sent back, and is ignored.
-_ALSO = frozenset(
+_IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
 
@@ -73,7 +73,7 @@ class MediaInput:
 
     def _refuse_keys(self, item: Mapping[str, Any], path: KeyPath) -> None:
         for key in item:
-            if key not in self.snapshot.schema.types[UPLOAD].columns and key not in _ALSO:
+            if key not in self.snapshot.schema.types[UPLOAD].columns and key not in _IGNORED_KEYS:
                 dotted = attribute_path(path)
                 details = {"key": key, "path": dotted, "source": "body"}
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)

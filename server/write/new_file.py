@@ -13,11 +13,11 @@ from server.write.context import Context, Values
 from server.write.request import Address
 from server.write.write_timestamps import new_timestamps
 
-NAME_BYTES = 120
-_FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
+MAX_NAME_BYTES = 120
+_ENDINGS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
 # What Windows takes for devices, whatever ending they have.
-_DEVICES = frozenset(
+_DEVICE_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
 
@@ -48,7 +48,7 @@ def free_path(
     # In lower case, since names that differ in case alone are one name on some file systems.
     named = uid.lower() if isinstance(uid, str) and _is_name(uid) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id
-    ending = _FORMATS[type_.format]
+    ending = _ENDINGS[type_.format]
     for candidate in (name, f"{name}-{document_id}"):
         claim = Claim(type_, candidate, address.locale, address.draft and not type_.draft_key)
         path = context.layout.path_of(claim, ending)
@@ -75,9 +75,9 @@ def _is_name(text: str) -> bool:
     It is of ASCII, since file systems differ in how they spell other letters. A draft's uid may be anything.
     """
     return (
-        len(text) <= NAME_BYTES
+        len(text) <= MAX_NAME_BYTES
         and _NAME.fullmatch(text) is not None
-        and text.partition(".")[0].lower() not in _DEVICES
+        and text.partition(".")[0].lower() not in _DEVICE_NAMES
         and not ignored(text)
         and not is_partial(text)
     )

@@ -17,7 +17,7 @@ from server.write.context import Context, values_of
 from server.write.draft_merge import drop_equal_draft
 from server.write.relation_input import Links
 
-NONE: Set[Any] = frozenset()
+NO_IDS: Set[Any] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,13 @@ class Relinker:
         return self.locale if type_.localized else self.context.settings.locales.default
 
     def _relink(
-        self, type_: Type, attribute: Attribute, document_id: str, *, add: Any = None, remove: Set[Any] = NONE
+        self,
+        type_: Type,
+        attribute: Attribute,
+        document_id: str,
+        *,
+        add: Any = None,
+        remove: Set[Any] = NO_IDS,
     ) -> None:
         """Add a target to a relation of another document, or take some from it."""
         context = self.context

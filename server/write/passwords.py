@@ -7,7 +7,7 @@ from server.errors import ValidationError
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
 
-MOST = 10  # passwords in one request: each takes a tenth of a second
+MAX_PASSWORDS = 10  # To hash one takes a tenth of a second.
 
 
 class Hashed(str):
@@ -28,11 +28,13 @@ def hash_passwords(
 ) -> list[dict[str, Tree]]:
     """The data of bodies, each for a type, with the hashes of their passwords in place of them.
 
-    Raises ValidationError for more than MOST of them, BusyError where many others are being hashed.
+    Raises ValidationError for more than MAX_PASSWORDS of them, BusyError where many others are being hashed.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
-    if passwords > MOST:
-        raise ValidationError(f"The body has {passwords} passwords; at most {MOST} are taken at once")
+    if passwords > MAX_PASSWORDS:
+        raise ValidationError(
+            f"The body has {passwords} passwords; at most {MAX_PASSWORDS} are taken at once"
+        )
     return [_hash_object(schema, type_, data) for type_, data in bodies]
 
 

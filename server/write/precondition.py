@@ -11,9 +11,9 @@ from hashlib import blake2b, scrypt
 from server.documents.document import Document
 from server.errors import PreconditionError, ValidationError
 
-_PURPOSE = b"quire versions"  # the key of sessions is used for something else
-_COST = {"n": 2**14, "r": 8, "p": 1}  # 40 ms and 16 MB
-MAX_IF_MATCH_CHARACTERS = 8192  # It is compared with each version that is still known.
+_SALT = b"quire versions"  # The key of sessions serves other purposes, too.
+_SCRYPT_COST = {"n": 2**14, "r": 8, "p": 1}  # 40 ms and 16 MB
+MAX_IF_MATCH_CHARS = 8192  # It is compared with each version that is still known.
 _secret = secrets.token_hex(32)  # of this process, where no other is given
 
 
@@ -27,7 +27,7 @@ def use_key(secret: str) -> None:
 @lru_cache(maxsize=1)
 def _key_of(secret: str) -> bytes:
     """The key; made when a version is first asked for, so that no start takes longer."""
-    return scrypt(secret.encode(), salt=_PURPOSE, dklen=32, **_COST)
+    return scrypt(secret.encode(), salt=_SALT, dklen=32, **_SCRYPT_COST)
 
 
 def version_of(document: Document) -> str:
@@ -59,8 +59,8 @@ def is_named(wanted: str, document: Document) -> bool:
 # Saves 0.6 µs of 14 for each version that a merge looks at, of the longest text 47 µs of 60.
 @lru_cache(maxsize=64)
 def _versions_of(wanted: str) -> frozenset[str]:
-    if len(wanted) > MAX_IF_MATCH_CHARACTERS:
-        most = f"{MAX_IF_MATCH_CHARACTERS:,} characters"
+    if len(wanted) > MAX_IF_MATCH_CHARS:
+        most = f"{MAX_IF_MATCH_CHARS:,} characters"
         raise ValidationError(f"If-Match has more than {most}; send one entity tag")
     # A weak tag, W/"…", keeps the text before its quote, so it names no version.
     return frozenset(tag.strip().strip('"').partition(".")[0] for tag in wanted.split(","))

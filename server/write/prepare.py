@@ -32,7 +32,7 @@ from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
 from server.write.write import Writer, single_id
 
-PUBLISHES = "This draft would change what is published, by a relation to it"
+PUBLISHES_MESSAGE = "This draft would change what is published, by a relation to it"
 
 Prepare = Callable[[WriteRequest, Context], str]
 
@@ -114,7 +114,7 @@ def _keep_published(request: WriteRequest, context: Context, written: str) -> st
     A draft does so by relations: those to types without drafts are kept by the other side, say.
     """
     if request.drafts_only and context.changes_published():
-        raise ForbiddenError(PUBLISHES)
+        raise ForbiddenError(PUBLISHES_MESSAGE)
     return written
 
 

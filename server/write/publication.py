@@ -13,8 +13,10 @@ from server.write.write_timestamps import timestamps_of_moved, timestamps_of_unp
 
 # --- discard --------------------------------------------------------------------------------------
 
-NOTHING_PUBLISHED = "Nothing is published of this document, so that its draft can't be discarded; delete it"
-NO_DRAFT = "This document has no draft of its own: it is as it is published"
+NOTHING_PUBLISHED_MESSAGE = (
+    "Nothing is published of this document, so that its draft can't be discarded; delete it"
+)
+NO_DRAFT_MESSAGE = "This document has no draft of its own: it is as it is published"
 
 
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
@@ -27,7 +29,7 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
     if not any(published for _, published, _ in found):
-        raise ValidationError(NOTHING_PUBLISHED)
+        raise ValidationError(NOTHING_PUBLISHED_MESSAGE)
     shared: Values = {}
     for locale, published, _ in found:
         draft = context.only_version(type_, document_id, locale, DRAFT)
@@ -35,7 +37,7 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
             context.remove(draft)
             shared |= _shared(type_, published, draft)
     if not context.touched and not blind:
-        raise ValidationError(NO_DRAFT)
+        raise ValidationError(NO_DRAFT_MESSAGE)
     if shared:
         _share(context, type_, document_id, locales, shared)
 

@@ -20,7 +20,7 @@ from server.storage.document_text import change_text
 from server.storage.files import size_signature
 from server.storage.read import BOM, parse
 from server.write.context import Context, unreadable, values_of
-from server.write.prepare import PUBLISHES, fit_to_schema
+from server.write.prepare import PUBLISHES_MESSAGE, fit_to_schema
 from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change
@@ -31,9 +31,9 @@ from server.write.write_timestamps import stamp_text
 
 # A hash that stands where the schema knows no password: in a comment, or in an attribute that is gone.
 _HASH = re.compile(r"\$(?:argon2(?:i|d|id)|2[abxy])\$[A-Za-z0-9+/=,.$]+")
-_STRAY = "(hidden)"
-_NEW = Plain("(hidden anew)")
-_SHORTEST = 8  # characters of a password that is masked wherever it stands
+_HIDDEN = "(hidden)"
+_HIDDEN_NEW = Plain("(hidden anew)")
+_MIN_MASKED_CHARS = 8  # A shorter password is masked only in its own attribute.
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequen
         found.append(str(tree))
         if not earlier:
             return mask_of(len(found) - 1)
-        return mask_of(earlier.index(str(tree))) if tree in earlier else _NEW
+        return mask_of(earlier.index(str(tree))) if tree in earlier else _HIDDEN_NEW
 
     with unreadable(path):
         tree = parse(path, text, type_.body)
@@ -80,15 +80,15 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
     """A text that has masks already, without hashes and known passwords in other places."""
     shown = text
     for password in passwords:
-        if len(password) >= _SHORTEST:
-            shown = shown.replace(password, _STRAY)
+        if len(password) >= _MIN_MASKED_CHARS:
+            shown = shown.replace(password, _HIDDEN)
     shown = without_hashes(shown)
     return Masked(shown, passwords, strays=shown != text)
 
 
 def without_hashes(text: str) -> str:
     """A text of which nothing else is known, with a mask in place of each hash of a password."""
-    return _HASH.sub(_STRAY, text)
+    return _HASH.sub(_HIDDEN, text)
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
@@ -215,7 +215,7 @@ def replace_source(request: SourceRequest, context: Context) -> str:
         new = _read(context, held, bom + made)
         _require_valid(context, address, held, new)
     if request.drafts_only and context.changes_published():
-        raise ForbiddenError(PUBLISHES)
+        raise ForbiddenError(PUBLISHES_MESSAGE)
     return held.document_id
 
 

@@ -13,10 +13,10 @@ from server.storage.store import Store
 from server.storage.undo import KeptWrite, digest
 from server.write.context import Context
 
-CHANGED = "These files were changed since, so that nothing was taken back"
-CHANGED_UNSEEN = "Files that you may not see were changed since, so that nothing was taken back"
-TAKEN_UNSEEN = "Another document has since taken the id or a unique value of one that would come back"
-MOST_NAMED = 5  # files in a message
+CHANGED_MESSAGE = "These files were changed since, so that nothing was taken back"
+CHANGED_HIDDEN_MESSAGE = "Files that you may not see were changed since, so that nothing was taken back"
+TAKEN_MESSAGE = "Another document has since taken the id or a unique value of one that would come back"
+MAX_NAMED_FILES = 5  # Files in a message.
 
 Place = tuple[str, str]  # locale and status of a version
 Text = str | None  # of a file; None for no file
@@ -108,9 +108,11 @@ def _undone(
 
 def _changed_since(named: Sequence[str], count: int) -> ConflictError:
     if not named:
-        return ConflictError(CHANGED_UNSEEN, {"files": []})
+        return ConflictError(CHANGED_HIDDEN_MESSAGE, {"files": []})
     others = ", and files that you may not see" if len(named) < count else ""
-    return ConflictError(f"{CHANGED}: {', '.join(named[:MOST_NAMED])}{others}", {"files": list(named)})
+    return ConflictError(
+        f"{CHANGED_MESSAGE}: {', '.join(named[:MAX_NAMED_FILES])}{others}", {"files": list(named)}
+    )
 
 
 def _text(context: Context, path: str) -> Text:
@@ -133,7 +135,7 @@ def _refuse_contradictions(wanted: Restoration, context: Context) -> None:
         if others:
             other = others[0].path
             if not (wanted.may_see(other) and wanted.may_see(document.path)):
-                raise ConflictError(TAKEN_UNSEEN)
+                raise ConflictError(TAKEN_MESSAGE)
             raise ConflictError(f"{other} has since taken what {document.path} had; change it first")
 
 

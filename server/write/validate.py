@@ -28,10 +28,10 @@ from server.write.media_input import MediaInput
 from server.write.passwords import Hashed
 from server.write.relation_input import OPERATIONS, Links, divide_by_locale, read_links, targets_in
 
-IGNORED = ("publishedAt", "locale")
+IGNORED_KEYS = ("publishedAt", "locale")
 # The components that an attribute holds, by type and id; None of a version that is only being made.
 _Held = Mapping[tuple[str, str], Component] | None
-_NEW: Any = object()  # stands for what an attribute holds of a version that is only being made
+_NO_VALUE: Any = object()  # stands for what an attribute holds of a version that is only being made
 LONGEST_STRING = 255  # characters, where the schema does not say
 # What a target may say beside its attributes, where it was populated, and beside its operations.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
@@ -108,7 +108,7 @@ class Validator:
                     if not type_.localized and self._stored_in_locales(attribute):
                         by_locale[name] = self._in_each_locale(attribute, tree, (name,))
             else:
-                values[name] = self._value(attribute, tree, (name,), current[name] if current else _NEW)
+                values[name] = self._value(attribute, tree, (name,), current[name] if current else _NO_VALUE)
                 if name == type_.other_keys:
                     self._refuse_other_keys(type_, values[name])
         return Change(values, links, by_locale, tuple(self.faults))
@@ -139,7 +139,9 @@ class Validator:
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
             if attribute is None:
-                if (not path and key in IGNORED) or (path and key in ("id", "__component", "__temp_key__")):
+                if (not path and key in IGNORED_KEYS) or (
+                    path and key in ("id", "__component", "__temp_key__")
+                ):
                     continue
                 where = key if not path and key in READ_ONLY else dotted or None
                 raise _unknown_key(key, where, f" at {where}" if where and where != key else "")
@@ -181,7 +183,7 @@ class Validator:
     # --- values --------------------------------------------------------------------------------
 
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
-        """What an attribute is to hold that holds `current` now, or _NEW where it held nothing yet."""
+        """What an attribute is to hold that holds `current` now, or _NO_VALUE where it held nothing yet."""
         if tree is None:
             return empty_value(attribute)
         if attribute.type == "component":
@@ -232,7 +234,7 @@ class Validator:
         before = _find_component(type_, tree, path, held)
         values = []
         for i, (name, attribute) in enumerate(type_.attributes.items()):
-            at, current = (*path, name), before.values[i] if before else _NEW
+            at, current = (*path, name), before.values[i] if before else _NO_VALUE
             if name not in tree:
                 values.append(current if before else default_of(attribute))
             elif attribute.type == "relation":
@@ -314,12 +316,14 @@ class Validator:
         if self.media is None:
             default = next((locale for locale, _ in self.snapshot.tables[UPLOAD].order), self.locales[0])
             self.media = MediaInput(self.snapshot, default, self.faults)
-        return self.media.read(tree, path, () if current is _NEW else current, multiple=attribute.multiple)
+        return self.media.read(
+            tree, path, () if current is _NO_VALUE else current, multiple=attribute.multiple
+        )
 
 
 def _by_id(current: Any) -> _Held:
     """The components that an attribute holds now, by their types and ids as text."""
-    if current is _NEW:
+    if current is _NO_VALUE:
         return None
     held = current if isinstance(current, tuple) else () if current is None else (current,)
     return {(component.type.uid, str(component.id)): component for component in reversed(held)}

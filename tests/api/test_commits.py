@@ -319,8 +319,8 @@ def test_signatures(made: Callable[..., Api]) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committing, "LOCK_S", 0.2)
-    monkeypatch.setattr(committing, "REST_S", 0.0)
+    monkeypatch.setattr(committing, "GIT_LOCK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(committing, "BACKOFF_S", 0.0)
 
 
 @pytest.fixture(params=["links", "no links"])

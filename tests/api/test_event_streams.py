@@ -331,7 +331,7 @@ def test_a_worker_that_is_killed_takes_its_streams_with_it(root: Path) -> None:
 
 def test_workers_that_are_replaced_send_their_clients_to_the_next(root: Path) -> None:
     port = free_port()
-    large = "from server.site import site; site.LARGE = 0"
+    large = "from server.site import site; site.MAX_LOCAL_FILES = 0"
     with serving(root, port, "--workers=2", first=large):
         reader = Reader(port)
         told = [reader.next()[0]]

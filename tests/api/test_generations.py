@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
-from server.site.site import LARGE
+from server.site.site import MAX_LOCAL_FILES
 from tests.servers import children, free_port, is_alive, start, stop, wait, workers
 from tests.sites import schema, write
 from tests.waiting import are_heard, until
 
-COUNT = LARGE + 100
+COUNT = MAX_LOCAL_FILES + 100
 NOTE = {"title": "string", "number": "integer"}
 TYPE = "content-types/note.json"
 FILES: dict[str, str | bytes] = {

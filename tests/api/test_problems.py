@@ -274,6 +274,6 @@ def test_a_check_in_its_own_process_finds_the_same(
         return checks.current(60)[0].found
 
     here = found()
-    monkeypatch.setattr("server.site.check.served.FEW", 0)
+    monkeypatch.setattr("server.site.check.served.MAX_LOCAL_DOCUMENTS", 0)
     assert found() == here
     assert any(one.problem.rule == "dangling" and "users" in one.problem.message for one in here)

@@ -10,7 +10,7 @@ import brotli
 import pytest
 
 from server.api.studio import routes
-from server.auth.owner import KEY_S, make_key
+from server.auth.owner import KEY_TTL_S, make_key
 from tests.sites import Answer, Api, collection, documents, make
 
 PAGE = {"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"}
@@ -105,7 +105,7 @@ def test_other_keys_are_refused(api: Api, key: object) -> None:
 def test_a_key_is_no_good_after_an_hour(api: Api) -> None:
     key = make_key(api.root)
     for path in (api.root / ".quire/studio").iterdir():
-        os.utime(path, (time.time() - KEY_S - 1,) * 2)
+        os.utime(path, (time.time() - KEY_TTL_S - 1,) * 2)
     assert sign_in(api, key=key).status == 400
     make_key(api.root)
     assert len(list((api.root / ".quire/studio").iterdir())) == 1  # What is too old is not kept.

@@ -332,7 +332,9 @@ def test_a_webhook_can_be_added_while_the_server_runs(tmp_path: Path, receiver: 
 def test_the_next_generation_of_workers_goes_on(tmp_path: Path, receiver: Receiver) -> None:
     root = tmp_path / "site"
     write(root, {**SERVED, **documents("notes", **{f"old{i}": {"title": "T"} for i in range(5)})})
-    running = Server(root, receiver.url, first="import server.site.site; server.site.site.LARGE = 3")
+    running = Server(
+        root, receiver.url, first="import server.site.site; server.site.site.MAX_LOCAL_FILES = 3"
+    )
     try:
         running.until_it_delivers()
         before = workers(running.process.pid)

@@ -56,7 +56,7 @@ def test_a_change_that_nobody_tells_of_counts_after_a_moment(accounts: Accounts,
     token = accounts.create_token("one", "read-only")
     assert accounts.find_token(token)
     written(database, REVOKE)
-    until(lambda: accounts.find_token(token) is None, identity_cache.FRESH_S + 5)
+    until(lambda: accounts.find_token(token) is None, identity_cache.CACHE_TTL_S + 5)
 
 
 def test_who_was_asked_about_lately_is_known_without_waiting(accounts: Accounts) -> None:
@@ -93,7 +93,7 @@ def test_a_login_that_was_ended_is_not_known(accounts: Accounts) -> None:
 def test_while_the_database_is_away_who_was_known_is_believed_for_a_while_and_the_log_says_it_once(
     accounts: Accounts, database: Postgres, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(identity_cache, "BELIEVED_S", 6.0)
+    monkeypatch.setattr(identity_cache, "OUTAGE_TTL_S", 6.0)
     users = Users(accounts)
     user = users.create("ann", "ann@example.org", "secret12", role="authenticated", confirmed=True)
     token, unseen = accounts.create_token("one", "read-only"), accounts.create_token("two", "read-only")
@@ -102,7 +102,7 @@ def test_while_the_database_is_away_who_was_known_is_believed_for_a_while_and_th
     version = users.version
     with caplog.at_level(logging.INFO, "quire"):
         with database.stopped():
-            time.sleep(identity_cache.FRESH_S)
+            time.sleep(identity_cache.CACHE_TTL_S)
             assert accounts.find_token(token)
             began = time.monotonic()
             assert users.known(user.id) == user

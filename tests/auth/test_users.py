@@ -10,7 +10,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from server.auth.accounts import Accounts
-from server.auth.user import LONGEST, User, broken_rule, name_key, plain_name
+from server.auth.user import MAX_CHARS, User, broken_rule, name_key, plain_name
 from server.auth.users import Users
 from server.errors import TakenError
 
@@ -91,7 +91,7 @@ def test_names_are_measured_as_they_are_kept() -> None:
     assert broken_rule("username", "  a  ", 3)
     assert not broken_rule("username", " abc ", 3)
     assert broken_rule("username", "\ufdfa" * 100)  # a letter that stands for eighteen
-    assert len(name_key("ß" * (LONGEST["username"] // 2))) == LONGEST["username"]
+    assert len(name_key("ß" * (MAX_CHARS["username"] // 2))) == MAX_CHARS["username"]
     assert plain_name(" Zoe\u0308 ") == "Zoë"
 
 

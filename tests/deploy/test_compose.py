@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from server.auth.session_key import SHORTEST_KEY
+from server.auth.session_key import MIN_KEY_CHARS
 from server.commands.serve import serve_command
 from server.config.reader import read_settings
 
@@ -39,7 +39,7 @@ def test_the_commands_in_the_documentation_make_every_secret(tmp_path: Path) -> 
     subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
     made = dict(line.split("=") for line in (tmp_path / ".env").read_text().splitlines())
     assert made.keys() == asked
-    assert min(map(len, made.values())) >= SHORTEST_KEY
+    assert min(map(len, made.values())) >= MIN_KEY_CHARS
     assert len(set(made.values())) == len(asked)
     assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
 

@@ -209,7 +209,8 @@ def test_two_servers_of_a_site(root: Path) -> None:
 
 def test_workers_that_are_replaced_while_clients_write(root: Path) -> None:
     port, text = free_port(), FILES["content-types/tag.json"]
-    large = "import server.site.site as site; site.LARGE = 1"  # as one whose schema another process reads
+    # As a site whose schema another process reads.
+    large = "import server.site.site as site; site.MAX_LOCAL_FILES = 1"
     process = start(root, port, "--workers=2", "--quiet", output=DEVNULL, first=large)
     try:
         wait(process, port)

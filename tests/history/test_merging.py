@@ -608,7 +608,7 @@ def test_what_can_not_be_committed_any_more_is_pending(api: Api, monkeypatch: py
         return put(self, *arguments)
 
     monkeypatch.setattr(merging.Merger, "_write", locking)
-    monkeypatch.setattr(committing, "RETRY_S", 0.0)
+    monkeypatch.setattr(committing, "HOOK_RETRY_INTERVAL_S", 0.0)
     made = merge(api)
     assert (made.status, made.data["commit"], made.headers["Quire-Commit"]) == (200, "pending", "pending")
     assert api.get("/api/notes/one").data["summary"] == "Theirs"

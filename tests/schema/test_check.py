@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from server.auth.permissions import OF_SITE
+from server.auth.permissions import SITE_SUBJECTS
 from server.config.model import ACTIONS
 from server.errors import SetupError
 from server.schema.check import RESERVED_IDS
@@ -13,7 +13,7 @@ from server.site.site import Site
 from tests.sites import STRING, collection, make, schema, write
 
 # A type may be called `branch`: then what is granted on that is granted on its documents.
-SUBJECTS = ACTIONS.keys() - {"", *OF_SITE}
+SUBJECTS = ACTIONS.keys() - {"", *SITE_SUBJECTS}
 NAMES = sorted({*SUBJECTS, *RESERVED_IDS, "User", "ROLE", "Content-Type"})
 
 

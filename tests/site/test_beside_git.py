@@ -62,7 +62,7 @@ def test_a_write_waits_for_a_checkout_and_changes_what_it_brings(make_site: Make
 def test_a_write_beside_a_git_command_that_takes_too_long_is_refused(
     make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.site.site.WRITE_GIT_S", 0.2)
+    monkeypatch.setattr("server.site.site.WRITE_GIT_TIMEOUT_S", 0.2)
     site = make_site(POSTS)
     commit_all(site.root)
     site.refresh()

@@ -71,7 +71,7 @@ def shown(problems: tuple[Problem, ...]) -> list[str]:
 def test_it_says_what_a_whole_check_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
-    monkeypatch.setattr("server.site.background.checking.SMALL", small)
+    monkeypatch.setattr("server.site.background.checking.MAX_LOCAL_VERSIONS", small)
     site = load(tmp_path, FILES)
     told = 0
     for change, files in CHANGES.items():
@@ -93,7 +93,7 @@ def test_it_says_what_a_whole_check_would(
 def test_in_a_large_site_only_what_changed_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.site.background.checking.MOST", 3)
+    monkeypatch.setattr("server.site.background.checking.MAX_COMPARED_VERSIONS", 3)
     site = load(tmp_path, FILES)
     before = site.state.snapshot
     (tmp_path / "content/authors/ann.json").unlink()

@@ -226,7 +226,7 @@ def is_locked(site: Site) -> bool:
 def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
     make_site: MakeSite, monkeypatch: pytest.MonkeyPatch, disturbed: int
 ) -> None:
-    monkeypatch.setattr("server.site.writing.preparing.LONG_S", 0)
+    monkeypatch.setattr("server.site.writing.preparing.MAX_LOCKED_CPU_S", 0)
     site, locked = make_site(POSTS), []
 
     def prepare(_: None, context: Context) -> None:

@@ -168,7 +168,7 @@ def test_nothing_in_a_cache_is_run(root: Path) -> None:
 
 
 def test_several_cores_read_what_one_reads(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.site.loading.MANY", 1)
+    monkeypatch.setattr("server.site.loading.MIN_PARALLEL_FILES", 1)
     monkeypatch.setattr("server.site.loading.BLOCK_ENTRIES", 3)
     several = told(root, 2)
     cache(root).unlink()
@@ -209,7 +209,7 @@ def test_what_an_interrupted_start_has_read_is_not_read_again(
 def test_a_large_cache_is_read_while_another_core_sees_what_has_changed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.site.loading.LARGE", 0)
+    monkeypatch.setattr("server.site.loading.MIN_PARALLEL_CACHE_BYTES", 0)
     told(root, 2)
     assert told(root, 2) == told(root)
     (root / "content/notes/3.md").write_text("---\ntitle: Other\n---\n")

@@ -70,7 +70,7 @@ def test_no_write_changes_more_files_than_it_may(tmp_path: Path, monkeypatch: py
         api.put("/api/places/a?status=draft", {"near": ["c", "b"]})
         api.put("/api/places/c?status=draft", {"near": ["b"]})
         before = {path: path.read_bytes() for path in (api.root / "content").rglob("*.json")}
-        monkeypatch.setattr("server.write.context.MOST_FILES", most)
+        monkeypatch.setattr("server.write.context.MAX_FILES", most)
         answer = api.put("/api/places/a", {"near": {"set": ["c", "b"]}})
         monkeypatch.undo()
         after = {path: path.read_bytes() for path in (api.root / "content").rglob("*.json")}

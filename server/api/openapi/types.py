@@ -19,7 +19,7 @@ from server.auth.permissions import Actor, may_find
 from server.query.queryable_attributes import targets_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.schema.sentences import describe_type
-from server.write.validate import IGNORED
+from server.write.validate import IGNORED_KEYS
 
 SUFFIXES = ("Input", "Change", "Filters", "List", "Answer")
 _LIST = {"type": "array"}
@@ -138,7 +138,7 @@ class TypeSchemas:
             properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
             properties["__temp_key__"] = {"description": "Ignored."}
         else:
-            properties.update({name: {"description": "Ignored."} for name in IGNORED})
+            properties.update({name: {"description": "Ignored."} for name in IGNORED_KEYS})
         if whole and needed:
             found["required"] = needed
         if type_.draft_publish:

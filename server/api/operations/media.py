@@ -17,7 +17,7 @@ from server.api.operations.json_schema import (
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.people import part_of
 from server.api.operations.permission import anyone, may
-from server.write.uploads.file_info import INFO
+from server.write.uploads.file_info import INFO_READERS
 
 MEDIA = Tag("Media", "Files, their descriptions and their content.")
 FILE = "UploadFile"
@@ -33,7 +33,7 @@ _FORM: JsonSchema = {
         "fileInfo": {
             "type": "string",
             "contentMediaType": JSON,
-            "description": f"JSON: {', '.join(INFO)}; or a list with one for each file.",
+            "description": f"JSON: {', '.join(INFO_READERS)}; or a list with one for each file.",
         },
         "ref": {**TEXT, "description": "The uid of a content type or component that gets the files."},
         "refId": {**TEXT, "description": "The id of it, or the documentId."},

@@ -26,20 +26,27 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
-from server.auth.user import LONGEST, LONGEST_OTHER, OWN_SETTABLE, SETTABLE, SHORTEST_NAME, SHORTEST_PASSWORD
+from server.auth.user import (
+    DEFAULT_MAX_CHARS,
+    MAX_CHARS,
+    MIN_NAME_CHARS,
+    MIN_PASSWORD_CHARS,
+    OWN_FIELDS,
+    SETTABLE_FIELDS,
+)
 
 ACCOUNTS = Tag("Accounts", "Logins, registration, passwords.")
 USERS = Tag("Users", "Who there is, and what roles there are.")
 USER = "UsersPermissionsUser"
 # The fields of each form: name, least length.
 LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
-REGISTER: Mapping[str, int] = {"email": 1, "username": SHORTEST_NAME, "password": SHORTEST_PASSWORD}
+REGISTER: Mapping[str, int] = {"email": 1, "username": MIN_NAME_CHARS, "password": MIN_PASSWORD_CHARS}
 CHANGE: Mapping[str, int] = {
     "currentPassword": 1,
-    "password": SHORTEST_PASSWORD,
+    "password": MIN_PASSWORD_CHARS,
     "passwordConfirmation": 1,
 }
-RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordConfirmation": 1}
+RESET: Mapping[str, int] = {"code": 1, "password": MIN_PASSWORD_CHARS, "passwordConfirmation": 1}
 EMAIL: Mapping[str, int] = {"email": 1}
 # What a text of a form has to be, beside its lengths.
 _NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
@@ -61,7 +68,7 @@ def part_of(what: str) -> list[JsonSchema]:
 
 def _text_of(name: str, least: int) -> JsonSchema:
     """The text of a field of a form, which has at least so many characters."""
-    longest = LONGEST.get(name, LONGEST_OTHER)
+    longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": _NO_CONTROL}
     kind = "email" if name == "email" else "password" if "assword" in name else ""
     return {**found, "format": kind} if kind else found
@@ -81,16 +88,16 @@ def _optional(**properties: Any) -> JsonSchema:
     return {"content": json_content({"type": "object", "properties": properties})}
 
 
-def _user(names: tuple[str, ...] = SETTABLE, *, whole: bool = False) -> JsonSchema:
+def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
     """The body that writes a user."""
-    texts = {"username": SHORTEST_NAME, "email": 1, "password": SHORTEST_PASSWORD}
+    texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}
     if "role" in names:
         kinds = {"type": ["integer", "string", "object"]}
         properties["role"] = {"description": "The number, name or documentId of a role.", **kinds}
     schema: JsonSchema = {"type": "object", "properties": properties}
-    if names == OWN_SETTABLE:
+    if names == OWN_FIELDS:
         schema["additionalProperties"] = False
     if whole:
         schema["required"] = [*texts, "role"]
@@ -255,7 +262,7 @@ USERS_AND_ROLES = Area(
         Operation("me", "GET", "/api/users/me", may("user", "me"), Docs("The user who asks", _ONE, _SHOWING)),
         Operation(
             "updateMe", "PUT", "/api/users/me", may("user", "updateMe"),
-            Docs("Change one's own name or address", _ONE, _FIELDS, _user(OWN_SETTABLE), (*READ, 413)),
+            Docs("Change one's own name or address", _ONE, _FIELDS, _user(OWN_FIELDS), (*READ, 413)),
         ),
         Operation(
             "findOneUser", "GET", "/api/users/{id:user}", may("user", "findOne"),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from server.auth.permissions import OF_SITE, Actor, may_draft, may_of_site, may_write
+from server.auth.permissions import SITE_SUBJECTS, Actor, may_draft, may_of_site, may_write
 from server.errors import ForbiddenError
 from server.events.presence import PUBLIC, types_to_attend
 from server.events.reading import subjects_of
@@ -25,7 +25,7 @@ class May:
 
     def __call__(self, actor: Actor, schema: Schema, type_: Type | None) -> bool:
         """Return whether an actor may do all of the actions."""
-        if self.subject in OF_SITE:
+        if self.subject in SITE_SUBJECTS:
             return all(may_of_site(actor, self.subject, action, schema) for action in self.actions)
         return all(actor.may(self.subject, action) for action in self.actions)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from server.api.environ import COOKIE_USED, is_loopback
 from server.api.identities import COOKIE_SCHEME
 from server.api.response import READING, Environ
-from server.auth.owner import PREFIX as OWNER_PREFIX
+from server.auth.owner import SESSION_PREFIX as OWNER_PREFIX
 from server.errors import ForbiddenError, UnauthorizedError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from server.api.response import EVERYBODY, encoding_for, in_brotli, matches
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import device_name, prove_password
 from server.api.studio.cookie import is_at_machine, read_cookie, require_own_page, set_cookie
-from server.auth.owner import PREFIX as OWNER_PREFIX
+from server.auth.owner import SESSION_PREFIX as OWNER_PREFIX
 from server.auth.owner import end_session, spend_key
 from server.config.model import Settings
 from server.errors import BadRequestError, ForbiddenError, NotFoundError, UnavailableError, ValidationError

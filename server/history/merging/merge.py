@@ -25,7 +25,7 @@ from server.history.merging.plan import Outcome, Plan, Planner
 from server.history.merging.sides import BY_HAND, Sides, sides_of
 from server.history.past import PastStates
 from server.paths import STATE_FOLDER
-from server.site.commits.committing import LOCK_S, WAIT_S
+from server.site.commits.committing import GIT_LOCK_TIMEOUT_S, QUEUE_TIMEOUT_S
 from server.site.commits.message import Authorship, Joined, clean_message, with_trailers
 from server.site.configure import is_configuration
 from server.site.site import Site
@@ -77,13 +77,13 @@ def _put(arrival: Arrival, context: Context) -> None:
 @contextmanager
 def _holding_off_others(site: Site, joined: Joined) -> Iterator[LockedIndex]:
     """Let nobody else commit here, and have the index ready."""
-    with site.committer.queue.committing(WAIT_S) as alone:
+    with site.committer.queue.committing(QUEUE_TIMEOUT_S) as alone:
         if not alone:
             raise CommitError("other commits take long")
         repository, _ = site.committer.repository()
         remove_own_lock(repository)
         repository.require_quiet()
-        wait_for_index(repository, time.monotonic() + LOCK_S)
+        wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
         changed = joined.changed
         if changed is None:
             found = changed_files(site.root, joined.base, joined.ready)

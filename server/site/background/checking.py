@@ -33,10 +33,10 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-FEW = 200  # documents that are looked at in this process
-SMALL = 2_000  # versions; in so small a site, all are looked at in this process, which takes 60 ms at most
-MOST = 50_000  # versions; in larger sites, only the documents that changed are looked at
-LONGEST_S = 60.0
+MAX_LOCAL_DOCUMENTS = 200  # This process checks so many changed documents itself.
+MAX_LOCAL_VERSIONS = 2_000  # It checks a site of so many versions as a whole, in 60 ms at most.
+MAX_COMPARED_VERSIONS = 50_000  # Of a larger site, only the changed documents are checked.
+PROCESS_TIMEOUT_S = 60.0
 
 Found = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # the problems that are new, and those that are gone
 
@@ -69,14 +69,14 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Found:
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
-    few = len(removed) + len(added) <= FEW
+    few = len(removed) + len(added) <= MAX_LOCAL_DOCUMENTS
     versions = sum(len(table.versions) for table in after.tables.values())
-    if versions > MOST:
+    if versions > MAX_COMPARED_VERSIONS:
         moved = set()
         removed, added = (removed, added) if few else ([], [])
-    elif versions > SMALL and (moved or not few):
+    elif versions > MAX_LOCAL_VERSIONS and (moved or not few):
         packed = _pack((before, removed), (after, added))
-        return run_in_process(_look_at_packed, root, packed, moved, timeout_s=LONGEST_S)
+        return run_in_process(_look_at_packed, root, packed, moved, timeout_s=PROCESS_TIMEOUT_S)
     return _look(root, (before, removed), (after, added), moved)
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 Found = TypeVar("Found")
 NICENESS = 10
-_CODE = Path(__file__).resolve().parents[3]  # the folder of this package, for the process to import
+_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this package from here.
 
 
 def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float) -> Found:
@@ -28,7 +28,7 @@ def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float
 
     Raises TimeoutError if it takes longer, and ChildProcessError if it fails.
     """
-    path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "server.site.background.process"],
         stdin=subprocess.PIPE,

@@ -22,7 +22,7 @@ from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import staged_renames
 from server.storage.read import parsed
-from server.write.renaming.renames import MOST_COMMITS, Rename, find_renames
+from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Audit:
         if not head:
             return {}
         log.update(head)
-        commits = islice(log.before(head), MOST_COMMITS)
+        commits = islice(log.before(head), MAX_COMMITS)
         changes = chain([("", staged_renames(self.root))], ((one.id, one.changes) for one in commits))
         return find_renames(changes, self.layout)
 

@@ -139,9 +139,11 @@ def _replace_word(text: str, fix: KeyFix) -> str:
 
 # --- fixes ----------------------------------------------------------------------------------------
 
-CHANGED = "it was changed meanwhile"
+CHANGED_MESSAGE = "it was changed meanwhile"
 REPEATED = "repeated-key"
-FIXABLE = frozenset({"dangling", "missing-id", REPEATED, "value"})  # the rules of problems that can be fixed
+FIXABLE_RULES = frozenset(
+    {"dangling", "missing-id", REPEATED, "value"}
+)  # the rules of problems that can be fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +384,7 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
                 context.changeset.put(path, context.changed(of_file[0].document, changes))
             made.extend(of_file)
         except (ConflictError, LookupError, TypeError) as error:
-            refused[path] = getattr(error, "message", "") or CHANGED
+            refused[path] = getattr(error, "message", "") or CHANGED_MESSAGE
     return FixResult(tuple(made), refused)
 
 

@@ -28,15 +28,14 @@ from server.site.site import Site
 
 log = logging.getLogger("quire")
 
-FEW = 300  # documents: a site of so many is checked in this process
-MOST = 20_000  # problems that are kept
-LONGEST_S = 60.0
-AGAIN_S = (
-    2.0  # after so long a site is checked again where nobody has told of a change: a file of no type, say
-)
-SHORT_S = 0.5  # A check that takes no longer is made whenever the site has changed; others rest in between.
-PART = 20  # that part of the time is for checks, at most, where no change is known
-RETRY_S = 15.0  # after a check that failed
+MAX_LOCAL_DOCUMENTS = 300  # This process checks a site of so many itself.
+MAX_PROBLEMS = 20_000  # Problems that are kept.
+PROCESS_TIMEOUT_S = 60.0
+# Without a known change, such as of a file of no type, a site is checked so often.
+RECHECK_INTERVAL_S = 2.0
+QUICK_CHECK_S = 0.5  # So short a check is repeated after each change of the site. Others rest in between.
+REST_FACTOR = 20  # A site without a known change rests so many times as long as its check took.
+BACKOFF_S = 15.0  # After a check that failed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +113,12 @@ class Checks:
         if self._running:
             return True
         at = time.monotonic()
-        if self._failed_at is not None and at - self._failed_at < RETRY_S:
+        if self._failed_at is not None and at - self._failed_at < BACKOFF_S:
             return False
         if self._kept is not None:
             same = self._kept.applied == self.site.applied
-            rest = max(AGAIN_S, PART * self._took) if same else self._took
-            if at - self._ended < rest and (same or self._took > SHORT_S):
+            rest = max(RECHECK_INTERVAL_S, REST_FACTOR * self._took) if same else self._took
+            if at - self._ended < rest and (same or self._took > QUICK_CHECK_S):
                 return False
         self._running, self._began = True, at
         threading.Thread(target=self._run, name="check", daemon=True).start()
@@ -132,11 +131,11 @@ class Checks:
             applied, at = self.site.applied, now()
             state, joined, known = self.site.state, self._join(), self.site.problems_in_files
             root, settings = self.site.root, state.settings
-            if sum(len(table.versions) for table in state.snapshot.tables.values()) <= FEW:
+            if sum(len(table.versions) for table in state.snapshot.tables.values()) <= MAX_LOCAL_DOCUMENTS:
                 found, more = check(root, settings, (state.snapshot, joined), known)
             else:
                 sent = (root, settings, pack_snapshot(joined), known)
-                found, more = run_in_process(check_packed, *sent, timeout_s=LONGEST_S)
+                found, more = run_in_process(check_packed, *sent, timeout_s=PROCESS_TIMEOUT_S)
             kept, failed = Check(found, at, applied, more), False
         except Exception:
             log.exception("the site could not be checked")
@@ -165,7 +164,7 @@ def check(
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)
     survey = look_at(audit, in_order({*known, *problems_between(root, snapshot)}), joined)
-    told = survey.problems[:MOST]
+    told = survey.problems[:MAX_PROBLEMS]
     fixes = survey.fixes
     found = tuple(_with_document(audit, problem, fixes.get(problem)) for problem in told)
     return found, len(survey.problems) - len(told)

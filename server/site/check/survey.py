@@ -22,7 +22,7 @@ from server.schema.load import survey_content_types
 from server.schema.model import BUILT_IN, Schema, Type
 from server.schema.spelling import find_mistyped_keys
 from server.site.check.audit import Audit
-from server.site.check.fixes import FIXABLE, REPEATED, Fix, KeyFix, find_key_fixes, possible_fixes
+from server.site.check.fixes import FIXABLE_RULES, REPEATED, Fix, KeyFix, find_key_fixes, possible_fixes
 from server.site.check.unclaimed import (
     file_names,
     find_unclaimed,
@@ -243,7 +243,7 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
 def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], Fix]:
     """What may have to be written, by the path, position and rule of a problem."""
     fixes = {}
-    for fix in possible_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE}):
+    for fix in possible_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE_RULES}):
         position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
         place = (fix.line, fix.column) if fix.rule == REPEATED else line_and_column(position)
         fixes[fix.path, *place, fix.rule] = fix
@@ -279,7 +279,7 @@ def _find_interrupted(root: Path) -> list[Problem]:
     found: list[Problem] = []
     if not journal.empty or queue.is_unsettled:
         with journal.writing():
-            dropped = [_DROPPED] if journal.left.dropped() else []
+            dropped = [_DROPPED_PROBLEM] if journal.left.dropped() else []
             found = [*map(_finished_write, journal.left.interrupted()), *dropped]
             journal.recover()
             queue.settle(root)
@@ -293,7 +293,7 @@ def _finished_write(path: str) -> Problem:
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 
-_DROPPED = Problem(
+_DROPPED_PROBLEM = Problem(
     STATE_FOLDER,
     None,
     "a write was cut off before it changed a file, and has been dropped",

@@ -85,7 +85,7 @@ def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
 
 # Without a timestamp in the file, that of its commit or of the copy counts. Copying a site can set
 # times up to this far apart.
-COPYING = timedelta(minutes=1)
+MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
@@ -186,7 +186,7 @@ def stale_drafts(audit: Audit) -> Iterator[Problem]:
             continue
         key = (document.type.uid, document.document_id, document.locale, PUBLISHED)
         live = next(iter(audit.snapshot.claims.get(key, ())), None)
-        if live and _timestamp(document) + COPYING < _timestamp(live):
+        if live and _timestamp(document) + MAX_COPY_DURATION < _timestamp(live):
             position = audit.position(document.path, ("updatedAt",))
             line, column = line_and_column(position)
             drafted, published = (d.updated_at[:16].replace("T", " ") for d in (document, live))

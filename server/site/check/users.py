@@ -9,7 +9,7 @@ from server.index.user_index import UserIndex
 from server.paths import STATE_FOLDER
 from server.site.site import Site
 
-DATABASE = f"{STATE_FOLDER}/accounts.db"
+ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(site: Site) -> tuple[Snapshot, str]:
@@ -19,8 +19,8 @@ def join_users(site: Site) -> tuple[Snapshot, str]:
     if not count:
         return snapshot, ""
     what = f"{count} relation{'s' * (count != 1)} to users could not be looked at"
-    if not settings.accounts and not (site.root / DATABASE).is_file():
-        return snapshot, f"{what}: there is no accounts database here ({DATABASE})"
+    if not settings.accounts and not (site.root / ACCOUNTS_FILE).is_file():
+        return snapshot, f"{what}: there is no accounts database here ({ACCOUNTS_FILE})"
     try:
         accounts = Accounts(site.root, settings.accounts)
     except SetupError as error:

@@ -51,12 +51,12 @@ from server.storage.intent import Write
 log = logging.getLogger("quire")
 
 PENDING = "pending"
-WAIT_S = 5.0  # how long a request waits until those before it are committed
-LOCK_S = 2.0  # how long git commands are waited for that have locked the index, or make commits themselves
-REST_S = 1.0  # for so long after a failure requests leave it to the background
-RETRY_S = 30.0  # after this long a hook is asked again that has refused a commit
-KNOWN_S = 5.0  # for so long it is believed where the repository is, and whether it has hooks
-TIDY_S = 600.0  # how often git is let pack what it has
+QUEUE_TIMEOUT_S = 5.0  # How long a request waits for the commits before its own.
+GIT_LOCK_TIMEOUT_S = 2.0  # How long to wait for git commands that lock the index or make commits themselves.
+BACKOFF_S = 1.0  # After a failure, requests leave the commits to the background for so long.
+HOOK_RETRY_INTERVAL_S = 30.0  # After so long, a hook that refused a commit runs again.
+REPOSITORY_CACHE_TTL_S = 5.0  # How long the place of the repository and its hooks are cached.
+GC_INTERVAL_S = 600.0  # How often `git gc --auto` runs.
 
 
 class Committer:
@@ -150,7 +150,7 @@ class Committer:
         if (self._after and not at_once) or time.monotonic() < self._rests_until:
             return PENDING
         if self.queue.is_pending(name):
-            self._drain(WAIT_S, name)
+            self._drain(QUEUE_TIMEOUT_S, name)
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
@@ -163,7 +163,7 @@ class Committer:
         self._remove_left_lock()
         self.queue.sweep()
         adds = self._after is not None or self._replica.state.settings.git.follow is not None
-        if adds and time.monotonic() - self._tidied > TIDY_S:
+        if adds and time.monotonic() - self._tidied > GC_INTERVAL_S:
             self._tidied = time.monotonic()
             with suppress(CommitError):  # It packs what has become much, and as its owner has set it.
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
@@ -181,7 +181,7 @@ class Committer:
     def flush(self) -> None:
         """Commit all writes that are pending, also those whose time has not come. What fails stays there."""
         if self.queue.pending():
-            self._drain(WAIT_S, early=True)
+            self._drain(QUEUE_TIMEOUT_S, early=True)
 
     def commit_files(
         self,
@@ -206,7 +206,7 @@ class Committer:
             more = {"documents": list(documents), "at": time.time(), "base": base}
             name = self.queue.stage({**about, **more}, files)
             self.queue.keep(name)
-        with self.queue.committing(WAIT_S) as alone:
+        with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             try:
                 if not alone:
                     raise CommitError("other commits take long")
@@ -239,13 +239,13 @@ class Committer:
         would change nothing that git does not ignore. Raises CommitError: where a hook refuses it, and while
         git is busy with something else.
         """
-        with self.queue.committing(WAIT_S) as alone:
+        with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
                 raise CommitError("other commits take long")
             repository, by_git = self.repository()
             remove_own_lock(repository)
             repository.require_quiet()
-            wait_for_index(repository, time.monotonic() + LOCK_S)
+            wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
             if new.ready:
                 return Made(new.ready)
             changed = changes_of(repository, new, new.base)
@@ -262,7 +262,7 @@ class Committer:
                 if alone and not (until and not self.queue.is_pending(until)):
                     self._commit_groups(until, early=early)
         except (CommitError, GitError, OSError) as error:
-            self._rests_until = time.monotonic() + REST_S
+            self._rests_until = time.monotonic() + BACKOFF_S
             self._known = None, 0.0
             self._tell(str(error))
 
@@ -286,7 +286,7 @@ class Committer:
         if known is None or time.monotonic() > until:
             repository = repository_of(self.root)
             known = repository, repository.runs_programs
-            self._known = known, time.monotonic() + KNOWN_S
+            self._known = known, time.monotonic() + REPOSITORY_CACHE_TTL_S
         return known
 
     def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
@@ -300,7 +300,7 @@ class Committer:
         except CommitError as error:
             if not error.refused:
                 raise
-            self._refused[name] = time.monotonic() + RETRY_S
+            self._refused[name] = time.monotonic() + HOOK_RETRY_INTERVAL_S
             self._tell(str(error))
             if group.last.asked:  # Who asked for it is gone, and nobody waits for another try.
                 self.queue.drop(name)
@@ -310,7 +310,7 @@ class Committer:
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
         """Make the commit of a group, again where somebody else made one meanwhile. Raises CommitError."""
-        deadline = time.monotonic() + LOCK_S
+        deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             wait_for_index(repository, deadline)  # What is made in vain stays for a while.
             head = repository.head()

@@ -18,11 +18,11 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.store import Store
 
-LONGEST_TITLE = 60  # characters of a title in a message
-MOST_LISTED = 50  # documents that a message lists
+MAX_TITLE_CHARS = 60  # Characters of a document's title in a message.
+MAX_LISTED_DOCUMENTS = 50  # Documents that a message lists.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 # A line that begins like our trailers, or behind which git looks for none (of `git commit --verbose`).
-_LIKE_OURS = re.compile(r"^(?=quire-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
+_TRAILER_LIKE = re.compile(r"^(?=quire-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ def summary(sentences: Collection[str]) -> str:
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
-    listed = [line.partition("\n")[0] for line in lines[:MOST_LISTED]]
-    more = [f"and {len(lines) - MOST_LISTED:,} more"] if len(lines) > MOST_LISTED else []
+    listed = [line.partition("\n")[0] for line in lines[:MAX_LISTED_DOCUMENTS]]
+    more = [f"and {len(lines) - MAX_LISTED_DOCUMENTS:,} more"] if len(lines) > MAX_LISTED_DOCUMENTS else []
     return "\n".join((f"Make {len(lines):,} changes", "", *listed, *more))
 
 
@@ -195,9 +195,9 @@ def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
 def clean_message(message: str) -> str:
     """A message that a client has sent, without control characters and without lines like our trailers."""
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
-    return _LIKE_OURS.sub(" ", "\n".join(lines).strip())
+    return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 
 
-def _short(text: str, longest: int = LONGEST_TITLE) -> str:
+def _short(text: str, longest: int = MAX_TITLE_CHARS) -> str:
     line = " ".join(_CONTROL.sub(" ", text).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"

@@ -23,7 +23,7 @@ Prepare = Callable[[Request, Context], Result]
 Wanted = tuple[Prepare[Request, Result], Request]
 # Of processor time and of git, not of waiting for other threads: a change that takes more is never prepared
 # under the lock.
-LONG_S = 0.05
+MAX_LOCKED_CPU_S = 0.05
 
 
 class Arbiter(Protocol):
@@ -76,7 +76,7 @@ def prepare_on(
     prepare, request = change
     result = prepare(request, context)
     changeset.require_sound()
-    return Prepared(state, changeset, result, _seconds_spent() - began > LONG_S)
+    return Prepared(state, changeset, result, _seconds_spent() - began > MAX_LOCKED_CPU_S)
 
 
 def _seconds_spent() -> float:

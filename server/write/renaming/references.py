@@ -17,7 +17,7 @@ from server.schema.model import Attribute, Schema, Type
 from server.storage.read import read_bytes
 from server.write.context import Context
 
-_SIMPLE = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
+_PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Retarget:
         new = self.new.replace("--", "/") if self.key[0] != MEDIA and "/" in name else self.new
         written = new.join(text.rpartition(name)[::2])
         # Without quotes as before, where it needs none.
-        simple = _SIMPLE.fullmatch(written) and not is_null(Plain(written))
+        simple = _PLAIN_PATH.fullmatch(written) and not is_null(Plain(written))
         return Plain(written) if type(value) is Plain and simple else written
 
 
@@ -94,7 +94,7 @@ def documents_of(context: Context, uid: str) -> Iterator[Document]:
 
 # --- links ----------------------------------------------------------------------------------------
 
-_SERVED = "/uploads/"  # where the site has its media files
+_MEDIA_PREFIX = "/uploads/"  # The site serves its media files below this.
 # The destinations of links and pictures: [text](HERE), [name]: HERE, and those of HTML.
 _DESTINATION = re.compile(
     r"""(?:\]\(\s*<?|^ {0,3}\[[^\]\n]+\]:\s*<?|\b(?:src|href)=["'])([^\s()<>"'#?]+)""", re.M
@@ -143,14 +143,18 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
     """What a link in a file has to be; "" for one that leads to none of the files."""
     plain = unquote(link)
-    absolute = plain.startswith(_SERVED)
-    target = UPLOADS + "/" + plain.removeprefix(_SERVED) if absolute else normpath(join(dirname(path), plain))
+    absolute = plain.startswith(_MEDIA_PREFIX)
+    target = (
+        UPLOADS + "/" + plain.removeprefix(_MEDIA_PREFIX)
+        if absolute
+        else normpath(join(dirname(path), plain))
+    )
     old = next((old for old in files if target in (old, splitext(old)[0])), "")
     if not old or (plain.startswith("/") and not absolute):
         return ""
     new = files[old] if target == old else splitext(files[old])[0]
     if absolute:
-        new = _SERVED + new.removeprefix(f"{UPLOADS}/")
+        new = _MEDIA_PREFIX + new.removeprefix(f"{UPLOADS}/")
     else:
         new = relpath(new, dirname(files.get(path, path)))
     return quote(new) if plain != link or " " in new else new

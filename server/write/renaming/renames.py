@@ -12,7 +12,7 @@ from server.index.dangling import MEDIA, Key
 from server.storage.git.log import FileChange
 from server.storage.media import upload_path
 
-MOST_COMMITS = 20_000  # the newest, whose renames are known
+MAX_COMMITS = 20_000  # Renames are searched in so many of the newest commits.
 
 
 @dataclass(frozen=True, slots=True)

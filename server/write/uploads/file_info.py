@@ -10,14 +10,14 @@ from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, SyntaxProblem
 from server.write.faults import Fault, error_of
 
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-LONGEST_NAME = 255  # characters
+CONTROL_CHARS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+MAX_NAME_CHARS = 255
 
 
 def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     """A text that a client said; what else JSON has for one value is text as JSON writes it."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    if isinstance(value, str | int) and not CONTROL.search(text):
+    if isinstance(value, str | int) and not CONTROL_CHARS.search(text):
         return text
     faults.append(Fault(path, "must be text without control characters"))
     return None
@@ -40,13 +40,13 @@ def _is_percent(value: Any) -> bool:
 
 def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     text = _text(value, path, faults)
-    if text is not None and len(text) > LONGEST_NAME:
-        faults.append(Fault(path, f"must be at most {LONGEST_NAME} characters"))
+    if text is not None and len(text) > MAX_NAME_CHARS:
+        faults.append(Fault(path, f"must be at most {MAX_NAME_CHARS} characters"))
     return text
 
 
 # What a client may say of a file, and how that is read; what is wrong with it goes to the faults.
-INFO: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
+INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
     "name": _name,
     "alternativeText": _text,
     "caption": _text,
@@ -89,7 +89,7 @@ def _info(item: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any]:
     if not isinstance(item, dict):
         faults.append(Fault(path, "must be an object"))
         return {}
-    known = {key: (read, item[key]) for key, read in INFO.items() if key in item}
+    known = {key: (read, item[key]) for key, read in INFO_READERS.items() if key in item}
     return {
         key: None if value is None else read(value, (*path, key), faults)
         for key, (read, value) in known.items()

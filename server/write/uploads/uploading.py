@@ -25,11 +25,11 @@ from server.storage.document_text import change_text, new_text
 from server.storage.media import REPLACED_KEY, SIDECAR_SUFFIX, ending_of, media_key, mime_type, true_ending
 from server.write.context import Context, unreadable
 from server.write.uploads.attach import Attachment, attach
-from server.write.uploads.file_info import CONTROL, LONGEST_NAME
+from server.write.uploads.file_info import CONTROL_CHARS, MAX_NAME_CHARS
 from server.write.write_timestamps import new_timestamps, updated_timestamp
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
-_LONGEST = 80
+_MAX_STEM_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +124,9 @@ def _add(context: Context, incoming: Incoming) -> str:
 
 def _name(incoming: Incoming) -> str:
     """What a file is called: what its description says, else what the client called it."""
-    told = CONTROL.sub("", incoming.name)
-    stem, ending = told.removesuffix(_suffix(told)), _suffix(told)[:LONGEST_NAME]
-    return str(incoming.info.get("name") or stem[: LONGEST_NAME - len(ending)] + ending)
+    told = CONTROL_CHARS.sub("", incoming.name)
+    stem, ending = told.removesuffix(_suffix(told)), _suffix(told)[:MAX_NAME_CHARS]
+    return str(incoming.info.get("name") or stem[: MAX_NAME_CHARS - len(ending)] + ending)
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
@@ -134,7 +134,7 @@ def _file_name(context: Context, incoming: Incoming, name: str) -> str:
     told = _client_ending(incoming, name)
     ending = true_ending(incoming.source, told)
     stem = PurePosixPath(name).name.removesuffix(told)
-    stem = slugify(stem, separator="_", lowercase=False, max_length=_LONGEST) or "file"
+    stem = slugify(stem, separator="_", lowercase=False, max_length=_MAX_STEM_CHARS) or "file"
     while context.changeset.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
         continue
     return f"{stem}_{random}{ending}"
