@@ -1,4 +1,4 @@
-# Quire in a container that is not root: docker build -t quire . && docker run -p 1337:1337 -v "$PWD":/site quire
+# Quire in a container that is not root: docker build -t quire . && docker run -p 127.0.0.1:1337:1337 -v "$PWD":/site quire
 FROM node:22-slim AS studio
 WORKDIR /quire
 COPY vendor vendor

@@ -98,8 +98,9 @@ clean: ## Remove what the other targets made
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Quire needs Python 3.11 or newer")'
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Quire needs Python 3.11 or newer")'
+	@echo "Making .venv/ with $(PYTHON)"
+	@$(PYTHON) -m venv .venv
 
 .venv/.ready: .venv/bin/python pyproject.toml
 	@sh .ci/install .

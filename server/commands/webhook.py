@@ -174,7 +174,7 @@ def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> 
         events = _events(database, since) if since is not None else []
         with database.writing() as transaction:
             connection = transaction.connection
-            adopt(connection, settings.webhooks, last)
+            adopt(connection, settings.webhooks, lambda: last)
             if webhook_id is not None:
                 _replay_one(connection, name, webhook_id)
                 count = 1

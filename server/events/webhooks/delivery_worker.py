@@ -12,9 +12,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from server.config.model import Settings
@@ -41,7 +41,7 @@ from server.events.webhooks.queue import adopt, cursors, disable, enqueue
 from server.events.webhooks.retry_policy import STEPS_S, next_try
 from server.events.webhooks.secret_files import secrets_of
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
-from server.paths import state_folder
+from server.paths import SETTINGS, state_folder
 from server.storage.file_lock import FileLock
 
 log = logging.getLogger("quire")
@@ -51,6 +51,8 @@ PART = 500  # events that are taken into the queue in one transaction
 FORGET_S = 600.0  # between two times that old deliveries are looked for
 LAST_S = 4.0  # how long tries that have begun may take when this is to end
 COMMIT_S = 2.0  # how long a delivery waits for the commit of a write, where each has its own
+SAME_MOMENT_S = 60.0  # how long a server may take to read a site.yaml that adds a webhook
+MOST_OF_A_MOMENT = 1000  # events that a new webhook is told of at most, of those before it was read
 GONE = 410  # the status of a receiver that wants to be told of nothing any more
 _JUMP_S = 1.0  # A clock that differs by more from what has passed was put to another time.
 
@@ -218,7 +220,7 @@ class Deliverer(Job):
         """Note outcomes and settings, and take events into the queue; whether there are more."""
         with self._writing() as connection:
             self._note(connection)
-            adopt(connection, settings.webhooks, _last(connection))
+            adopt(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
             known = {name: at for name, at in cursors(connection).items() if name in webhooks}
             if jumped:
                 shorten(connection, at)
@@ -374,7 +376,19 @@ def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: flo
     return uncommitted and 0 <= at - delivery.made < COMMIT_S
 
 
-def _last(connection: Connection) -> int:
-    """The number of the last event that the log ever had."""
+def _last_before(connection: Connection, root: Path, at: float) -> int:
+    """Return the number of the last event before site.yaml was written, where a webhook is new.
+
+    An edit of the same moment may be in the log before a server has read the settings. Of a site.yaml that
+    was written long before they were read, only the events of the last moment count.
+    """
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
+    with suppress(OSError):
+        written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)
+        since = datetime.fromtimestamp(written, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        latest = "SELECT seq, at FROM events ORDER BY seq DESC LIMIT ?"
+        for seq, made in connection.execute(latest, (MOST_OF_A_MOMENT,)).fetchall():
+            if made < since:
+                break
+            number = seq - 1
     return number

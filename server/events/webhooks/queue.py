@@ -4,7 +4,7 @@ The transaction that queues deliveries also notes up to which event that was don
 queued twice, whenever a process is killed. Every function takes the connection of a transaction.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -31,9 +31,11 @@ MOST_WAITING = 10_000  # deliveries of one webhook; beyond, the oldest are given
 LONGEST_BURST = 10  # times `debounce`, after which a burst that does not end is told of
 
 
-def adopt(connection: Connection, webhooks: Iterable[Webhook], last: int) -> None:
-    """Note which webhooks there are now. One that is new begins after the event `last`; of one that is gone
-    or switched off, nothing waits any more; one that was disabled is not, if its settings are other ones.
+def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
+    """Note which webhooks there are now. One that is new begins after the event that `last` gives.
+
+    Of one that is gone or switched off, nothing waits any more; one that was disabled is not, if its settings
+    are other ones.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -42,9 +44,9 @@ def adopt(connection: Connection, webhooks: Iterable[Webhook], last: int) -> Non
         connection.execute(f"DELETE FROM deliveries WHERE webhook = ? AND {OPEN}", (name,))
     for name, digest in now.items():
         if name not in known:
-            connection.execute("INSERT INTO webhooks VALUES (?, ?, ?, NULL)", (name, last, digest))
+            connection.execute("INSERT INTO webhooks VALUES (?, ?, ?, NULL)", (name, last(), digest))
         elif known[name] != digest:
-            enable(connection, name, last)
+            enable(connection, name, last())
             connection.execute("UPDATE webhooks SET settings = ? WHERE name = ?", (digest, name))
 
 

@@ -2,12 +2,13 @@
 
 import base64
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,25 @@ def test_a_new_webhook_is_told_of_nothing_that_was_before(site: Site, receiver: 
         site.record(update())
         receiver.until(1)
     assert seqs(receiver) == [3]
+
+
+@IN_BOTH_DATABASES
+def test_a_new_webhook_is_told_of_an_edit_that_was_recorded_before_its_settings_were_read(
+    site: Site, receiver: Receiver
+) -> None:
+    def recorded(seconds: float) -> None:
+        at = datetime.fromtimestamp(time.time() + seconds, UTC).isoformat(timespec="milliseconds")
+        with site.log.writing() as transaction:
+            transaction.append([replace(update(), at=at.replace("+00:00", "Z"))])
+
+    recorded(-5)
+    (site.root / "site.yaml").write_text("webhooks: []\n")
+    os.utime(site.root / "site.yaml", (time.time(), time.time() - 2))
+    recorded(-1)
+    recorded(0)
+    with site.delivering():
+        receiver.until(2)
+    assert seqs(receiver) == [2, 3]
 
 
 @IN_BOTH_DATABASES
