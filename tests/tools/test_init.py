@@ -298,6 +298,41 @@ def test_a_hugo_tree(tmp_path: Path) -> None:
     api.accounts.close()
 
 
+def test_taxonomies_of_hugo_are_types(tmp_path: Path) -> None:
+    authors = {
+        f"content/authors/{name}/_index.md": page(f"display_name: {name}") for name in ("ida", "nell", "tom")
+    }
+    topics = {f"content/topics/{name}/_index.md": page(f"title: {name}") for name in ("sea", "fog", "tides")}
+    posts = {
+        f"content/news/2024/a{i}.md": page(f"title: {i}\nauthors: [{name}]\ntopics: [sea, fog]")
+        for i, name in enumerate(("ida", "nell", "tom"))
+    }
+    sections = {
+        f"content/{name}_index.md": page("title: S") for name in ("", "authors/", "news/", "guides/a/")
+    }
+    site = made(tmp_path, {"hugo.toml": "", **authors, **topics, **posts, **sections})
+    assert set(served(site)) == {*authors, *topics, *posts, *sections}
+    assert patterns(tmp_path, "author") == "content/authors/{name}/_index.md"
+    assert ids(site, "author", "en") == {"ida", "nell", "tom"}
+    assert ids(site, "section", "en") == {"authors", "news", "guides--a"}
+    assert attributes(tmp_path, "news-item")["topics"]["target"] == "api::topic.topic"
+    api = Api.of(site)
+    (found,) = api.get("/api/news?populate=authors&filters[title]=1", "public").data
+    assert [author["display_name"] for author in found["authors"]] == ["nell"]
+    api.accounts.close()
+
+
+def test_taxonomies_below_folders_for_locales(tmp_path: Path) -> None:
+    tree = {
+        f"content/{code}/topics/{name}/_index.md": page(f"title: {name} {code}")
+        for code in ("en", "fr")
+        for name in ("sea", "fog", "tides")
+    }
+    site = made(tmp_path, {"hugo.toml": "", **tree, "content/en/posts/a.md": page("title: A")})
+    assert patterns(tmp_path, "topic") == "content/{locale}/topics/{name}/_index.md"
+    assert ids(site, "topic", "fr") == {"sea", "fog", "tides"}
+
+
 def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
     tree = rust_blog()
     site = made(tmp_path, tree)

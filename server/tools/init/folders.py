@@ -23,6 +23,7 @@ _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
 SECTIONS = "_index"
+_FEWEST_TERMS = 3  # section pages in a folder that are documents of a type of their own
 _DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # the content of Docusaurus and MkDocs
 LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # which will have more pages
 _DOCUMENTED = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
@@ -98,6 +99,26 @@ class TreeFolders:
                 names[parent.folder, inner].add(name)
         return frozenset(key for key, found in names.items() if len(found) > 2)
 
+    @cached_property
+    def _taxonomies(self) -> frozenset[str]:
+        """The folders of Hugo's that have a section page for each of their folders and no others: authors."""
+        terms: dict[str, set[str]] = defaultdict(set)
+        others = set()
+        for path in self.paths:
+            base = self.base(path)
+            if not is_hugo(base):
+                continue
+            parts = path[len(base) + 1 :].split("/")
+            depth = 2 if parts[0] in self.locales_in(base) else 1
+            top = "/".join([base, *parts[:depth]])
+            if parts[-1].startswith("_index.") and len(parts) <= depth + 2:
+                terms[top].update(parts[depth:-1])
+            else:
+                others.add(top)
+        return frozenset(
+            top for top, names in terms.items() if len(names) >= _FEWEST_TERMS and top not in others
+        )
+
     def base(self, path: str) -> str:
         """The base of a path; "" if it is the top of the tree."""
         parent = self._parent_of(path)
@@ -172,7 +193,10 @@ class TreeFolders:
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
         if hugo and path.rpartition("/")[2].startswith("_index."):
-            return PageFolder(base, SECTIONS)
+            terms = path.rpartition("/")[0].rpartition("/")[0]
+            localized = "{locale}/" if terms.count("/") - base.count("/") > 1 else ""
+            name = terms.rpartition("/")[2] if terms in self._taxonomies else ""
+            return PageFolder(base, f"{localized}{name}" if name else SECTIONS)
         if not slash:
             return PageFolder(base, "")
         parent = self._locale_parents.get(base)

@@ -193,13 +193,14 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
     """A group with one folder for each locale: START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     inner = inner or _common_list(start, pages)
-    below = f"{inner}/" if inner else ""
+    below, index = f"{inner}/" if inner else "", _index_of(pages)
     for page in pages:
         locale, _, rest = page.path[len(start) :].partition("/")
         stem, ending = os.path.splitext(rest.removeprefix(below))
-        if stem.endswith("/index") and inner:
-            members.append(PageMember(page, stem.removesuffix("/index"), locale))
-            patterns[f"{start}{{locale}}/{below}{{name}}/index{ending}"] += 1
+        name, _, file = stem.rpartition("/")
+        if name and inner and file == index:
+            members.append(PageMember(page, name, locale))
+            patterns[f"{start}{{locale}}/{below}{{name}}/{file}{ending}"] += 1
         else:
             members.append(PageMember(page, stem, locale))
             patterns[f"{start}{{locale}}/{below}{{name}}{ending}"] += 1
@@ -223,11 +224,11 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
     """A group whose file names have the locale, if any: a.md, a.fr.md, a/index.fr.md."""
-    stems = {os.path.splitext(page.path)[0] for page in pages}
+    stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
         for stem in stems
-        if os.path.basename(stem) == "index" and stem != f"{here}index"
+        if os.path.basename(stem) == index and os.path.dirname(stem) != here.removesuffix("/")
     }
     suffixes = {lang for stem in stems for lang in [_suffix(stem, stems)] if lang}
     members, patterns = [], Counter[str]()
@@ -236,13 +237,20 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
         suffix = stem.rpartition(".")[2]
         locale = suffix if suffix in suffixes else None
         bare = stem.removesuffix(f".{locale}") if locale else stem
-        if os.path.dirname(bare) in bundles and os.path.basename(bare) == "index":
-            members.append(PageMember(page, os.path.dirname(bare)[len(here) :], locale))
-            patterns[f"{here}{{name}}/index{'.{locale}' if locale else ''}{ending}"] += 1
+        bundle, file = os.path.split(bare)
+        if bundle in bundles and file == index:
+            members.append(PageMember(page, bundle[len(here) :], locale))
+            patterns[f"{here}{{name}}/{file}{'.{locale}' if locale else ''}{ending}"] += 1
         else:
             members.append(PageMember(page, bare[len(here) :], locale))
             patterns[f"{here}{{name}}{ending}"] += 1
     return PageGroup(folder, _commonest(patterns), tuple(members))
+
+
+def _index_of(pages: Iterable[MarkdownPage]) -> str:
+    """The name of a page alone in its folder: `_index` if all are called so, as in taxonomies of Hugo."""
+    names = {os.path.basename(page.path).partition(".")[0] for page in pages}
+    return SECTIONS if names == {SECTIONS} else "index"
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:

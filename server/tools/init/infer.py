@@ -119,7 +119,7 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
         numbers = all(entry.isdigit() for entry in distinct)
         certain = (matched >= 2 and not numbers) or (matched >= 1 and _alike(key.name, target))
         if certain and not own and matched >= 0.9 * len(distinct):
-            lost = sorted(distinct - known)
+            lost = sorted(distinct - known - {""})
             notes = [f"→ {target.rpartition('.')[2]}"] + (
                 [f"not there: {', '.join(lost[:3])}"] if lost else []
             )
