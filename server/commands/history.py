@@ -10,7 +10,7 @@ from server.auth.permissions import Actor
 from server.documents.document import DRAFT, PUBLISHED
 from server.documents.timestamps import from_seconds
 from server.errors import ApiError, SetupError
-from server.history.blame import MOST_VERSIONS, blame
+from server.history.blame import MAX_VERSIONS, blame
 from server.history.differences import (
     Difference,
     changed_attributes,
@@ -199,7 +199,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
     repository = Repository.of(root)
     type_, _, versions = repository.of_document(document)
     where = repository.where(type_, versions, locale, draft=draft)
-    oldest_first = [v for v in versions if (v.locale, v.status) == where][:MOST_VERSIONS][::-1]
+    oldest_first = [v for v in versions if (v.locale, v.status) == where][:MAX_VERSIONS][::-1]
     read = zip(oldest_first, values_after(repository.store, oldest_first, Budget()), strict=True)
     for name, found in blame(repository.viewer.attributes(type_), read, Budget()).items():
         show([[(f"{name}: ", {"bold": True}), *_from(found.version, repository.site.root)]])

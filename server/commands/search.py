@@ -15,7 +15,7 @@ from server.schema.model import title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, total
 from server.search.highlight import Finder, Finders, Fragment, highlights
-from server.search.question import MAX_QUESTION_CHARACTERS, Question, read_question
+from server.search.question import MAX_QUESTION_CHARS, Question, read_question
 from server.search.sync import Sync
 from server.search.texts import searchable
 from server.service.opening import Mode, open_site
@@ -78,8 +78,8 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
 def _question(words: tuple[str, ...], state: State) -> Question:
     """The question of the arguments; an argument with spaces in it is a phrase."""
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
-    if len(text) > MAX_QUESTION_CHARACTERS:
-        raise SetupError("search", None, f"takes at most {MAX_QUESTION_CHARACTERS} characters")
+    if len(text) > MAX_QUESTION_CHARS:
+        raise SetupError("search", None, f"takes at most {MAX_QUESTION_CHARS} characters")
     fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=False)
     if not question.wanted:

@@ -22,7 +22,7 @@ from server.errors import SetupError
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.tables import DELIVERED, FAILED
-from server.events.webhooks.delivery_table import MOST_KEPT, Delivery, newest, webhook_status
+from server.events.webhooks.delivery_table import MAX_DONE_DELIVERIES, Delivery, newest, webhook_status
 from server.events.webhooks.http_client import brief, new_id, post
 from server.events.webhooks.queue import adopt, enable, replay_one, replay_since
 from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
@@ -192,7 +192,7 @@ def _events(database: EventDatabase, since: int) -> list[Event]:
 
 def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
     if replay_one(connection, name, webhook_id, time.time()) is None:
-        fix = f"deliveries are kept for 7 days, {MOST_KEPT:,} at most: see quire webhook log {name}"
+        fix = f"deliveries are kept for 7 days, {MAX_DONE_DELIVERIES:,} at most: see quire webhook log {name}"
         raise SetupError(webhook_id, None, f"{name} has no such delivery", fix)
 
 

@@ -16,7 +16,7 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
-DERIVED = ("formats",)  # of a media file: what is made of it later
+DERIVED_FIELDS = ("formats",)  # The fields of a media file that are computed later.
 
 
 class Unknown(Enum):
@@ -132,7 +132,7 @@ def _difference(before: Version, after: Version) -> _Difference | None:
 def _values(document: Document) -> dict[str, object]:
     """The values that an attribute has in a version."""
     pairs = zip(document.type.attributes, document.values, strict=True)
-    derived = DERIVED if document.type.uid == UPLOAD else ()
+    derived = DERIVED_FIELDS if document.type.uid == UPLOAD else ()
     return {name: value for name, value in pairs if not is_empty(value) and name not in derived}
 
 

@@ -33,20 +33,20 @@ log = logging.getLogger("quire")
 
 T = TypeVar("T")
 
-ALL = "*"  # stands for all clones together
-MOST_COMMITS = 10_000  # that are known to be recorded
-BEGUN = "begun"  # the note of when versions were first recorded
-FILE, CLONE_FILE = "events.db", "clone-id"  # in `.quire/`
-LEAD_S = 2.0  # between two attempts to be the one that delivers webhooks
-_LEAD_LOCK = 0x71756972650002  # a number that nobody else locks by
-_COUNT = "UPDATE log SET changes = changes + 1"
+ALL_CLONES = "*"
+MAX_COMMITS = 10_000  # Commits that are kept as recorded.
+BEGIN_NOTE = "begun"  # The note of when versions were first recorded.
+LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # In `.quire/`.
+ELECTION_INTERVAL_S = 2.0  # Between two attempts to become the process that delivers webhooks.
+_ELECTION_LOCK = 0x71756972650002  # Nobody else locks by this number.
+_CLAIM = "UPDATE log SET changes = changes + 1"
 _COLUMNS = (
     "kind, uid, document_id, locale, status, changed, actor, source, commit_id, write_name, counts, hidden"
     ", at"
 )
 _VERSION = "path, mark, uid, document_id, locale, status"
 _NO_PATHS = ", '[]'"
-_FEW = 400  # of the paths and keys that one statement asks for
+_MAX_PARAMETERS = 400  # Paths or keys of one statement.
 
 
 class Recorded(NamedTuple):
@@ -96,12 +96,12 @@ class EventDatabase:
     @property
     def path(self) -> Path:
         """Where the file is, where there is one."""
-        return self.root / ".quire" / FILE
+        return self.root / ".quire" / LOG_FILE
 
     @cached_property
     def _engine(self) -> Engine:
         tables = Tables(SCHEMA, self._begin_log, self._refuse, "event_")
-        prepare = partial(private_file, self.root, FILE)
+        prepare = partial(private_file, self.root, LOG_FILE)
         try:
             return make_engine(self.accounts, prepare, tables, size=1, replaced=_tell_replaced)
         except ModuleNotFoundError as error:
@@ -113,7 +113,7 @@ class EventDatabase:
 
         One writes at a time, so that the order of events is that in which they are seen. Raises StorageError.
         """
-        with self._engine.writing(seconds, claim=_COUNT if self._is_shared else "") as connection:
+        with self._engine.writing(seconds, claim=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone)
             self._own += 1
 
@@ -154,12 +154,12 @@ class EventDatabase:
         if not self._is_shared:
             return ""
         try:
-            path = state_folder(self.root) / CLONE_FILE
+            path = state_folder(self.root) / CLONE_ID_FILE
             if not path.exists():
                 make_once(path, secrets.token_hex(8).encode())
             return path.read_text("ascii").strip()
         except (OSError, ValueError) as error:
-            raise LogUnavailableError(f".quire/{CLONE_FILE} can't be used: {error}") from error
+            raise LogUnavailableError(f".quire/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def leads(self) -> bool:
         """Whether this machine delivers webhooks, of those that share the log. Raises StorageError.
@@ -171,8 +171,8 @@ class EventDatabase:
         if monotonic() < self._lead_at:
             return False
         statement = "SELECT pg_try_advisory_lock(?)"
-        leads: bool = self.query(lambda c: c.execute(statement, (_LEAD_LOCK,)).fetchone()[0])
-        self._lead_at = 0.0 if leads else monotonic() + LEAD_S
+        leads: bool = self.query(lambda c: c.execute(statement, (_ELECTION_LOCK,)).fetchone()[0])
+        self._lead_at = 0.0 if leads else monotonic() + ELECTION_INTERVAL_S
         return leads
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class EventDatabase:
 
         After a log that was damaged, numbers begin where it can't have come to.
         """
-        again = self.path.with_name(FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
+        again = self.path.with_name(LOG_FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(
             "INSERT INTO log (one, id, last, changes) VALUES (1, ?, ?, 0) ON CONFLICT (one) DO NOTHING",
             (secrets.token_hex(4), time_ns() // 10**6 if again else 0),
@@ -199,7 +199,7 @@ class EventDatabase:
 
 
 def _tell_replaced() -> None:
-    log.warning("%s was damaged; the log of events begins anew, and says so to its readers", FILE)
+    log.warning("%s was damaged; the log of events begins anew, and says so to its readers", LOG_FILE)
 
 
 class Transaction:
@@ -215,7 +215,7 @@ class Transaction:
 
     def of_all(self) -> "Transaction":
         """The same, with the versions, types and notes of all machines together."""
-        return Transaction(self.connection, ALL)
+        return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
         """Those of some commits whose events are recorded."""
@@ -337,7 +337,7 @@ class Transaction:
         """Remove events that are older than a timestamp, "" for none, or more than so many."""
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
-        self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MOST_COMMITS,))
+        self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))
         old = "commit_id != '' AND commit_id NOT IN (SELECT id FROM commits)"
         self.connection.execute(f"DELETE FROM told WHERE {old}")
         if before:
@@ -359,7 +359,7 @@ def _note(connection: Connection, clone: str, name: str) -> str:
 
 
 def _last_before(connection: Connection, clone: str, time: str) -> int | None:
-    begun = _note(connection, clone, BEGUN)
+    begun = _note(connection, clone, BEGIN_NOTE)
     found = connection.execute("SELECT min(seq) FROM events WHERE at >= ?", (time,)).fetchone()[0]
     bounds = _bounds(connection)
     last: int = found - 1 if found else bounds.last
@@ -368,7 +368,7 @@ def _last_before(connection: Connection, clone: str, time: str) -> int | None:
 
 
 def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (values[at : at + _FEW] for at in range(0, len(values), _FEW))
+    return (values[at : at + _MAX_PARAMETERS] for at in range(0, len(values), _MAX_PARAMETERS))
 
 
 def _marks(values: Collection[Any]) -> str:

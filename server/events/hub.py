@@ -3,8 +3,8 @@
 Each stream has a position in the log of events: it has been sent, or may not see, all up to there. What is
 new is read once, encoded once, and put together once for all streams that see the same. A stream that is
 behind, since it goes on from an earlier event or its client takes long, is sent what it lacks as it takes it.
-So hardly anything is kept for a client: of one that takes nothing for SLOW_S, the connection is closed. It
-can come back, and goes on from the last event that it has got.
+So hardly anything is kept for a client. One that takes nothing for SLOW_CLIENT_TIMEOUT_S is disconnected.
+It can reconnect, and resumes after the last event that it got.
 """
 
 import asyncio
@@ -29,21 +29,21 @@ from server.events.stream import Client, Stream, StreamCounts
 log = logging.getLogger("quire")
 T = TypeVar("T")
 
-PAUSE_S = 0.02  # between two looks for new events
-PRESENCE_S = 0.2  # between two looks who is where, where somebody has moved
-LOOK_S = 1.0  # where nobody has: what was said may have ended
-PORTION = 50  # streams that are sent to before other answers have their turn
-PORTION_S = 0.002  # for how long
-RETRY_S = 1.0  # until the next look, where one has failed
-HEARTBEAT_S = 15.0
-BEAT_S = 1.0  # between two looks whose heartbeat is due
-WINDOW = 64 * 1024  # bytes that are sent to a client before it is known to have taken those before
-SLOW_S = 30.0  # how long a client may take for a window
-STUCK_S = 0.5  # after which one that has not is looked at only as often
-RECENT = 1000  # events that are kept in memory
-READ = 500  # events that are read at a time
-READS = 4  # reads for streams that are far behind, between two looks for new events
-COMEBACK_MS = (500, 4000)  # after how long clients come back, at random so that not all do at once
+POLL_INTERVAL_S = 0.02  # Between two checks for new events.
+PRESENCE_INTERVAL_S = 0.2  # Between two checks of presence if somebody has moved.
+IDLE_PRESENCE_INTERVAL_S = 1.0  # If nobody has: an entry may have expired.
+BATCH_STREAMS = 50  # Streams that are sent to before other requests get the loop.
+BATCH_PAUSE_S = 0.002
+BACKOFF_S = 1.0  # After a failed check.
+HEARTBEAT_INTERVAL_S = 15.0
+HEARTBEAT_POLL_INTERVAL_S = 1.0  # Between two checks for due heartbeats.
+WINDOW_BYTES = 64 * 1024  # Bytes that are sent before the client must have acknowledged those before.
+SLOW_CLIENT_TIMEOUT_S = 30.0  # How long a client may take for a window.
+STUCK_POLL_INTERVAL_S = 0.5  # A client that takes longer is checked only so often.
+MAX_RECENT_EVENTS = 1000  # Events that are kept in memory.
+BATCH_EVENTS = 500  # Events that are read at a time.
+MAX_BACKLOG_READS = 4  # Reads for streams far behind, between two checks for new events.
+RECONNECT_DELAYS_MS = (500, 4000)  # Clients reconnect after a random time between these, so not all at once.
 SHUTDOWN, ACCESS = "shutdown", "access"  # why a stream is ended
 
 
@@ -95,7 +95,7 @@ class _Open:
     def __init__(self, client: Client, audience: _Audience, position: int, by: str) -> None:
         self.by = by  # who is counted to have it
         self.client, self.audience, self.position, self.told = client, audience, position, position
-        self.beat = time.monotonic() + HEARTBEAT_S  # when the next one is due
+        self.beat = time.monotonic() + HEARTBEAT_INTERVAL_S  # when the next one is due
         self.unseen = 0  # bytes that it was sent since it was last known to have taken all
         self.present = b""  # what it was told last of who is at its document
         self.since = self.look = 0.0  # since when it has had a window to take; when that is looked at again
@@ -188,16 +188,16 @@ class Hub:
                 failing = False
             except Exception:
                 if not failing:
-                    log.exception("events could not be sent; that is tried again each %d s", RETRY_S)
+                    log.exception("events could not be sent; that is tried again each %d s", BACKOFF_S)
                 failing = True
-                await asyncio.sleep(RETRY_S)
-            await asyncio.sleep(PAUSE_S)
+                await asyncio.sleep(BACKOFF_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _beat(self) -> None:
         """Send heartbeats, to each stream by its own time, so that not all have theirs at once."""
         while True:
             await self._busy.wait()
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
             now = time.monotonic()
             while self._beats and self._beats[0].beat <= now:
                 stream = self._beats.popleft()
@@ -207,16 +207,16 @@ class Hub:
                     known = stream.told == stream.position
                     self._send(stream, frames.heartbeat("" if known else self._id(stream.position)))
                     stream.told = stream.position
-                stream.beat = now + HEARTBEAT_S
+                stream.beat = now + HEARTBEAT_INTERVAL_S
                 self._beats.append(stream)
 
     async def _check(self) -> None:
         """Ask again who the callers are; one that is now another, or nobody, is sent away."""
         while True:
             await self._busy.wait()
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
             now = time.monotonic()
-            due = [one for one in self._audiences.values() if one.checked + HEARTBEAT_S <= now]
+            due = [one for one in self._audiences.values() if one.checked + HEARTBEAT_INTERVAL_S <= now]
             actors: dict[str, Actor | None] = {}
             for audience in due:
                 audience.checked = now
@@ -241,7 +241,7 @@ class Hub:
         number = self._source.newest()
         while number != self._number:
             try:
-                log_id, found = await self._run(self._source.read, self._log_id, self._head, READ)
+                log_id, found = await self._run(self._source.read, self._log_id, self._head, BATCH_EVENTS)
             except GoneError:
                 self._begin_anew(self._log_id, number)
                 continue
@@ -253,10 +253,10 @@ class Hub:
                 self._recent.extend(shown)
                 self._head = shown[-1].seq
                 self._behind |= self._streams - self._slow
-            if len(self._recent) > RECENT:
-                self._floor = self._recent[-RECENT - 1].seq
-                del self._recent[:-RECENT]
-            if len(shown) < READ:
+            if len(self._recent) > MAX_RECENT_EVENTS:
+                self._floor = self._recent[-MAX_RECENT_EVENTS - 1].seq
+                del self._recent[:-MAX_RECENT_EVENTS]
+            if len(shown) < BATCH_EVENTS:
                 self._number = number
 
     def _begin_anew(self, log_id: str, position: int) -> None:
@@ -278,18 +278,20 @@ class Hub:
             if stream in self._behind:
                 key = stream.audience, stream.position
                 if key not in parts:
-                    if len(parts) >= PORTION:  # Those at many positions are not to be held at once.
+                    if len(parts) >= BATCH_STREAMS:  # Those at many positions are not to be held at once.
                         parts.clear()
                     parts[key] = self._part(self._recent, *key)
                 self._advance(stream, *parts[key])
-            if number % PORTION == 0:
-                await asyncio.sleep(PORTION_S)
+            if number % BATCH_STREAMS == 0:
+                await asyncio.sleep(BATCH_PAUSE_S)
 
     async def _send_older(self) -> None:
         """Send what is in the log alone to some of those that lack it."""
-        for position in sorted({s.position for s in self._behind if s.position < self._floor})[:READS]:
+        for position in sorted({s.position for s in self._behind if s.position < self._floor})[
+            :MAX_BACKLOG_READS
+        ]:
             try:
-                log_id, found = await self._run(self._source.read, self._log_id, position, READ)
+                log_id, found = await self._run(self._source.read, self._log_id, position, BATCH_EVENTS)
             except GoneError:
                 self._restart([s for s in self._behind if s.position == position])
                 continue
@@ -304,7 +306,7 @@ class Hub:
         if not self._watching:
             return
         passed, version = time.monotonic() - self._looked, self._presence.version()
-        if passed < (LOOK_S if version == self._present else PRESENCE_S):
+        if passed < (IDLE_PRESENCE_INTERVAL_S if version == self._present else PRESENCE_INTERVAL_S):
             return
         self._present, self._looked = version, time.monotonic()
         present = await self._run(self._presence.read)
@@ -324,7 +326,7 @@ class Hub:
             if part:
                 parts.append(part)
                 told, size = last, size + len(part)
-                if size >= WINDOW:
+                if size >= WINDOW_BYTES:
                     break
         return b"".join(parts), told, last
 
@@ -339,7 +341,7 @@ class Hub:
     def _send(self, stream: _Open, data: bytes) -> None:
         stream.client.send(data)
         stream.unseen += len(data)
-        if stream.unseen >= WINDOW:
+        if stream.unseen >= WINDOW_BYTES:
             stream.since = stream.look = time.monotonic()
             self._slow.add(stream)
             self._behind.discard(stream)
@@ -357,10 +359,10 @@ class Hub:
                 stream.unseen = 0
                 self._slow.discard(stream)
                 self._behind.add(stream)
-            elif now - stream.since > SLOW_S:
+            elif now - stream.since > SLOW_CLIENT_TIMEOUT_S:
                 given_up[name] = stream
-            elif now - stream.since > STUCK_S:
-                stream.look = now + STUCK_S
+            elif now - stream.since > STUCK_POLL_INTERVAL_S:
+                stream.look = now + STUCK_POLL_INTERVAL_S
         if given_up:
             await self._run(self._sockets.give_up, given_up.keys())
             for stream in given_up.values():
@@ -368,7 +370,7 @@ class Hub:
 
     def _send_away(self, streams: Iterable[_Open], reason: str) -> None:
         for stream in streams:
-            stream.client.send(frames.goaway(reason, random.randint(*COMEBACK_MS)))
+            stream.client.send(frames.goaway(reason, random.randint(*RECONNECT_DELAYS_MS)))
             self._drop(stream)
 
     def _drop(self, stream: _Open) -> None:

@@ -20,16 +20,16 @@ from server.site.change_log import SharedLock
 
 # --- table ----------------------------------------------------------------------------------------
 
-EXPIRES_S = 30.0  # after the last word of a client
-SLOTS = 1024  # clients that can be somewhere at once, of one server
-MOST = 20  # clients of one caller; of more, the one that has said nothing for longest gives way
-PER_WINDOW, WINDOW_S = 100, 10.0  # how often a caller may say something, in each worker
-LARGEST = 1024  # bytes of an entry
-TOO_MANY = "Too many clients are at documents; try again"
-_HALF = 8  # bytes of each half of a key: that of the caller, and that of its client
-_KEY = 2 * _HALF
+ENTRY_TTL_S = 30.0  # After the last message of a client.
+MAX_CLIENTS = 1024  # Of one server.
+MAX_CLIENTS_PER_CALLER = 20  # Of more, the one that was silent longest gives way.
+MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # Messages of a caller, in each worker.
+MAX_ENTRY_BYTES = 1024
+TOO_MANY_MESSAGE = "Too many clients are at documents; try again"
+_HALF_KEY_BYTES = 8  # One half for the caller, one for its client.
+_KEY_BYTES = 2 * _HALF_KEY_BYTES
 _LENGTH = struct.Struct("=H")
-_SLOT = _LENGTH.size + LARGEST
+_SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class PresenceTable:
     """The entries of all workers. To be made before the workers are forked; safe for many threads."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, 8 + SLOTS * (_KEY + 2 * 8 + _SLOT))
+        self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
         self._keys = 8
-        times = self._keys + SLOTS * _KEY
-        self._entries = times + SLOTS * 2 * 8
+        times = self._keys + MAX_CLIENTS * _KEY_BYTES
+        self._entries = times + MAX_CLIENTS * 2 * 8
         view = memoryview(self._memory)
         self._version = view[:8].cast("Q")
-        self._ends = view[times : times + SLOTS * 8].cast("d")  # 0 for a slot that is free
-        self._since = view[times + SLOTS * 8 : self._entries].cast("d")
+        self._ends = view[times : times + MAX_CLIENTS * 8].cast("d")  # 0 for a slot that is free
+        self._since = view[times + MAX_CLIENTS * 8 : self._entries].cast("d")
         self._lock = SharedLock()
         self._counting = threading.Lock()
         self._window, self._said = 0.0, dict[str, int]()
@@ -77,7 +77,7 @@ class PresenceTable:
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
-        if len(entry) > LARGEST:
+        if len(entry) > MAX_ENTRY_BYTES:
             raise ValidationError("The names of the document and the field are too long")
         key, now = _key(presence.caller, client), time.monotonic()
         with self._lock:
@@ -86,12 +86,12 @@ class PresenceTable:
                 slot = self._free(key, now) if slot is None else slot
                 self._since[slot] = now
             elif self._read(slot) == entry:
-                self._ends[slot] = now + EXPIRES_S
+                self._ends[slot] = now + ENTRY_TTL_S
                 return
-            at = self._keys + slot * _KEY
-            self._memory[at : at + _KEY] = key
+            at = self._keys + slot * _KEY_BYTES
+            self._memory[at : at + _KEY_BYTES] = key
             self._write(slot, entry)
-            self._ends[slot] = now + EXPIRES_S
+            self._ends[slot] = now + ENTRY_TTL_S
             self._version[0] += 1
 
     def remove(self, caller: str, client: str) -> None:
@@ -121,58 +121,58 @@ class PresenceTable:
             if now - self._window > WINDOW_S:
                 self._window, self._said = now, {}
             said = self._said[caller] = self._said.get(caller, 0) + 1
-        if said > PER_WINDOW:
+        if said > MAX_MESSAGES_PER_WINDOW:
             raise RateLimitError(int(self._window + WINDOW_S - now) + 1)
 
     def _find(self, key: bytes) -> int | None:
         """The slot of a key, if it has one."""
-        start, end = self._keys, self._keys + SLOTS * _KEY
+        start, end = self._keys, self._keys + MAX_CLIENTS * _KEY_BYTES
         at = self._memory.find(key, start, end)
-        while at >= 0 and (at - start) % _KEY:
+        while at >= 0 and (at - start) % _KEY_BYTES:
             at = self._memory.find(key, at + 1, end)
-        return None if at < 0 else (at - start) // _KEY
+        return None if at < 0 else (at - start) // _KEY_BYTES
 
     def _free(self, key: bytes, now: float) -> int:
         """A slot that a new key can have. Raises BusyError."""
         ends = self._ends.tolist()
-        mine = [slot for slot in range(SLOTS) if ends[slot] > now and self._is_of(slot, key)]
-        if len(mine) >= MOST:
+        mine = [slot for slot in range(MAX_CLIENTS) if ends[slot] > now and self._is_of(slot, key)]
+        if len(mine) >= MAX_CLIENTS_PER_CALLER:
             return min(mine, key=ends.__getitem__)
         slot = next((slot for slot, end in enumerate(ends) if end <= now), None)
         if slot is None:
-            raise BusyError(TOO_MANY)
+            raise BusyError(TOO_MANY_MESSAGE)
         return slot
 
     def _is_of(self, slot: int, key: bytes) -> bool:
         """Whether the key of a slot is of the same caller as another key."""
-        at = self._keys + slot * _KEY
-        return self._memory[at : at + _HALF] == key[:_HALF]
+        at = self._keys + slot * _KEY_BYTES
+        return self._memory[at : at + _HALF_KEY_BYTES] == key[:_HALF_KEY_BYTES]
 
     def _read(self, slot: int) -> bytes:
-        at = self._entries + slot * _SLOT
+        at = self._entries + slot * _SLOT_BYTES
         (length,) = _LENGTH.unpack_from(self._memory, at)
         return self._memory[at + _LENGTH.size : at + _LENGTH.size + length]
 
     def _write(self, slot: int, entry: bytes) -> None:
-        at = self._entries + slot * _SLOT
+        at = self._entries + slot * _SLOT_BYTES
         _LENGTH.pack_into(self._memory, at, len(entry))
         self._memory[at + _LENGTH.size : at + _LENGTH.size + len(entry)] = entry
 
 
 def _key(caller: str, client: str) -> bytes:
-    return b"".join(blake2b(text.encode(), digest_size=_HALF).digest() for text in (caller, client))
+    return b"".join(blake2b(text.encode(), digest_size=_HALF_KEY_BYTES).digest() for text in (caller, client))
 
 
 # Saves 320 µs of 450 of a look at who is where, with 50 clients.
-@lru_cache(2 * SLOTS)
+@lru_cache(2 * MAX_CLIENTS)
 def _decode(entry: bytes) -> Presence:
     return Presence(**json.loads(entry))
 
 
 # --- people ---------------------------------------------------------------------------------------
 
-PUBLIC = "public"
-_DEEPEST = 20  # names and numbers in the path of a field
+PUBLIC_ACTOR = "public"
+_MAX_PATH_PARTS = 20  # Names and numbers in the path of a field.
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
@@ -180,7 +180,7 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
     Those are who works on them: who may find them, and see their drafts or change them. The public never is.
     """
-    if actor.name == PUBLIC or not may_find(actor, type_.uid):
+    if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
     changes = actor.may(type_.singular, "update") or may_draft(actor, type_, "update")
     return changes or may_read_drafts(actor, type_)
@@ -197,7 +197,7 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
     """Whether a dotted path such as `sections.2.title` is of an attribute that an actor may know of."""
     types, parts = [type_], path.split(".")
-    if len(parts) > _DEEPEST:
+    if len(parts) > _MAX_PATH_PARTS:
         return False
     while parts:
         name, *parts = parts

@@ -15,7 +15,7 @@ from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
 
-SIGNED = ("actor", "commit")  # what only those are told who may read the history
+HISTORY_FIELDS = ("actor", "commit")  # Only callers who may read the history see these.
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
@@ -48,7 +48,7 @@ def shown(event: Event, actor: Actor) -> dict[str, Any]:
     """What JSON says of a visible event."""
     said = event.shown()
     if not actor.may("history", "read"):
-        said.update(dict.fromkeys(SIGNED))
+        said.update(dict.fromkeys(HISTORY_FIELDS))
     return said
 
 
@@ -70,14 +70,17 @@ def _visible_counts(counts: Counts, actor: Actor) -> Counts:
 
 # --- reading --------------------------------------------------------------------------------------
 
-LARGEST = 2**53  # of a number that every client can read
-LIMIT, MOST = 100, 1000  # events in an answer: where nothing is said, and at most
+MAX_INTEGER = 2**53  # Every JSON client can represent it.
+DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # Events in a response.
 STATUSES = ("published", "draft")
 PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presence")
-_NAMES = (*KINDS, *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS))  # that `events` can name
-_LONGEST = 100  # characters of a word that an error repeats
-_PART = 500  # events that are read at once
-MOST_READ = 20_000  # events that one answer looks at
+_EVENT_PATTERNS = (
+    *KINDS,
+    *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS),
+)  # that `events` can name
+_MAX_QUOTED_CHARS = 100  # Characters of a word that an error quotes.
+_BATCH_EVENTS = 500  # Events that are read at once.
+MAX_READ_EVENTS = 20_000  # Events that one response searches.
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +122,10 @@ def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Se
     """The events that a request asks for, of some subjects. Raises ValidationError for what can't be."""
     for name in parameters:
         if name not in PARAMETERS:
-            raise _unknown(f'There is no parameter "{name[:_LONGEST]}"', name, PARAMETERS)
+            raise _unknown(f'There is no parameter "{name[:_MAX_QUOTED_CHARS]}"', name, PARAMETERS)
     return Selection(
         _among(parameters, "types", subjects),
-        _among(parameters, "events", _NAMES),
+        _among(parameters, "events", _EVENT_PATTERNS),
         _among(parameters, "locales", None),
         _among(parameters, "status", STATUSES),
         _document(parameters),
@@ -146,16 +149,16 @@ def _among(parameters: Mapping[str, Any], name: str, known: Any) -> frozenset[st
     words = frozenset(word.strip() for text in texts for word in text.split(",") if word.strip())
     for word in sorted(words):
         if known is not None and word not in known:
-            raise _unknown(f'"{name}" names "{word[:_LONGEST]}", which there is not', word, known)
+            raise _unknown(f'"{name}" names "{word[:_MAX_QUOTED_CHARS]}", which there is not', word, known)
     return words
 
 
 def _unknown(message: str, word: str, known: Iterable[str]) -> ValidationError:
-    hint = suggestion(word[:_LONGEST], known)
+    hint = suggestion(word[:_MAX_QUOTED_CHARS], known)
     return ValidationError(f"{message}: {hint}" if hint else message)
 
 
-def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = LARGEST) -> int:
+def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = MAX_INTEGER) -> int:
     """A whole number that a request says. Raises ValidationError."""
     text = parameters.get(name, "")
     if text == "":
@@ -191,8 +194,8 @@ def read_part(
     require_kept(bounds, since)
     found: list[Event] = []
     at, read = since, 0
-    while read < MOST_READ:
-        part = database.read(at, _PART)
+    while read < MAX_READ_EVENTS:
+        part = database.read(at, _BATCH_EVENTS)
         spend(len(part))
         for event in part:
             seen = visible(event, actor, schema) if selection.has(event) else None
@@ -201,6 +204,6 @@ def read_part(
             at = event.seq
             found.extend([seen] if seen else [])
         read += len(part)
-        if len(part) < _PART:
+        if len(part) < _BATCH_EVENTS:
             return Part(found, max(at, bounds.last), more=False)
     return Part(found, at, more=True)

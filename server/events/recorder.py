@@ -20,7 +20,7 @@ from server.documents.document import Document
 from server.documents.timestamps import from_datetime, now
 from server.errors import GitError, StorageError
 from server.events.change_events import (
-    DERIVED,
+    DERIVED_FIELDS,
     Unknown,
     Version,
     Versions,
@@ -30,7 +30,7 @@ from server.events.change_events import (
     shapes_of,
     versions_by_key,
 )
-from server.events.database import BEGUN, EventDatabase, Recorded, Transaction
+from server.events.database import BEGIN_NOTE, EventDatabase, Recorded, Transaction
 from server.events.model import Counts, Event, Key
 from server.events.sharing import Lineage
 from server.site.change import Origin
@@ -44,10 +44,10 @@ from server.storage.git.times import CommitTimes
 
 log = logging.getLogger("quire")
 
-WAIT_S = 1.0  # how long a change of content waits for the database, where the one before was recorded
-_NO_WAIT_S = 0.02
-_ID_SIZE = 64
-_FORGET_EVERY = 500  # changes after which old events are looked for
+LOCK_TIMEOUT_S = 1.0  # How long a change of content waits for the database if the last one was recorded.
+_MISSED_LOCK_TIMEOUT_S = 0.02  # If it was not.
+_ID_BYTES = 64
+_CHANGES_PER_SWEEP = 500  # After so many changes, old events are removed.
 
 Before = Callable[[Recorded], Version]  # what a file held when a version of it was recorded
 After = Callable[[str], Entry | None]  # the entry of a file now
@@ -74,7 +74,7 @@ class Recorder:
         self._replaced = dict(replaced or {})
         # In memory that all workers share: whether changes were not recorded, and the id of the log whose
         # versions were compared with the files.
-        self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_SIZE)
+        self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_BYTES)
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
@@ -83,8 +83,10 @@ class Recorder:
         Returns the number of the last event, None where it missed some.
         """
         try:
-            with self.database.writing(_NO_WAIT_S if self.missed else WAIT_S) as transaction:
-                log_id = transaction.bounds().id.encode().ljust(_ID_SIZE, b"\0")
+            with self.database.writing(
+                _MISSED_LOCK_TIMEOUT_S if self.missed else LOCK_TIMEOUT_S
+            ) as transaction:
+                log_id = transaction.bounds().id.encode().ljust(_ID_BYTES, b"\0")
                 compared = not self.missed and self._compared[:] == log_id
                 if not compared:
                     compared = self._compare(transaction, contents)
@@ -111,7 +113,7 @@ class Recorder:
     def committed(self, write: str, commit: str) -> None:
         """Name the commit that a write is in."""
         try:
-            with self.database.writing(WAIT_S) as transaction:
+            with self.database.writing(LOCK_TIMEOUT_S) as transaction:
                 transaction.committed(write, commit)
         except StorageError as error:
             log.error("%s", error.message)
@@ -124,11 +126,11 @@ class Recorder:
         are as they were read: otherwise nothing is compared.
         """
         schema, settings = contents.configuration.schema, contents.configuration.settings
-        if not transaction.value(BEGUN):
+        if not transaction.value(BEGIN_NOTE):
             recorded = map(recorded_version, contents.entries.values())
             transaction.put_versions(one for one in recorded if one)
             transaction.put_shapes(shapes_of(schema).items())
-            transaction.note(BEGUN, now())
+            transaction.note(BEGIN_NOTE, now())
             self._line(transaction, contents, contents.git.committed).arrive()
         elif configuration_mark(contents.root) != contents.configuration.mark:
             return False
@@ -186,7 +188,7 @@ class Recorder:
         at = now()
         transaction.append(replace(event, at=at) for event in events)
         self._recorded += 1
-        if self._recorded % _FORGET_EVERY == 0:
+        if self._recorded % _CHANGES_PER_SWEEP == 0:
             _forget(transaction, settings)
 
 
@@ -281,7 +283,7 @@ def _changes(
 def _digest(document: Document) -> bytes:
     """What a document says that is not read from one file alone, as a media file's."""
     pairs = zip(document.type.attributes, document.values, strict=True)
-    values = [value for name, value in pairs if name not in DERIVED]
+    values = [value for name, value in pairs if name not in DERIVED_FIELDS]
     return digest(repr(values))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from server.documents.timestamps import now
 from server.errors import GitError
 from server.events.change_events import schema_events, shapes_of
-from server.events.database import BEGUN, Recorded, Told, Transaction
+from server.events.database import BEGIN_NOTE, Recorded, Told, Transaction
 from server.events.model import Event, Key
 from server.schema.model import Schema
 from server.storage.git.command import git_or_fail
@@ -25,9 +25,9 @@ from server.storage.git.refs import are_commits, commits_beside
 from server.storage.git.tree import changed_by
 from server.storage.media import SIDECAR_SUFFIX
 
-COMMIT = "commit"  # the note of the commit that a machine has recorded last
-MOST = 1000  # commits that are looked at when a machine comes to one
-TYPES = "content-types/"  # stands for all files below, and has a row like that of a file
+COMMIT_NOTE = "commit"  # The note of the commit that a machine recorded last.
+MAX_COMMITS = 1000  # Commits that are searched when a machine arrives at one.
+TYPES_FOLDER = "content-types/"  # Stands for all files below it, and has a row like a file.
 
 
 class Lineage:
@@ -39,11 +39,11 @@ class Lineage:
     def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
         self._own, self._from_commit = own, from_commit
         self.versions = own.of_all() if own.is_shared else own
-        self._path = _Path(own, root, own.value(COMMIT) if own.is_shared else commit, commit)
-        if own.is_shared and not self.versions.value(BEGUN):
+        self._path = _Path(own, root, own.value(COMMIT_NOTE) if own.is_shared else commit, commit)
+        if own.is_shared and not self.versions.value(BEGIN_NOTE):
             self.versions.put_versions(Recorded(*row) for row in own.versions())
             self.versions.put_shapes(own.shapes().items())
-            self.versions.note(BEGUN, now())
+            self.versions.note(BEGIN_NOTE, now())
 
     def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
         """The paths, of those of some files, that may have events which nobody has recorded."""
@@ -69,24 +69,24 @@ class Lineage:
             if self._own.shapes() == after:
                 return []
             self._own.put_shapes(after.items())
-            if self._path.moved and not self._path.news({TYPES}):
+            if self._path.moved and not self._path.news({TYPES_FOLDER}):
                 return []
         events = list(schema_events(self.versions.shapes(), after, schema))
         if events:
             self.versions.put_shapes(after.items())
             if self._own.is_shared:
-                self._own.put_told([TYPES], self._path.commit if self._path.moved else "")
+                self._own.put_told([TYPES_FOLDER], self._path.commit if self._path.moved else "")
         return events
 
     def arrive(self) -> None:
         """Note that the machine is at the commit, and what is recorded by that."""
         if not self._path.moved:
             return
-        here = (path for path in self._own.told_here() if path == TYPES or self._from_commit(path))
+        here = (path for path in self._own.told_here() if path == TYPES_FOLDER or self._from_commit(path))
         self._own.put_told(here, self._path.commit)
         self._own.forget_commits(self._path.left)
         self._own.put_commits(reversed(self._path.entered or [self._path.commit]))
-        self._own.note(COMMIT, self._path.commit)
+        self._own.note(COMMIT_NOTE, self._path.commit)
 
 
 class _Path:
@@ -118,13 +118,13 @@ class _Path:
         """Those of some files that are changed by commits which nobody has recorded."""
         new = set(self.entered) - self._own.recorded(self.entered) if paths else set[str]()
         changed = changed_by(self._root, new) if new else set[str]()
-        if any(path.startswith(TYPES) for path in changed):
-            changed.add(TYPES)
+        if any(path.startswith(TYPES_FOLDER) for path in changed):
+            changed.add(TYPES_FOLDER)
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
         """The commits up to one that are not in the history of another; none if either is gone."""
-        some = ("rev-list", f"--max-count={MOST}", commit, *([f"^{without}"] if without else []), "--")
+        some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:
             return git_or_fail(self._root, *some).split()
         except GitError:

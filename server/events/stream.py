@@ -63,7 +63,7 @@ class Client(Protocol):
 # --- frames ---------------------------------------------------------------------------------------
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-RETRY_MS = 2000  # after which a client that lost its stream connects again
+RECONNECT_DELAY_MS = 2000  # A client that lost its stream reconnects after so long.
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:
@@ -84,7 +84,7 @@ def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
     """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
-    return b"retry: %d\n\n" % RETRY_MS + first + again
+    return b"retry: %d\n\n" % RECONNECT_DELAY_MS + first + again
 
 
 def goaway(reason: str, retry_ms: int) -> bytes:
@@ -102,7 +102,7 @@ def heartbeat(id_: str = "") -> bytes:
 
 # --- source ---------------------------------------------------------------------------------------
 
-ENCODED = 2048  # frames that are kept, to be sent to others as well
+MAX_CACHED_FRAMES = 2048  # Encoded frames that are kept for other clients.
 
 
 class Source:
@@ -122,7 +122,7 @@ class Source:
         self._database, self.newest, self.identify = database, newest, identify
         self._schema = schema
         # Saves 12 µs of 15 of an event to one of 50 streams.
-        self._encode = lru_cache(ENCODED)(_encode)
+        self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
         """The id of the log, and its first events after a position of the log with an id, if it is this one.
@@ -155,26 +155,26 @@ def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
 
 # --- stream counts --------------------------------------------------------------------------------
 
-PLACES = 256  # of workers, by their numbers; one that has ended leaves its place to a later one
-HASHES = 1024  # of clients
+MAX_WORKERS = 256  # A worker that ended leaves its place to a later one.
+CLIENT_HASHES = 1024
 
 
 class StreamCounts:
     """The counts of all workers. Made before the workers are forked; each then enters with its number."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, PLACES * 2 * 8)
+        self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
         self._numbers = memoryview(self._memory).cast("Q")  # by worker: its process, and its count
-        self._of_clients = memoryview(mmap.mmap(-1, PLACES * HASHES * 2)).cast("H")
+        self._of_clients = memoryview(mmap.mmap(-1, MAX_WORKERS * CLIENT_HASHES * 2)).cast("H")
         self._key = secrets.token_bytes(16)
         self._place = 0
 
     def enter(self, worker: int) -> None:
         """Count the streams of this process from now on, as those of the worker with a number."""
-        self._place = worker % PLACES * 2
+        self._place = worker % MAX_WORKERS * 2
         self._numbers[self._place + 1] = 0
-        begin = self._place // 2 * HASHES
-        self._of_clients[begin : begin + HASHES] = memoryview(bytes(HASHES * 2)).cast("H")
+        begin = self._place // 2 * CLIENT_HASHES
+        self._of_clients[begin : begin + CLIENT_HASHES] = memoryview(bytes(CLIENT_HASHES * 2)).cast("H")
         self._numbers[self._place] = os.getpid()
 
     def set(self, count: int) -> None:
@@ -183,7 +183,7 @@ class StreamCounts:
 
     def add(self, client: str, more: int) -> None:
         """Say that a client has so many more streams in this process."""
-        self._of_clients[self._place // 2 * HASHES + self._hash(client)] += more
+        self._of_clients[self._place // 2 * CLIENT_HASHES + self._hash(client)] += more
 
     def total(self) -> int:
         """How many streams the processes have that are alive."""
@@ -192,7 +192,7 @@ class StreamCounts:
     def of_client(self, client: str) -> int:
         """How many of these are of a client."""
         found = self._hash(client)
-        return sum(self._of_clients[place * HASHES + found] for place, _ in self._living())
+        return sum(self._of_clients[place * CLIENT_HASHES + found] for place, _ in self._living())
 
     def _living(self) -> list[tuple[int, int]]:
         """The places of processes that are alive and have streams, and how many."""
@@ -202,7 +202,7 @@ class StreamCounts:
 
     def _hash(self, client: str) -> int:
         data = client.encode("utf-8", "surrogatepass")
-        return int.from_bytes(blake2b(data, key=self._key, digest_size=4).digest()) % HASHES
+        return int.from_bytes(blake2b(data, key=self._key, digest_size=4).digest()) % CLIENT_HASHES
 
 
 def is_alive(process: int) -> bool:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.values import is_empty, same_values
-from server.history.differences import LONG, LineMatcher, Values
+from server.history.differences import MAX_COMPARED_CHARS, LineMatcher, Values
 from server.history.versions import Version
 from server.index.budget import Budget
 from server.schema.model import Attribute
 
-MOST_VERSIONS = 500  # that are looked at: what is older counts as from the first of them
+MAX_VERSIONS = 500  # What is older counts as written in the first of them.
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ def blame(
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
     """The lines of a text with the version that each is from."""
-    if not isinstance(text, str) or "\n" not in text or len(text) > LONG:
+    if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")
     made = [(line, version) for line in lines]

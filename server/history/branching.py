@@ -163,7 +163,7 @@ def _values(document: Document | None) -> Values | None:
 
 # --- earlier --------------------------------------------------------------------------------------
 
-MOST = 100  # commits that have changed a document, among which a version is looked for
+MAX_SEARCHED_COMMITS = 100  # Commits that changed a document, among which a version is searched.
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,9 @@ class EarlierVersions:
         root, schema, settings = self.past.site.root, self.state.schema, self.state.settings
         paths = self._paths(type_, document_id, locale)
         commits = self._commits(paths)
-        names = [f"{commit.id}:./{path}" for commit in commits[:MOST] for path in paths]
+        names = [f"{commit.id}:./{path}" for commit in commits[:MAX_SEARCHED_COMMITS] for path in paths]
         read = read_named(root, names, MAX_FILE_BYTES)
-        for at, commit in enumerate(commits[:MOST]):
+        for at, commit in enumerate(commits[:MAX_SEARCHED_COMMITS]):
             times = CommitTimes(commit.id, _times(commits[at:], paths))
             store = Store(root, schema, settings, times.timestamps)
             for path in paths:
@@ -226,7 +226,7 @@ def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[i
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
-TRIES = 20  # how often a write is prepared again because somebody else has moved the branch
+MAX_ATTEMPTS = 20  # Attempts to prepare a write while others move the branch.
 
 
 class CommittedFiles:
@@ -283,7 +283,7 @@ class BranchWriter:
         `state` and `prepare` raise, StorageError, and BusyError where others were faster each time.
         """
         with self._lock:
-            for _ in range(TRIES):
+            for _ in range(MAX_ATTEMPTS):
                 head = self._head(name)
                 writes, result = self._prepare(head, prepare, request, today)
                 if not writes:

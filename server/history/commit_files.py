@@ -28,7 +28,7 @@ from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
-AT_ONCE = 32_000_000  # bytes of files that are in memory while they are read
+BATCH_BYTES = 32_000_000  # Bytes of files that are read into memory at a time.
 
 Blobs = Mapping[str, Blob]
 Facts = Callable[[str, Blob], ImageFacts]  # of the media file at a path, which holds a blob
@@ -150,7 +150,7 @@ def _parts(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
     part: list[str] = []
     size = 0
     for path in paths:
-        if part and size + blobs[path].size > AT_ONCE:
+        if part and size + blobs[path].size > BATCH_BYTES:
             yield part
             part, size = [], 0
         part.append(path)

@@ -27,8 +27,8 @@ from server.storage.store import Store
 
 # --- lines ----------------------------------------------------------------------------------------
 
-DEEPEST = 8  # levels of parts in which lines are looked for that a part has once
-FEW = 1000  # pairs of lines that are compared each with each
+MAX_DEPTH = 8  # Of parts that are split by lines which occur once.
+MAX_COMPARED_PAIRS = 1000  # Pairs of lines that are compared one by one.
 
 
 class LineMatcher(SequenceMatcher[str]):
@@ -79,10 +79,10 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
         if size:
             yield end - size, new_end - size, size
         end, new_end = end - size, new_end - size
-        if (end - start) * (new_end - new) <= FEW:
+        if (end - start) * (new_end - new) <= MAX_COMPARED_PAIRS:
             matcher = SequenceMatcher(None, before[start:end], after[new:new_end], autojunk=False)
             yield from ((start + a, new + b, size) for a, b, size in matcher.get_matching_blocks() if size)
-        elif depth < DEEPEST and (held := _common_lines(before[start:end], after[new:new_end])):
+        elif depth < MAX_DEPTH and (held := _common_lines(before[start:end], after[new:new_end])):
             # Each part begins with a line that both have, up to the next one.
             places = [(start, new), *((start + a, new + b) for a, b in held), (end, new_end)]
             left += [(a, a_end, b, b_end, depth + 1) for (a, b), (a_end, b_end) in pairwise(places)]
@@ -122,8 +122,8 @@ def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
 # --- differences ----------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
-LONG = 200_000  # characters: of longer texts no lines are compared
-_BYTES = 1000  # of a file, whose reading is one step
+MAX_COMPARED_CHARS = 200_000  # Longer texts are not compared by lines.
+_BYTES_PER_STEP = 1000  # Of a file that is read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def _read_files(store: Store, files: Iterable[tuple[str, str]], budget: Budget) 
     committed = read_named(store.root, [name for _, name in files if name], MAX_FILE_BYTES)
     for path, name in files:
         data = next(committed) if name else _on_disk(store.root, path)
-        budget.spend(1 + len(data or b"") // _BYTES)
+        budget.spend(1 + len(data or b"") // _BYTES_PER_STEP)
         content = None if data is None else read_content(store, path, data)
         yield content.values if content else None
 
@@ -309,7 +309,7 @@ def plain(tree: Any) -> Any:
 def unified_diff(old: Any, new: Any) -> list[str] | None:
     """The lines of a unified diff of two texts; None where there are no lines to tell apart."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
-    if not any("\n" in text for text in texts) or sum(map(len, texts)) > LONG:
+    if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None
     before, after = (text.split("\n") for text in texts)
     return diff_lines(before, after)

@@ -47,12 +47,13 @@ from server.storage.store import Store
 
 log = logging.getLogger("quire")
 
-MOST_BYTES = 128 * 1024 * 1024  # of states that are kept in a process, beside the current and a larger one
-SMALL_CACHE = 2 * 1024 * 1024  # of what is rendered with all that it populates, in each state
-_PER_FILE = 600  # bytes that a file takes in a state, beside its text
-_CANDIDATES = 4  # of the states that are kept, the last ones, among which the nearest is looked for
-_NAMES = 256  # names whose commit is remembered
-_PAUSE_S = 1.0  # until formats are tried again of which none could be made
+# Of the states that a process keeps, beside the current one and one that is larger.
+MAX_BYTES = 128 * 1024 * 1024
+CACHE_BYTES = 2 * 1024 * 1024  # Of rendered responses and results, in each state.
+_BYTES_PER_FILE = 600  # What a file takes in a state, beside its text.
+_MAX_CANDIDATES = 4  # The nearest state is searched among the last ones.
+_MAX_NAMES = 256  # Names whose commit is cached.
+_BACKOFF_S = 1.0  # After formats of which none could be made.
 # Settings that a past state takes from its commit, since they decide how content is read and answered. The
 # others, such as roles and limits, are those of today.
 HISTORIC_KEYS = (
@@ -84,7 +85,7 @@ class PastStates:
     Of those that take more than `most` bytes each, as of a large site, the last one is kept as well.
     """
 
-    def __init__(self, site: Site, most: int = MOST_BYTES) -> None:
+    def __init__(self, site: Site, most: int = MAX_BYTES) -> None:
         self.site = site
         self.log = CommitLog(site.root, cache_folder(site.root))
         # Saves 43 ms of a read at a commit of a site of 2,000 articles.
@@ -129,7 +130,7 @@ class PastStates:
             return find(name)
         mark, known = refs_mark(folder, name), self._names.get(key)
         if known is None or known[0] != mark:
-            if len(self._names) >= _NAMES:
+            if len(self._names) >= _MAX_NAMES:
                 self._names.clear()
             known = self._names[key] = (mark, find(name))
         return known[1]
@@ -239,7 +240,7 @@ class PastStates:
         entries, size = read_entries(store, blobs, known, facts)
         snapshot = self._snapshot(configuration.schema, base, entries)
         state = State(configuration.settings, configuration.schema, snapshot)
-        size += SMALL_CACHE + _PER_FILE * len(entries)
+        size += CACHE_BYTES + _BYTES_PER_FILE * len(entries)
         known = KnownEntries(blobs, entries)
         return PastState(commit, state, configuration, known, size, frozenset(lacking), mark)
 
@@ -290,7 +291,7 @@ class PastStates:
             while wanted := self._wanting():
                 done = [self.pictures.make(path, blob) for path, blob in wanted]
                 if not any(done):
-                    time.sleep(_PAUSE_S)
+                    time.sleep(_BACKOFF_S)
                 with self._lock:
                     for past in filter(attrgetter("lacking"), self._all_known()):
                         self._keep(self._with_new_formats(past))
@@ -341,14 +342,14 @@ class PastStates:
             same = (o.configuration for o in others if o.configuration.shape == found.shape)
             if (other := next(same, None)) is not None:
                 found = replace(found, schema=other.schema)
-            if len(self._configurations) >= _NAMES:
+            if len(self._configurations) >= _MAX_NAMES:
                 self._configurations.clear()
             self._configurations[ids] = found
         return found
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
         """The state to begin with: of those with the same schema, the one that has most files in common."""
-        kept = self._all_known()[-_CANDIDATES:]
+        kept = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *kept) if past.configuration.schema is schema]
 
         def in_common(past: PastState) -> int:
@@ -369,7 +370,7 @@ class PastStates:
 
     def _with_caches(self, snapshot: Snapshot) -> Snapshot:
         """A snapshot whose caches are small, beside one for the documents of all past states."""
-        shown, found = Fragments(SMALL_CACHE), Found(SMALL_CACHE)
+        shown, found = Fragments(CACHE_BYTES), Found(CACHE_BYTES)
         return replace(snapshot, fragments=self._fragments, shown=shown, found=found)
 
 

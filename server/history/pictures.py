@@ -19,7 +19,7 @@ from server.storage.images.formats import UnscalableError, cached_formats, forma
 from server.storage.images.kinds import PICTURE_ENDINGS
 from server.storage.media import media_key, upload_path
 
-_MOST, _EACH = 4 * 1024 * 1024, 400  # bytes of what is known of pictures, and of each, about
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # Of the cache of pictures, and of an entry, about.
 
 
 class Pictures:
@@ -28,7 +28,7 @@ class Pictures:
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
         # Saves 4 ms for each picture of 1 MB that is in a commit and not on disk.
-        self._known: Cache[tuple[str, str], Picture] = Cache(_MOST, lambda *_: _EACH)
+        self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
         """Return the picture that a blob holds at a path.

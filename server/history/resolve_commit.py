@@ -9,28 +9,30 @@ from server.storage.git.log import CommitLog
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
 from server.storage.git.repository import git_folder
 
-NO_GIT = "git is not installed, or not in PATH; the history of a site is read with it"
-NO_REPOSITORY = "The site is in no git repository; run git init -b main in its folder and commit it first"
-FOREIGN = (
+NO_GIT_MESSAGE = "git is not installed, or not in PATH; the history of a site is read with it"
+NO_REPOSITORY_MESSAGE = (
+    "The site is in no git repository; run git init -b main in its folder and commit it first"
+)
+FOREIGN_MESSAGE = (
     "The site's git repository belongs to another user than the one that Quire runs as, so that git does not "
     "read it; give it to that user (chown -R), or, if you trust who may write to it, run as that user: {}"
 )
-NO_COMMIT = "The site's git repository has no commit yet; commit it first"
+NO_COMMIT_MESSAGE = "The site's git repository has no commit yet; commit it first"
 
 
 def no_repository(root: Path) -> str:
     """Why a site has no repository."""
     if not shutil.which("git"):
-        return NO_GIT
+        return NO_GIT_MESSAGE
     trust = how_to_trust(root)
-    return FOREIGN.format(trust) if trust else NO_REPOSITORY
+    return FOREIGN_MESSAGE.format(trust) if trust else NO_REPOSITORY_MESSAGE
 
 
 def require_head(root: Path) -> str:
     """The id of the commit that is checked out. Raises ConflictError in a site without commits."""
     head = head_commit(root)
     if not head:
-        raise ConflictError(NO_COMMIT if git_folder(root) else no_repository(root))
+        raise ConflictError(NO_COMMIT_MESSAGE if git_folder(root) else no_repository(root))
     return head
 
 

@@ -19,8 +19,8 @@ from server.storage.files import MISSING_FILE_ERRORS, is_utf_8
 from server.storage.git.log import FileChange
 from server.storage.git.uncommitted import uncommitted_changes
 
-MOST_FILES = 5000  # of one commit
-_SMALL = 16_384  # bytes: of larger files, the commit is made from the file itself
+MAX_FILES = 5000  # Files of one commit.
+_MAX_MEMORY_BYTES = 16_384  # A larger file is committed from the disk.
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _content(root: Path, path: str) -> bytes | Path | None:
     if file.is_symlink():
         raise ConflictError(f"{path} is a link; commit it with git")
     try:
-        return file if file.stat().st_size > _SMALL else file.read_bytes()
+        return file if file.stat().st_size > _MAX_MEMORY_BYTES else file.read_bytes()
     except MISSING_FILE_ERRORS:
         return None
     except OSError as error:

@@ -229,7 +229,7 @@ def date_of(version: Version, root: Path) -> str | None:
 # --- deleted --------------------------------------------------------------------------------------
 
 Deleted = tuple[str, list[Version]]  # a documentId, and what was deleted of it: a version of each file
-_UNCOMMITTED = -1  # the place of what is not committed before all commits, the newest of which has 0
+_UNCOMMITTED_PLACE = -1  # Before the newest commit, whose place is 0.
 
 
 def deleted_documents(
@@ -280,4 +280,4 @@ def _gone(
             parent = commit.parents[0] if commit.parents else ""
             yield place, Version(commit, parent, "", path, claim.locale, which, "delete")
         else:
-            yield _UNCOMMITTED, Version(None, timeline.head, "", path, claim.locale, which, "delete")
+            yield _UNCOMMITTED_PLACE, Version(None, timeline.head, "", path, claim.locale, which, "delete")

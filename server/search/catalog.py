@@ -11,7 +11,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.schema.model import Type
 from server.site.site import State
 
-_PART = "\0"
+_SEPARATOR = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Group:
     @classmethod
     def parse(cls, text: str) -> "Group":
         """The group whose `str()` is a text."""
-        uid, locale, statuses = text.split(_PART)
+        uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 
     def __str__(self) -> str:
-        return _PART.join((self.uid, self.locale, " ".join(sorted(self.statuses))))
+        return _SEPARATOR.join((self.uid, self.locale, " ".join(sorted(self.statuses))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def size(found: Catalog) -> int:
     return sum(len(some.published) + len(some.drafts) for some in found.values())
 
 
-_EMPTY = LocaleVersions((None, None), {}, {})
+_NO_VERSIONS = LocaleVersions((None, None), {}, {})
 
 
 def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersion]:
@@ -99,7 +99,7 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
     """The versions that are new or changed in a later catalog, by key; None for those that are gone."""
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
-        old, new = before.get(key, _EMPTY), after.get(key, _EMPTY)
+        old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
         if old is not new:
             found.update(_changes(key, old, new, types.get(key[0])))
     return found
@@ -119,18 +119,18 @@ def _changes(
         (old.drafts, new.drafts, DRAFT),
     ):
         for i in earlier.keys() - later.keys():
-            yield _PART.join((uid, i, locale, status)), None
+            yield _SEPARATOR.join((uid, i, locale, status)), None
         for i, document in later.items():
             other = earlier.get(i)
             beside = i in new.drafts
             if other is None or not other.has_row_of(document) or beside != (i in old.drafts):
                 group = draft if status == DRAFT else live if drafts and beside else both
-                yield _PART.join((uid, i, locale, status)), IndexedVersion(document, group)
+                yield _SEPARATOR.join((uid, i, locale, status)), IndexedVersion(document, group)
 
 
 def document_of(key: str, state: State) -> Document | None:
     """The document of a key; None if it is gone."""
-    uid, document_id, locale, status = key.split(_PART)
+    uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:
         return None

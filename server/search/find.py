@@ -19,7 +19,7 @@ from server.index.budget import Budget
 from server.paths import STATE_FOLDER as STATE_FOLDER
 from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
 from server.search.question import Clause, Question, correct, enough
-from server.search.status import DAMAGED, FOLDER, Status, read_status, signature
+from server.search.status import DAMAGED_FILE, SEARCH_FOLDER, Status, read_status, signature
 from server.search.texts import Text, shape, texts
 from server.search.words import fold, language_of, terms
 from server.site.site import State
@@ -28,8 +28,8 @@ from server.site.site import State
 
 Ranked = list[tuple[float, Document]]  # with their scores, best first
 _SPACE = re.compile(r"\s+")
-_STEPS = 20  # that it takes to read the texts of a version
-_READ_IN_A_STEP = 6  # as a power of two: that many characters, to fold them and for each clause
+_STEPS_PER_VERSION = 20  # To read the texts of a version.
+_LOG2_CHARS_PER_STEP = 6  # To fold 64 characters, and to test each clause on them.
 
 
 def scan(
@@ -53,7 +53,10 @@ def scan(
             tests[language] = [_Needle(clause, language) for clause in question.wanted]
             out[language] = [_Needle(clause, language) for clause in question.unwanted]
         folded = [(text, _fold(text)) for text in texts(version.document, settings)]
-        budget.spend(_STEPS + ((clauses + 1) * sum(len(said) for _, said in folded) >> _READ_IN_A_STEP))
+        budget.spend(
+            _STEPS_PER_VERSION
+            + ((clauses + 1) * sum(len(said) for _, said in folded) >> _LOG2_CHARS_PER_STEP)
+        )
         if any(needle.rate(folded) for needle in out[language]):
             continue
         rates = [needle.rate(folded) for needle in tests[language]]
@@ -116,9 +119,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 
-WAITING, LONGEST_WAIT_S = 12, 5.0  # searches that may wait for the one that computes, and for how long
-_STEPS_TO_SUGGEST = 1000  # about as many looks at a document as it takes to find a similar word
-REBUILD_S = 600.0  # The index is rebuilt if it can't be read, but not more often than this.
+# Searches that wait for the one that computes, and for how long.
+MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
+_STEPS_PER_SUGGESTION = 1000  # To find a similar word costs about as much as so many documents.
+REBUILD_INTERVAL_S = 600.0  # The index is rebuilt if it can't be read, but not more often than this.
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +173,8 @@ class Search:
     """Searches a site. There is one in each process; its threads take turns at the index."""
 
     def __init__(self, root: Path) -> None:
-        self.folder = root / STATE_FOLDER / FOLDER
-        self._turns = BoundedMutex("search", WAITING, LONGEST_WAIT_S)
+        self.folder = root / STATE_FOLDER / SEARCH_FOLDER
+        self._turns = BoundedMutex("search", MAX_WAITING_SEARCHES, TURN_TIMEOUT_S)
         self._reader: IndexReader | None = None
         self._status: Status | None = None
         self._signature: object = None
@@ -237,7 +241,7 @@ class Search:
                 )
                 near = {}
                 for word in hits.unknown:
-                    budget.spend(_STEPS_TO_SUGGEST)
+                    budget.spend(_STEPS_PER_SUGGESTION)
                     near[word] = reader.suggest(word, languages, counted)
             except Exception as error:
                 if not _may_be_damage(error):
@@ -286,12 +290,12 @@ class Search:
 
     def _ask_for_rebuild(self, error: Exception) -> None:
         """Tell the process that writes the index to build it again."""
-        if self._asked and time.monotonic() - self._asked < REBUILD_S:
+        if self._asked and time.monotonic() - self._asked < REBUILD_INTERVAL_S:
             return
         self._asked = time.monotonic()
         log.warning("the search index can't be read (%s: %s)", type(error).__name__, error)
         try:
-            (self.folder / DAMAGED).touch()
+            (self.folder / DAMAGED_FILE).touch()
         except OSError:
             log.debug("the search index could not be marked as damaged", exc_info=True)
 

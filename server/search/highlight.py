@@ -9,14 +9,14 @@ from server.search.question import Question
 from server.search.texts import Text, texts
 from server.search.words import beginning, fold, language_of, terms
 
-WIDTH = 180  # characters of a fragment
-FRAGMENTS = 2  # of an attribute
-MOST_CHARACTERS = 200_000  # of an attribute are looked through
+MAX_FRAGMENT_CHARS = 180
+MAX_FRAGMENTS = 2  # Of an attribute.
+MAX_SEARCHED_CHARS = 200_000  # Of an attribute.
 # All texts of an answer are looked through for so many steps: some 12,000 words that none of them had before,
 # or five million characters of words that some had.
-MOST_STEPS = 150_000
-_STEPS_OF_WORD = 12  # that it takes to find the stem of a word
-_READ_IN_A_STEP = 5  # as a power of two: that many characters
+MAX_STEPS = 150_000
+_STEPS_PER_WORD = 12  # To find the stem of a word.
+_LOG2_CHARS_PER_STEP = 5  # To read 32 characters.
 
 Fragment = list[tuple[str, bool]]  # the pieces of a text, each with whether it was asked for
 
@@ -24,7 +24,7 @@ Fragment = list[tuple[str, bool]]  # the pieces of a text, each with whether it 
 class Effort:
     """How many steps one answer may still take to mark words, as part of what its request may cost."""
 
-    def __init__(self, budget: Budget | None = None, steps: int = MOST_STEPS) -> None:
+    def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
 
     def spend(self, steps: int) -> None:
@@ -60,7 +60,7 @@ class Finder:
         if known is None:
             if self.effort.is_over():
                 return False
-            self.effort.spend(_STEPS_OF_WORD)
+            self.effort.spend(_STEPS_PER_WORD)
             known = self._known[word] = self._finds(word)
         return known
 
@@ -69,7 +69,7 @@ class Finder:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """The spans of the words in a text that the question asks for."""
-        self.effort.spend(1 + (len(text) >> _READ_IN_A_STEP))
+        self.effort.spend(1 + (len(text) >> _LOG2_CHARS_PER_STEP))
         return [found.span() for found in self._pattern.finditer(text) if self.finds(found[0])]
 
 
@@ -96,7 +96,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
         shown = (
             stripped for _, raw in paragraphs for stripped in _strip_markup(raw, attribute, document, finder)
         )
-        found[attribute] = [fragment for fragment, _ in zip(shown, range(FRAGMENTS), strict=False)]
+        found[attribute] = [fragment for fragment, _ in zip(shown, range(MAX_FRAGMENTS), strict=False)]
     return {attribute: fragments for attribute, fragments in found.items() if fragments}
 
 
@@ -118,7 +118,7 @@ class Finders:
 def _paragraphs(text: Text) -> Iterator[str]:
     """The paragraphs of a text. Those of Markdown keep their markup, since most are not shown."""
     if text.kind == "richtext":
-        yield from text.value[:MOST_CHARACTERS].split("\n\n")
+        yield from text.value[:MAX_SEARCHED_CHARS].split("\n\n")
     else:
         yield from text.read()
 
@@ -134,12 +134,12 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """The pieces of a text, cut to WIDTH around the first of some spans."""
+    """The pieces of a text, cut to MAX_FRAGMENT_CHARS around the first of some spans."""
     start, end = 0, len(text)
-    if len(text) > WIDTH:
-        start = max(0, spans[0][0] - WIDTH // 3)
+    if len(text) > MAX_FRAGMENT_CHARS:
+        start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)
         start = text.find(" ", start, spans[0][0]) + 1 if start else 0
-        end = min(len(text), start + WIDTH)
+        end = min(len(text), start + MAX_FRAGMENT_CHARS)
         end = max(text.rfind(" ", start, end), spans[0][1]) if end < len(text) else end
     pieces: Fragment = [("… ", False)] if start else []
     for a, b in spans:

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from server.search.status import DAMAGED, FILE, Status, read_status, write_status
+from server.search.status import DAMAGED_FILE, STATUS_FILE, Status, read_status, write_status
 from server.search.texts import Task, Text
 from server.search.whoosh_index.schema import VERSION
 from server.search.whoosh_index.writer import IndexEntry, IndexWriter
@@ -33,7 +33,7 @@ class Indexer:
         """Open the index, or begin an empty one if it is damaged or of another version."""
         self.folder = folder
         status = read_status(folder)
-        if status is None or status.version != VERSION or (folder / DAMAGED).exists():
+        if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
             status = self._clear()
         try:
             self.writer = IndexWriter(folder)
@@ -125,7 +125,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
     except OSError as error:
         _answer(answers, f"{error.strerror or error}")
     except Exception as error:  # For a damaged index, whoosh may raise any exception.
-        (folder / DAMAGED).touch()
+        (folder / DAMAGED_FILE).touch()
         _answer(answers, f"{type(error).__name__}: {error}")
 
 
@@ -134,7 +134,7 @@ def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
-        if not (indexer.folder / FILE).exists():
+        if not (indexer.folder / STATUS_FILE).exists():
             raise OSError("its folder was deleted; it is built anew") from error
         raise
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from server.search.words import spans
 
-MAX_QUESTION_CHARACTERS = 500
-MOST_WORDS = 32
+MAX_QUESTION_CHARS = 500
+MAX_WORDS = 32
 _PART = re.compile(
     r'(?P<out>-?)(?:(?P<field>[A-Za-z_]\w*):(?=\S))?(?:"(?P<quoted>[^"]*)(?P<end>"?)|(?P<bare>\S+))'
 )
@@ -56,7 +56,7 @@ def read_question(text: str, fields: Container[str], *, unfinished: bool = True)
     With `unfinished`, somebody is still typing: the last word may be the beginning of one.
     """
     found: list[tuple[bool, Clause]] = []
-    room = MOST_WORDS
+    room = MAX_WORDS
     for part in _PART.finditer(text):
         out, clause = _clause(part, fields)
         clause = replace(clause, words=clause.words[:room])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from server.storage.durable import replace_file
 
-FILE = "status.json"
-FOLDER = "search"  # below .quire/
-DAMAGED = "damaged"  # a file of this name asks the writer to build the index anew
+STATUS_FILE = "status.json"
+SEARCH_FOLDER = "search"  # Below .quire/.
+DAMAGED_FILE = "damaged"  # If this file exists, the writer builds the index anew.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +35,20 @@ class Status:
 def read_status(folder: Path) -> Status | None:
     """The status of the index in a folder; None where there is none that can be read."""
     try:
-        return Status(**json.loads((folder / FILE).read_bytes()))
+        return Status(**json.loads((folder / STATUS_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
 
 
 def write_status(folder: Path, status: Status) -> None:
     """Replace the status, in one step."""
-    replace_file(folder / FILE, json.dumps(asdict(status)).encode())
+    replace_file(folder / STATUS_FILE, json.dumps(asdict(status)).encode())
 
 
 def signature(folder: Path) -> object:
     """A value that changes whenever the status does, without reading it."""
     try:
-        stat = os.stat(folder / FILE)
+        stat = os.stat(folder / STATUS_FILE)
     except OSError:
         return None
     return (stat.st_ino, stat.st_mtime_ns)

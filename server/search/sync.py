@@ -14,7 +14,7 @@ from pathlib import Path
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import state_folder
 from server.search.catalog import Catalog, IndexedVersion, catalog, changes, size
-from server.search.status import DAMAGED, FOLDER
+from server.search.status import DAMAGED_FILE, SEARCH_FOLDER
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
 from server.search.writer_process import DamagedIndex, WriterProcess
@@ -23,12 +23,12 @@ from server.storage.file_lock import FileLock
 
 log = logging.getLogger("quire")
 
-LOOK_FACTOR = 10  # the wait between two looks is at least so many times as long as a look takes
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 60.0  # after a failure; it doubles with each further one
-BATCH = 50  # versions that are sent together
+MIN_WAIT_FACTOR = 10  # The wait between two checks is at least so many times as long as a check takes.
+MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # After a failure; it doubles with each further one.
+BATCH_VERSIONS = 50  # Versions that are sent together.
 BATCH_PAUSE_S = 0.002  # between two batches, for threads that wait for the interpreter
-COMMIT = 5000  # versions between two commits of a long build
-SLOW_S = 2.0  # a build that takes longer reports its progress, at first in such intervals
+COMMIT_INTERVAL_VERSIONS = 5000  # A long build commits after so many versions.
+PROGRESS_INTERVAL_S = 2.0  # A longer build reports its progress, at first in such intervals.
 
 Tell = Callable[[str], None]
 
@@ -44,7 +44,7 @@ class Sync(Job):
 
     def __init__(self, site: Site, timing: Timing, report: Tell = log.info) -> None:
         self.site, self.timing, self.report = site, timing, report
-        self.backoff = Backoff(FIRST_WAIT_S, LONGEST_WAIT_S, reset_s=LONGEST_WAIT_S)
+        self.backoff = Backoff(MIN_BACKOFF_S, MAX_BACKOFF_S, reset_s=MAX_BACKOFF_S)
         self.leads = threading.Event()  # this process has the lock
         self.done = threading.Event()  # there is nothing left to index, or somebody else has the lock
         self.progress: tuple[int, int] = (0, 0)  # versions looked at, of so many
@@ -80,7 +80,7 @@ class Sync(Job):
 
     def _lead(self, clock: Clock) -> "_Session | None":
         """Begin to write if no other process does."""
-        folder = state_folder(self.site.root) / FOLDER
+        folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         with ExitStack() as held:
             lock = FileLock(folder / "lock")
@@ -120,7 +120,7 @@ class _Session:
         self._send()
         self._sent = self.clock.monotonic()
         done, total = self.sync.progress
-        if self._sent - self._began > max(SLOW_S, self._told * 1.5) and done < total:
+        if self._sent - self._began > max(PROGRESS_INTERVAL_S, self._told * 1.5) and done < total:
             self._told = self._sent - self._began
             self._report(f"search: indexing, {done:,} of {total:,} documents")
         return BATCH_PAUSE_S
@@ -133,14 +133,14 @@ class _Session:
         self._told, self._is_idle = 0.0, True
         if self.clock.monotonic() - self._sent > self.sync.timing.index_idle_s:
             self.writer.end()
-        return max(self.sync.timing.index_s, LOOK_FACTOR * looking)
+        return max(self.sync.timing.index_s, MIN_WAIT_FACTOR * looking)
 
     def _report(self, line: str) -> None:
         self.sync.report(line)
 
     def _look(self) -> None:
         """Find what has changed in the site since the last look."""
-        if (self.folder / DAMAGED).exists():
+        if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
         before, state = self.state, self.sync.site.state
         if state is before:
@@ -160,7 +160,7 @@ class _Session:
         """Send the next batch, and commit if it is time to."""
         state = self.state
         assert state is not None
-        batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH]]
+        batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]
         tasks = [_task(key, version, state) for key, version in batch]
         self.uncommitted += self.writer.call("take", tasks)
         total, left = self.total, len(self.todo)
@@ -169,7 +169,7 @@ class _Session:
             self.writer.call("commit", total, 0, self.shape or "")
             self.shape = None
             self.uncommitted = 0
-        elif self.uncommitted >= COMMIT:
+        elif self.uncommitted >= COMMIT_INTERVAL_VERSIONS:
             self.writer.call("commit", total, left)
             self.uncommitted = 0
 

@@ -39,21 +39,21 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<!\\)(?:\*\*?|__|~~|`++|(?<!\w)_)(?=\S)|(?<=[^\s\\])(?:\*\*?|__|~~|`++|_(?!\w))"), ""),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
-_FOR_WHOLE_TEXT = 6  # the first patterns, which are applied to the whole text
+_WHOLE_TEXT_PATTERNS = 6  # The first patterns, which are applied to the whole text.
 _PARAGRAPHS = re.compile(r"\n ?\n\s*+|\n(?= ?(?:#|[-*+] |\d{1,9}[.)] |\|))")
 _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
     """The paragraphs of a Markdown text, without markup, each on one line; empty ones left out."""
-    for pattern, replacement in _PATTERNS[:_FOR_WHOLE_TEXT]:
+    for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
     return [part for part in found if part]
 
 
 def _inline(text: str) -> str:
-    for pattern, replacement in _PATTERNS[_FOR_WHOLE_TEXT:]:
+    for pattern, replacement in _PATTERNS[_WHOLE_TEXT_PATTERNS:]:
         text = pattern.sub(replacement, text)
     return _SPACE.sub(" ", html.unescape(text)).strip()
 
@@ -83,7 +83,7 @@ def _leaves(node: Any) -> Iterator[str]:
 
 # --- texts ----------------------------------------------------------------------------------------
 
-MOST_CHARACTERS = 1_000_000  # of one text are searched
+MAX_TEXT_CHARS = 1_000_000  # The rest of a text is not searched.
 
 # By the type of an attribute: its value → the paragraphs of its text.
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
@@ -113,7 +113,7 @@ class Text:
 
     def read(self) -> list[str]:
         """Its paragraphs, without markup."""
-        value = self.value[:MOST_CHARACTERS] if isinstance(self.value, str) else self.value
+        value = self.value[:MAX_TEXT_CHARS] if isinstance(self.value, str) else self.value
         return READERS[self.kind](value)
 
 

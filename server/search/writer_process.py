@@ -10,7 +10,7 @@ from typing import Any
 
 from server.search.status import read_status
 
-_CODE = Path(__file__).resolve().parents[2]  # the folder of this package, for the process to import
+_IMPORT_FOLDER = Path(__file__).resolve().parents[2]  # The process imports this package from here.
 
 
 class DamagedIndex(Exception):
@@ -61,7 +61,7 @@ class _Child:
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
-        path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
+        path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

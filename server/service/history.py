@@ -9,7 +9,7 @@ from server.auth.permissions import require
 from server.documents.document import DRAFT, PUBLISHED
 from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
-from server.history.blame import MOST_VERSIONS, Blame, blame
+from server.history.blame import MAX_VERSIONS, Blame, blame
 from server.history.differences import Content, Difference, content_at, differences, values_after
 from server.history.past import PastStates, selection
 from server.history.restore import restore_values
@@ -205,7 +205,7 @@ class Histories:
     def origins(self, one: DocumentHistory) -> Origins:
         """Return which version each attribute, and each line of a text, is from. Raises LimitError."""
         locale, status, versions = one.of_one_file()
-        oldest_first, budget = versions[:MOST_VERSIONS][::-1], one.caller.budget
+        oldest_first, budget = versions[:MAX_VERSIONS][::-1], one.caller.budget
         values = values_after(one.store, oldest_first, budget)
         found = blame(one.attributes, zip(oldest_first, values, strict=True), budget)
         return Origins(found, oldest_first, locale, status)

@@ -17,7 +17,7 @@ from server.schema.model import Type, title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, facets, total
 from server.search.highlight import Finder, Finders, Fragment, highlights
-from server.search.question import MAX_QUESTION_CHARACTERS, Question, read_question
+from server.search.question import MAX_QUESTION_CHARS, Question, read_question
 from server.search.texts import searchable
 from server.service.read import Caller
 from server.site.site import State
@@ -66,8 +66,8 @@ def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question
     text = params.get("q")
     if not isinstance(text, str):
         raise _invalid("q", "the words to search for are expected, once")
-    if len(text) > MAX_QUESTION_CHARACTERS:
-        raise _invalid("q", f"at most {MAX_QUESTION_CHARACTERS} characters are expected")
+    if len(text) > MAX_QUESTION_CHARS:
+        raise _invalid("q", f"at most {MAX_QUESTION_CHARS} characters are expected")
     types = (t for t in state.schema.content_types if t.uid in scope.statuses)
     fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import SyntaxProblem
 from server.history.differences import (
-    LONG,
+    MAX_COMPARED_CHARS,
     Difference,
     changed_attributes,
     diff_lines,
@@ -121,10 +121,14 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
     """
     version = one.version(head)
     name = f"{version.parent}:./{version.before}"
-    data = next(read_named(site.root, [name], LONG), None) if version.before and "\n" not in name else b""
+    data = (
+        next(read_named(site.root, [name], MAX_COMPARED_CHARS), None)
+        if version.before and "\n" not in name
+        else b""
+    )
     try:
         now = read_bytes(site.root, version.path)[0] if version.path else b""
-        if data is None or len(now) > LONG:
+        if data is None or len(now) > MAX_COMPARED_CHARS:
             return None
         before = _mask_passwords(one, decode(data), state)
         after = _mask_passwords(one, decode(now), state, before.passwords)

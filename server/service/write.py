@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from server.auth.permissions import Actor, require_branch, require_source
 from server.errors import ValidationError
-from server.events.presence import PUBLIC
+from server.events.presence import PUBLIC_ACTOR
 from server.history.branching import Branches, BranchWriter
 from server.history.past import PastStates
 from server.index.dangling import Key
@@ -204,7 +204,7 @@ class Writes:
             return Outcome(state, made, commit, None)
         signed = caller.state.settings.git.commit is not None
         by, keeper = self.authorship(caller, addressed, message, signed=signed), None
-        if permits and caller.actor.name != PUBLIC:
+        if permits and caller.actor.name != PUBLIC_ACTOR:
             keeper = Keeper(self.site.root, caller.actor.name, dict.fromkeys(permits))
             by = replace(by, keep=keeper.keeping)
         state, made, commit = self.site.write(by, prepare, wanted)

@@ -177,7 +177,9 @@ def test_a_stream_goes_on_where_it_broke_off(root: Path) -> None:
 
 def test_a_revoked_token_ends_its_streams(root: Path) -> None:
     token, port = token_of(root), free_port()
-    soon = "from server.events import hub; hub.HEARTBEAT_S = 0.3; hub.BEAT_S = 0.1"
+    soon = (
+        "from server.events import hub; hub.HEARTBEAT_INTERVAL_S = 0.3; hub.HEARTBEAT_POLL_INTERVAL_S = 0.1"
+    )
     with serving(root, port, "--workers=1", first=soon), Reader(port, token=token) as reader:
         public = Reader(port)
         assert [reader.next()[1], public.next()[1]] == ["welcome", "welcome"]
@@ -266,7 +268,7 @@ def test_clients_that_left_at_once_are_not_counted(root: Path, reset: bool) -> N
 
 def test_a_client_that_does_not_read_costs_little_and_is_given_up(root: Path) -> None:
     port = free_port()
-    soon = "from server.events import hub; hub.SLOW_S = 1.0; hub.WINDOW = 20_000"
+    soon = "from server.events import hub; hub.SLOW_CLIENT_TIMEOUT_S = 1.0; hub.WINDOW_BYTES = 20_000"
     with serving(root, port, "--workers=1", first=soon), socket.socket() as deaf, Reader(port) as reader:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
         deaf.connect(("127.0.0.1", port))

@@ -89,7 +89,7 @@ def test_nobody_else_ends_what_a_client_said(api: Api) -> None:
 
 
 def test_what_was_said_ends_by_itself(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presence, "EXPIRES_S", 0.05)
+    monkeypatch.setattr(presence, "ENTRY_TTL_S", 0.05)
     be_at(api, "ann")
     time.sleep(0.06)
     assert names(be_at(api, "ben")) == []
@@ -175,25 +175,25 @@ def test_a_body_that_says_no_place_is_refused(api: Api, client: str, body: Any) 
 
 
 def test_one_caller_can_not_take_all_the_room(api: Api) -> None:
-    for number in range(presence.MOST + 5):
+    for number in range(presence.MAX_CLIENTS_PER_CALLER + 5):
         assert be_at(api, "ann", f"tab{number}", documentId="two" if number < 5 else "one").status == 200
     assert [told["documentId"] for told in api.get("/presence", "ben").data] == ["one"]  # the first gave way
 
 
 def test_a_caller_that_says_too_much_is_refused(api: Api) -> None:
-    answers = [be_at(api, "ann") for _ in range(presence.PER_WINDOW + 1)]
+    answers = [be_at(api, "ann") for _ in range(presence.MAX_MESSAGES_PER_WINDOW + 1)]
     assert {answer.status for answer in answers[:-1]} == {200}
     assert (answers[-1].status, int(answers[-1].headers["Retry-After"]) <= 11) == (429, True)
     assert be_at(api, "ben").status == 200
 
 
 def test_a_server_has_room_for_so_many(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presence, "MOST", presence.SLOTS + 1)
-    monkeypatch.setattr(presence, "PER_WINDOW", 10_000)
+    monkeypatch.setattr(presence, "MAX_CLIENTS_PER_CALLER", presence.MAX_CLIENTS + 1)
+    monkeypatch.setattr(presence, "MAX_MESSAGES_PER_WINDOW", 10_000)
     shared = presence.PresenceTable()
-    for number in range(presence.SLOTS):
+    for number in range(presence.MAX_CLIENTS):
         shared.put(f"tab{number}", presence.Presence("a", "user", "ann", "note", f"n{number}", "en", None))
-    assert len(shared.all()) == presence.SLOTS
+    assert len(shared.all()) == presence.MAX_CLIENTS
     with pytest.raises(presence.BusyError):
         shared.put("more", presence.Presence("b", "user", "ben", "note", "one", "en", None))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from server.events.database import ALL, Recorded, Transaction
+from server.events.database import ALL_CLONES, Recorded, Transaction
 from server.events.model import Event
 from server.events.recorder import Recorder, recorded_version
 from server.history.past import PastStates
@@ -117,7 +117,7 @@ def recorded(machine: Machine) -> set[Recorded]:
     """The versions that the log leads up to."""
 
     def read(connection: object) -> set[Recorded]:
-        return {Recorded(*row) for row in Transaction(connection, ALL).versions()}  # type: ignore[arg-type]
+        return {Recorded(*row) for row in Transaction(connection, ALL_CLONES).versions()}  # type: ignore[arg-type]
 
     return machine.recorder.database.query(read)
 

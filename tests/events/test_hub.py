@@ -111,9 +111,9 @@ class Streams:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hubs, "PAUSE_S", 0.001)
-    monkeypatch.setattr(hubs, "BEAT_S", 0.01)
-    monkeypatch.setattr(hubs, "STUCK_S", 0.01)
+    monkeypatch.setattr(hubs, "POLL_INTERVAL_S", 0.001)
+    monkeypatch.setattr(hubs, "HEARTBEAT_POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(hubs, "STUCK_POLL_INTERVAL_S", 0.01)
 
 
 def play(scenario: Scenario) -> None:
@@ -142,8 +142,8 @@ def test_every_stream_gets_what_it_may_see_from_its_beginning_on() -> None:
 
 
 def test_a_stream_goes_on_after_the_event_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hubs, "RECENT", 5)
-    monkeypatch.setattr(hubs, "READ", 4)
+    monkeypatch.setattr(hubs, "MAX_RECENT_EVENTS", 5)
+    monkeypatch.setattr(hubs, "BATCH_EVENTS", 4)
 
     async def scenario(streams: Streams) -> None:
         streams.log.append(50)
@@ -161,7 +161,7 @@ def test_a_stream_goes_on_after_the_event_it_names(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_client_that_takes_nothing_is_given_up_and_can_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hubs, "SLOW_S", 0.2)
+    monkeypatch.setattr(hubs, "SLOW_CLIENT_TIMEOUT_S", 0.2)
 
     async def scenario(streams: Streams) -> None:
         streams.log.size = 1000
@@ -169,7 +169,7 @@ def test_a_client_that_takes_nothing_is_given_up_and_can_go_on(monkeypatch: pyte
         streams.stuck.add("slow")
         streams.log.append(2000)
         await until(lambda: quick.events == list(range(1, 2001)))
-        assert len(slow.data) < 2 * hubs.WINDOW
+        assert len(slow.data) < 2 * hubs.WINDOW_BYTES
         await until(lambda: slow.ended)
         assert streams.given_up == {"slow"}
         again = streams.open("again", position=slow.events[-1])
@@ -185,7 +185,7 @@ def test_a_client_that_takes_its_time_gets_everything() -> None:
         slow = streams.open("slow")
         streams.stuck.add("slow")
         streams.log.append(300)
-        await until(lambda: len(slow.data) > hubs.WINDOW)
+        await until(lambda: len(slow.data) > hubs.WINDOW_BYTES)
         await asyncio.sleep(0.05)
         kept = slow.events
         streams.stuck.clear()
@@ -196,7 +196,7 @@ def test_a_client_that_takes_its_time_gets_everything() -> None:
 
 
 def test_who_may_not_any_more_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hubs, "HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(hubs, "HEARTBEAT_INTERVAL_S", 0.05)
 
     async def scenario(streams: Streams) -> None:
         editor, reader = streams.open("a"), streams.open("b", PUBLIC)
@@ -215,7 +215,7 @@ def test_who_may_not_any_more_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_heartbeats_name_the_last_event_even_if_it_may_not_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hubs, "HEARTBEAT_S", 0.02)
+    monkeypatch.setattr(hubs, "HEARTBEAT_INTERVAL_S", 0.02)
 
     async def scenario(streams: Streams) -> None:
         reader = streams.open("b", PUBLIC)

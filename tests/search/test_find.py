@@ -84,7 +84,7 @@ def test_a_search_of_the_index_ends_where_it_takes_too_much(site: Site) -> None:
 
 
 def test_nobody_waits_without_end_for_other_searches(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.search.find.LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr("server.search.find.TURN_TIMEOUT_S", 0.01)
     search = Search(site.root)
     with search._turns, pytest.raises(BusyError):
         ask(search, site, "tide")

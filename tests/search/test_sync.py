@@ -21,7 +21,7 @@ from server.search import sync
 from server.search.catalog import Group
 from server.search.find import Results, Scope, Search
 from server.search.question import read_question
-from server.search.status import DAMAGED, read_status
+from server.search.status import DAMAGED_FILE, read_status
 from server.search.sync import Sync
 from server.search.texts import Task, Text
 from server.search.writer_process import WriterProcess
@@ -183,7 +183,7 @@ def test_a_damaged_index_is_built_anew(tmp_path: Path, damage: str) -> None:
         assert after is not None
         assert after.build != before.build
         assert after.version == before.version
-        assert not (folder(site) / DAMAGED).exists()
+        assert not (folder(site) / DAMAGED_FILE).exists()
     gc.collect()
 
 
@@ -216,7 +216,7 @@ def test_a_mistake_while_a_search_is_answered_is_no_damage_of_the_index(
     scope = BrokenScope(SCOPE.statuses)
     with pytest.raises(TypeError, match="a mistake"):
         search.find(site.state, read_question("gauge", {"title", "body", "extra"}), scope, 0, 10)
-    assert not (folder(site) / DAMAGED).exists()
+    assert not (folder(site) / DAMAGED_FILE).exists()
     assert caplog.messages == []
     assert ask(search, site, "gauge").indexed
 
@@ -252,7 +252,7 @@ def test_files_that_are_deleted_before_a_commit_are_told_of(tmp_path: Path) -> N
 def test_progress_counts_from_nothing_where_documents_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync, "BATCH", 1)
+    monkeypatch.setattr(sync, "BATCH_VERSIONS", 1)
     many = documents("notes", **{f"n{i}": {"title": f"Note {i}"} for i in range(60)})
     site, search = load(tmp_path, {**FILES, **many}), Search(tmp_path)
     seen = set()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from server.search.highlight import Finder, fragment
 from server.search.question import Clause, correct, read_question
 from server.search.texts import block_texts, paragraphs
-from server.search.words import LONGEST, PLAIN, beginning, fold, language_of, spans, split, terms
+from server.search.words import MAX_WORD_CHARS, NO_STEMMER, beginning, fold, language_of, spans, split, terms
 
 FIELDS = {"title", "body"}
 
@@ -44,7 +44,7 @@ def test_forms_of_a_word_have_a_term_in_common(language: str, words: list[str]) 
 
 @pytest.mark.parametrize(
     ("locale", "language"),
-    [("en", "en"), ("pt-BR", "pt"), ("ja", PLAIN), ("zh-Hans", PLAIN), ("nb_NO", "nb")],
+    [("en", "en"), ("pt-BR", "pt"), ("ja", NO_STEMMER), ("zh-Hans", NO_STEMMER), ("nb_NO", "nb")],
 )
 def test_a_locale_has_a_language(locale: str, language: str) -> None:
     assert language_of(locale) == language
@@ -54,7 +54,7 @@ def test_a_locale_has_a_language(locale: str, language: str) -> None:
 def test_any_text_has_words_with_terms(text: str) -> None:
     for found in spans(text):
         assert fold(found[0])
-        for language in ("en", "fr", PLAIN):
+        for language in ("en", "fr", NO_STEMMER):
             assert all(terms(found[0], language))
 
 
@@ -171,5 +171,5 @@ def test_an_unfinished_word_is_marked_where_it_begins_one() -> None:
 
 
 def test_a_word_of_any_length_is_known_by_its_beginning() -> None:
-    assert terms("x" * 1_000_000, "en") == terms("x" * LONGEST, "en")
-    assert len(fold("\ufdfa" * LONGEST)) == LONGEST  # one letter that folds to eighteen
+    assert terms("x" * 1_000_000, "en") == terms("x" * MAX_WORD_CHARS, "en")
+    assert len(fold("\ufdfa" * MAX_WORD_CHARS)) == MAX_WORD_CHARS  # one letter that folds to eighteen

@@ -19,7 +19,7 @@ from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may_attend_any, may_read_events
 from server.events.model import KINDS, SOURCES
 from server.events.presence import types_to_attend
-from server.events.reading import LARGEST, LIMIT, MOST, STATUSES, subjects_of
+from server.events.reading import DEFAULT_LIMIT, MAX_INTEGER, MAX_LIMIT, STATUSES, subjects_of
 
 OF_EVENTS = Tag("Events", "What has changed.")
 OF_PRESENCE = Tag("Presence", "Who is viewing which document.")
@@ -65,13 +65,13 @@ def _events(audience: Audience) -> Docs:
         [
             in_query(
                 "since",
-                {**NUMBER, "minimum": 0, "maximum": LARGEST},
+                {**NUMBER, "minimum": 0, "maximum": MAX_INTEGER},
                 "Events after this one; default: all that are kept.",
             ),
             in_query(
                 "limit",
-                {**NUMBER, "minimum": 1, "maximum": MOST},
-                f"Maximum number; default {LIMIT}.",
+                {**NUMBER, "minimum": 1, "maximum": MAX_LIMIT},
+                f"Maximum number; default {DEFAULT_LIMIT}.",
             ),
             _words("types", {"enum": subjects_of(audience.actor, audience.schema)}),
             _words("events", {"enum": list(KINDS)}),

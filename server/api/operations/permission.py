@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from server.auth.permissions import SITE_SUBJECTS, Actor, may_draft, may_of_site, may_write
 from server.errors import ForbiddenError
-from server.events.presence import PUBLIC, types_to_attend
+from server.events.presence import PUBLIC_ACTOR, types_to_attend
 from server.events.reading import subjects_of
 from server.schema.model import Schema, Type
 
@@ -66,7 +66,7 @@ def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
     """Return whether an actor other than the public may write documents of some type."""
-    return actor.name != PUBLIC and may_write(actor, schema.content_types)
+    return actor.name != PUBLIC_ACTOR and may_write(actor, schema.content_types)
 
 
 def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:

@@ -17,7 +17,7 @@ from server.api.operations.json_schema import (
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import may_find_any
 from server.query.qs import BOOLEANS
-from server.search.question import MAX_QUESTION_CHARACTERS
+from server.search.question import MAX_QUESTION_CHARS
 
 OF_SEARCH = Tag("Search", "Ranked search across all types and locales.")
 _WHOLE = {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}  # more digits are refused
@@ -33,9 +33,7 @@ def _search(audience: Audience) -> Docs:
         "Find documents of all types by their words",
         {200: answer("What was found, the best first.", _hit_schema(names, locales))},
         [
-            in_query(
-                "q", {**TEXT, "maxLength": MAX_QUESTION_CHARACTERS}, words, required=True, example="tide"
-            ),
+            in_query("q", {**TEXT, "maxLength": MAX_QUESTION_CHARS}, words, required=True, example="tide"),
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
             in_query("locale", {"enum": [*locales, "*"]}, "Only this locale."),
             in_query("status", STATUS, "What drafts say, where the caller may read them."),

@@ -20,7 +20,15 @@ from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.events.database import EventDatabase
 from server.events.model import KINDS
 from server.events.presence import types_to_attend
-from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, shown, subjects_of
+from server.events.reading import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    read_number,
+    read_part,
+    read_selection,
+    shown,
+    subjects_of,
+)
 from server.schema.model import SITE_TAG, Type, document_tag, type_tag
 from server.service.cache_tags import tags_of_file
 from server.service.read import Reader
@@ -37,7 +45,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
         actor, schema = actor_of(request), state_of(request).schema
         subjects, asked = subjects_of(actor, schema), parameters(request)
         selection = read_selection(asked, subjects)
-        since, limit = read_number(asked, "since", 0), read_number(asked, "limit", LIMIT, MOST)
+        since, limit = read_number(asked, "since", 0), read_number(asked, "limit", DEFAULT_LIMIT, MAX_LIMIT)
         if selection.presence and selection.presence[0] not in types_to_attend(actor, schema):
             raise ForbiddenError()
         if wants_stream(request):

@@ -12,7 +12,7 @@ from server.auth.permissions import Actor
 from server.documents.ids import compose
 from server.errors import NotFoundError, ValidationError
 from server.events.presence import (
-    EXPIRES_S,
+    ENTRY_TTL_S,
     Presence,
     PresenceTable,
     by_document,
@@ -61,7 +61,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
         document = type_.singular, document_id
         present = by_document(table.all()).get(document, ())
         told = others_at(document, present, type_, actor, state.schema)
-        meta = {"expiresIn": int(EXPIRES_S)}
+        meta = {"expiresIn": int(ENTRY_TTL_S)}
         return answer_within(request, {"data": told, "meta": meta})
 
     @handles("deletePresence")

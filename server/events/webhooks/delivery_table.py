@@ -20,7 +20,7 @@ from server.events.tables import (
 )
 from server.events.webhooks.http_client import new_id
 
-MOST_KEPT, KEPT_S = 1000, 7 * 86_400.0  # what is kept of a webhook's deliveries that are done
+MAX_DONE_DELIVERIES, RETENTION_S = 1000, 7 * 86_400.0  # Of a webhook's deliveries that are done.
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -157,12 +157,12 @@ def shorten(connection: Connection, at: float) -> None:
 
 def forget(connection: Connection, at: float) -> None:
     """Remove deliveries that are done and old, or of which there are too many."""
-    connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - KEPT_S,))
+    connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
     )
     for (name,) in connection.execute("SELECT DISTINCT webhook FROM deliveries").fetchall():
-        row = connection.execute(newest, (name, MOST_KEPT)).fetchone()
+        row = connection.execute(newest, (name, MAX_DONE_DELIVERIES)).fetchone()
         if row:
             statement = f"DELETE FROM deliveries WHERE webhook = ? AND {DONE} AND number <= ?"
             connection.execute(statement, (name, row[0]))

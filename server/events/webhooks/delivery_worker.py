@@ -38,7 +38,7 @@ from server.events.webhooks.delivery_table import (
 )
 from server.events.webhooks.http_client import TIMEOUT_S, Outcome, brief, post
 from server.events.webhooks.queue import adopt, cursors, disable, enqueue
-from server.events.webhooks.retry_policy import STEPS_S, next_try
+from server.events.webhooks.retry_policy import BACKOFFS_S, next_try
 from server.events.webhooks.secret_files import secrets_of
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
 from server.paths import SETTINGS, state_folder
@@ -46,15 +46,15 @@ from server.storage.file_lock import FileLock
 
 log = logging.getLogger("quire")
 
-AT_ONCE = 5  # tries of all webhooks
-PART = 500  # events that are taken into the queue in one transaction
-FORGET_S = 600.0  # between two times that old deliveries are looked for
-LAST_S = 4.0  # how long tries that have begun may take when this is to end
-COMMIT_S = 2.0  # how long a delivery waits for the commit of a write, where each has its own
+MAX_CONCURRENT_ATTEMPTS = 5  # Of all webhooks.
+BATCH_EVENTS = 500  # Events that one transaction takes into the queue.
+SWEEP_INTERVAL_S = 600.0  # Between two removals of old deliveries.
+STOP_TIMEOUT_S = 4.0  # How long tries may go on when the worker stops.
+COMMIT_TIMEOUT_S = 2.0  # How long a delivery waits for the commit of its write.
 SAME_MOMENT_S = 60.0  # how long a server may take to read a site.yaml that adds a webhook
 MOST_OF_A_MOMENT = 1000  # events that a new webhook is told of at most, of those before it was read
-GONE = 410  # the status of a receiver that wants to be told of nothing any more
-_JUMP_S = 1.0  # A clock that differs by more from what has passed was put to another time.
+GONE_STATUS = 410  # A receiver that sends this status wants no further deliveries.
+_MIN_CLOCK_JUMP_S = 1.0  # A clock that differs by more was set to another time.
 
 Render = Callable[[Event, bool], bytes]  # of an event, and whether drafts are told as well
 
@@ -63,7 +63,7 @@ Render = Callable[[Event, bool], bytes]  # of an event, and whether drafts are t
 class Pace:
     """How often and how long a delivery is tried."""
 
-    steps: Sequence[float] = STEPS_S
+    steps: Sequence[float] = BACKOFFS_S
     timeout: float = TIMEOUT_S
 
 
@@ -139,7 +139,7 @@ class Deliverer(Job):
 
     def close(self) -> None:
         """Wait for the tries that have begun, unless they take too long, and note what came of them."""
-        deadline = time.monotonic() + LAST_S
+        deadline = time.monotonic() + STOP_TIMEOUT_S
         while self._busy and time.monotonic() < deadline:
             self._collect(0.05)
         try:
@@ -198,7 +198,7 @@ class Deliverer(Job):
 
     def _has_jumped(self, at: float) -> bool:
         offset = at - self._clock.monotonic()
-        jumped = abs(offset - self._offset) > _JUMP_S
+        jumped = abs(offset - self._offset) > _MIN_CLOCK_JUMP_S
         self._offset = offset
         return jumped
 
@@ -224,11 +224,11 @@ class Deliverer(Job):
             known = {name: at for name, at in cursors(connection).items() if name in webhooks}
             if jumped:
                 shorten(connection, at)
-            if abs(at - self._forgotten) > FORGET_S:
+            if abs(at - self._forgotten) > SWEEP_INTERVAL_S:
                 forget(connection, at)
         self._outcomes.clear()
-        self._forgotten = at if abs(at - self._forgotten) > FORGET_S else self._forgotten
-        events = self._database.read(min(known.values()), PART) if known else []
+        self._forgotten = at if abs(at - self._forgotten) > SWEEP_INTERVAL_S else self._forgotten
+        events = self._database.read(min(known.values()), BATCH_EVENTS) if known else []
         if not events:
             return False
         with self._writing() as connection:
@@ -239,7 +239,7 @@ class Deliverer(Job):
                     log.warning(
                         "webhook %s: too many deliveries wait; the %d oldest are given up", name, surplus
                     )
-        return len(events) == PART
+        return len(events) == BATCH_EVENTS
 
     def _note_outcomes(self) -> None:
         with self._writing() as connection:
@@ -257,7 +257,7 @@ class Deliverer(Job):
                 finish(connection, delivery, DELIVERED)
                 continue
             again = next_try(self._pace.steps, delivery.step, delivery.tries + 1, outcome.retry_after)
-            if outcome.status == GONE:
+            if outcome.status == GONE_STATUS:
                 finish(connection, delivery, FAILED)
                 disable(connection, delivery.webhook, at, f"given up: {outcome.error}")
                 log.warning(
@@ -281,9 +281,15 @@ class Deliverer(Job):
         """How many further tries a webhook may have: one at a time where the last failed, and never all that
         there are, so that a slow one holds up no other.
         """
-        most = 1 if name in self._failing else AT_ONCE - 1 if self._several else AT_ONCE
+        most = (
+            1
+            if name in self._failing
+            else MAX_CONCURRENT_ATTEMPTS - 1
+            if self._several
+            else MAX_CONCURRENT_ATTEMPTS
+        )
         mine = sum(1 for one in self._busy.values() if one.delivery.webhook == name)
-        return max(0, min(most - mine, AT_ONCE - len(self._busy)))
+        return max(0, min(most - mine, MAX_CONCURRENT_ATTEMPTS - len(self._busy)))
 
     def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
         """The deliveries that are tried now: of each webhook in turn, so that none waits for a slow one."""
@@ -292,7 +298,7 @@ class Deliverer(Job):
         )
         used = Counter(one.delivery.webhook for one in self._busy.values())
         chosen: list[Delivery] = []
-        while any(waiting.values()) and len(chosen) + len(self._busy) < AT_ONCE:
+        while any(waiting.values()) and len(chosen) + len(self._busy) < MAX_CONCURRENT_ATTEMPTS:
             name = min((n for n in waiting if waiting[n]), key=lambda n: used[n])
             chosen.append(waiting[name].pop(0))
             used[name] += 1
@@ -373,7 +379,7 @@ class Deliverer(Job):
 def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
     """Whether what a delivery tells of is about to be in a commit, which its body is to name."""
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
-    return uncommitted and 0 <= at - delivery.made < COMMIT_S
+    return uncommitted and 0 <= at - delivery.made < COMMIT_TIMEOUT_S
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:

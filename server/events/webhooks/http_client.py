@@ -27,12 +27,12 @@ from server.config.webhooks import SECRET_PREFIX, Webhook
 
 # --- signing --------------------------------------------------------------------------------------
 
-BYTES = 32  # of a new secret
+SECRET_BYTES = 32  # Of a new secret.
 
 
 def new_secret() -> str:
     """A secret made at random: `whsec_` and base64."""
-    return SECRET_PREFIX + b64encode(secrets.token_bytes(BYTES)).decode()
+    return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def new_id() -> str:
@@ -145,9 +145,9 @@ def _lookup(host: str, port: int, deadline: float) -> list[str]:
 # --- http client ----------------------------------------------------------------------------------
 
 TIMEOUT_S = 15.0
-MOST_READ = 65_536  # bytes of an answer
-EXCERPT, BRIEF = 1000, 160  # characters of an answer that are kept, and shown on a line
-PORTS = {"http": 80, "https": 443}
+MAX_RESPONSE_BYTES = 65_536  # Of a response.
+MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # Characters of a response that are kept, and shown on a line.
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def send(
 
 def _on_one_line(text: str) -> str:
     """What a receiver has said, for a log: a part of it, without what could do anything to a terminal."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:EXCERPT]
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_EXCERPT_CHARS]
 
 
 def _reason_of(error: Exception) -> str:
@@ -204,14 +204,14 @@ def _reason_of(error: Exception) -> str:
 
 def brief(error: str) -> str:
     """The beginning of what was wrong, for a line."""
-    return error if len(error) <= BRIEF else f"{error[:BRIEF]}…"
+    return error if len(error) <= MAX_BRIEF_CHARS else f"{error[:MAX_BRIEF_CHARS]}…"
 
 
 def _exchange(
     url: str, headers: Mapping[str, str], body: bytes, allowed: Collection[str], deadline: float
 ) -> Outcome:
     parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
+    host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
     with connect(host, port, allowed, deadline) as plain:
         channel = _encrypt(plain, host, deadline) if parts.scheme == "https" else plain
         with channel:
@@ -246,14 +246,14 @@ def _read(response: HTTPResponse, url: str) -> Outcome:
     """What an answer says. Once its status is known, the rest of it decides nothing."""
     text = b""
     with suppress(OSError, HTTPException, ValueError):
-        text = response.read(MOST_READ)
+        text = response.read(MAX_RESPONSE_BYTES)
     status = response.status
     if 200 <= status < 300:
         return Outcome(status)
     said = f"{status} {response.reason}".strip()
     if 300 <= status < 400:
         said += f", a redirect to {response.getheader('Location', 'nowhere')}, which is not followed"
-    excerpt = text[: 4 * EXCERPT].decode("utf-8", "replace").strip()
+    excerpt = text[: 4 * MAX_EXCERPT_CHARS].decode("utf-8", "replace").strip()
     error = f"{said}: {excerpt}" if excerpt else said
     return Outcome(status, error, _seconds(response.getheader("Retry-After")))
 

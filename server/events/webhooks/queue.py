@@ -27,8 +27,8 @@ from server.events.webhooks.delivery_table import (
 )
 from server.events.webhooks.matching import SITE_UPDATE, concerns
 
-MOST_WAITING = 10_000  # deliveries of one webhook; beyond, the oldest are given up
-LONGEST_BURST = 10  # times `debounce`, after which a burst that does not end is told of
+MAX_QUEUED_DELIVERIES = 10_000  # Of one webhook; beyond, the oldest are dropped.
+MAX_BURST_DEBOUNCES = 10  # A burst that lasts so many times `debounce` is delivered before it ends.
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
@@ -83,9 +83,9 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
             _add(connection, webhook, event, at)
     statement = "UPDATE webhooks SET cursor = ? WHERE name = ?"
     connection.execute(statement, (events[-1].seq, webhook.name))
-    surplus = oldest_open(connection, webhook.name, MOST_WAITING)
+    surplus = oldest_open(connection, webhook.name, MAX_QUEUED_DELIVERIES)
     for delivery in surplus:
-        note(connection, delivery, delivery.status, f"given up: more than {MOST_WAITING:,} waited")
+        note(connection, delivery, delivery.status, f"given up: more than {MAX_QUEUED_DELIVERIES:,} waited")
         finish(connection, delivery, FAILED)
     return len(surplus)
 
@@ -109,7 +109,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
         put(connection, webhook.name, "", extend_burst(None, event), GATHERING, at, at + pause)
         return
     number, made, text = found
-    due = max(at, min(at + pause, made + LONGEST_BURST * pause))
+    due = max(at, min(at + pause, made + MAX_BURST_DEBOUNCES * pause))
     statement = "UPDATE deliveries SET event = ?, last = ?, due = ?, wait = ? WHERE number = ?"
     told = pack(extend_burst(unpack(text), event))
     connection.execute(statement, (told, event.seq, due, due - at, number))

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-STEPS_S = (5.0, 300.0, 1800.0, 7200.0, 18_000.0)  # after each try that failed: 5 s, 5 min, 30 min, 2 h, 5 h
-LONGEST_S = 86_400.0  # a receiver may ask to be left alone for a day
-MOST_TRIES = 50  # A receiver may ask for later tries, which take no step, but not for ever.
+BACKOFFS_S = (5.0, 300.0, 1800.0, 7200.0, 18_000.0)  # After each failed try: 5 s, 5 min, 30 min, 2 h, 5 h.
+MAX_RETRY_AFTER_S = 86_400.0  # A receiver may ask for a pause of one day.
+MAX_ATTEMPTS = 50  # Of a delivery, also if a receiver asks for later ones, which count as no step.
 
 
 def next_try(
@@ -14,8 +14,8 @@ def next_try(
 
     A receiver that says when it wants to be asked again is asked then, which takes no step.
     """
-    if tries >= MOST_TRIES:
+    if tries >= MAX_ATTEMPTS:
         return None
     if retry_after is not None and steps:
-        return min(max(retry_after, 1.0), LONGEST_S), step
+        return min(max(retry_after, 1.0), MAX_RETRY_AFTER_S), step
     return (steps[step], step + 1) if step < len(steps) else None

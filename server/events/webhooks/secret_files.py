@@ -15,7 +15,9 @@ from server.paths import keep_private, state_folder
 from server.storage.durable import make_once, stage, sync_folder
 
 OVERLAP_S = 24 * 3600.0  # how long the secret before signs after another was made
-_FIX = "look at its permissions, or delete it: then another secret is made, which receivers have to be told"
+_FIX_HINT = (
+    "look at its permissions, or delete it: then another secret is made, which receivers have to be told"
+)
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
@@ -74,4 +76,4 @@ def _path(root: Path, name: str) -> Path:
 
 
 def _unusable(name: str, why: str) -> SetupError:
-    return SetupError(f".quire/webhooks/{name}.secret", None, f"can't be used: {why}", _FIX)
+    return SetupError(f".quire/webhooks/{name}.secret", None, f"can't be used: {why}", _FIX_HINT)

@@ -15,10 +15,10 @@ from server.history.merging.documents import Key, Three
 from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
 
-MOST_TOLD = 100  # documents, and files
-LONGEST = 2000  # characters of a value, as JSON
+MAX_REPORTED = 100  # Documents, and files.
+MAX_VALUE_CHARS = 2000  # Of a value, as JSON.
 SIDES = ("ours", "theirs")
-_SHAPE = '{"documents": {"article/ID/LOCALE": {"title": "ours"}}, "files": {"site.yaml": "theirs"}}'
+_EXAMPLE = '{"documents": {"article/ID/LOCALE": {"title": "ours"}}, "files": {"site.yaml": "theirs"}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ def read_resolution(body: Any) -> Resolution:
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
-        raise ValidationError(f"resolve must be like {_SHAPE}")
+        raise ValidationError(f"resolve must be like {_EXAMPLE}")
     documents, files = body.get("documents", {}), body.get("files", {})
     if not isinstance(documents, dict) or not isinstance(files, dict):
-        raise ValidationError(f"resolve must be like {_SHAPE}")
+        raise ValidationError(f"resolve must be like {_EXAMPLE}")
     for name, choice in documents.items():
         if isinstance(choice, dict):
             for attribute, one in choice.items():
@@ -117,10 +117,10 @@ class Unmerged:
         """Raise UnmergedError where there are conflicts, with what each side has, as far as one may see."""
         if not self.documents and not self.files:
             return
-        told = [_conflict_json(*found, viewer) for found in list(self.documents.values())[:MOST_TOLD]]
+        told = [_conflict_json(*found, viewer) for found in list(self.documents.values())[:MAX_REPORTED]]
         details = {
             "conflicts": told,
-            "files": sorted(self.files)[:MOST_TOLD],
+            "files": sorted(self.files)[:MAX_REPORTED],
             "total": len(self.documents) + len(self.files),
         }
         raise UnmergedError(details=details)
@@ -175,5 +175,5 @@ def _shower(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
 def _short(value: Any) -> Any:
     """A value that is not too long to be told: a text is cut, anything else left out."""
     if isinstance(value, str):
-        return value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
-    return value if len(json.dumps(value, default=str)) <= LONGEST else None
+        return value if len(value) <= MAX_VALUE_CHARS else f"{value[:MAX_VALUE_CHARS]}…"
+    return value if len(json.dumps(value, default=str)) <= MAX_VALUE_CHARS else None

@@ -22,7 +22,7 @@ from server.history.branching import Branches, CommittedFiles, differing
 from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner
-from server.history.merging.sides import BY_HAND, Sides, sides_of
+from server.history.merging.sides import MERGE_HINT, Sides, sides_of
 from server.history.past import PastStates
 from server.paths import STATE_FOLDER
 from server.site.commits.committing import GIT_LOCK_TIMEOUT_S, QUEUE_TIMEOUT_S
@@ -105,9 +105,9 @@ def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
 
 # --- merge ----------------------------------------------------------------------------------------
 
-TRIES = 8  # how often a merge is planned again because somebody else has moved the branch meanwhile
-_OVERTAKEN = "Others changed the branch each time that this merge was ready; try again"
-_MOST_NAMED = 20  # files in a message
+MAX_ATTEMPTS = 8  # Attempts to plan a merge while others move the branch.
+_OVERTAKEN_MESSAGE = "Others changed the branch each time that this merge was ready; try again"
+_MAX_NAMED_FILES = 20  # Files in a message.
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +196,9 @@ class Merger:
         if into != served and self.branches.get(into).worktree:
             raise ConflictError(f'The branch "{into}" is checked out in another folder; merge it there')
         make = self._into_served if into == served else self._into_other
-        reason: ApiError = BusyError(_OVERTAKEN)
+        reason: ApiError = BusyError(_OVERTAKEN_MESSAGE)
         with self._lock:
-            for _ in range(TRIES):
+            for _ in range(MAX_ATTEMPTS):
                 try:
                     return make(request, into, theirs, today)
                 except _Overtaken as error:
@@ -285,14 +285,14 @@ class Merger:
         coming = [path for path, outcome in outcomes.items() if outcome is not None]
         if folder := next((path for path in coming if (self.root / path).is_dir()), ""):
             what = f"{folder} is a folder here, and a file in the branch"
-            raise ConflictError(f"{what}; {BY_HAND}", {"files": [folder]})
+            raise ConflictError(f"{what}; {MERGE_HINT}", {"files": [folder]})
         try:
             found = sorted(_uncommitted_files(self.root, outcomes)) if outcomes else []
         except CommitError as error:
             raise ConflictError(f"The merge can't be made: {error}") from error
         if found:
-            more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
-            names = ", ".join(found[:_MOST_NAMED])
+            more = f" and {len(found) - _MAX_NAMED_FILES:,} more" if len(found) > _MAX_NAMED_FILES else ""
+            names = ", ".join(found[:_MAX_NAMED_FILES])
             raise ConflictError(f"Commit {names}{more} first: the merge changes the same", {"paths": found})
 
     def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:

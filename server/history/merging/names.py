@@ -13,10 +13,10 @@ from server.paths import STATE_FOLDER
 from server.storage.git.repository import prefix_of
 
 # What HFS+ leaves out of a name, and what NTFS takes for the end of one.
-_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-_END = re.compile(r"[ .]*([:\\].*)?$", re.DOTALL)
-_REPOSITORY = (".git", "git~1")
-_LONGEST = 255  # bytes of a name, which file systems take
+_IGNORED_CHARS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_IGNORED_END = re.compile(r"[ .]*([:\\].*)?$", re.DOTALL)
+_REPOSITORY_NAMES = (".git", "git~1")
+_MAX_NAME_BYTES = 255  # What file systems allow.
 
 
 def find_reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:
@@ -33,13 +33,13 @@ def _why(path: str, prefix: str) -> str:
     parts = (path.removeprefix("../") if prefix else path).split("/")
     if any(part in ("", ".", "..") for part in parts):
         return "is no path of a file"
-    if any(len(os.fsencode(part)) > _LONGEST for part in parts):
-        return f"has a name of more than {_LONGEST} bytes"
-    if any(_plain(part) in _REPOSITORY for part in parts):
+    if any(len(os.fsencode(part)) > _MAX_NAME_BYTES for part in parts):
+        return f"has a name of more than {_MAX_NAME_BYTES} bytes"
+    if any(_plain(part) in _REPOSITORY_NAMES for part in parts):
         return "would be in the repository itself"
     return "is the server's own" if _plain(path.split("/")[0]) == STATE_FOLDER else ""
 
 
 def _plain(part: str) -> str:
     """A part of a path as file systems may understand it."""
-    return _END.sub("", _IGNORED.sub("", part)).casefold()
+    return _IGNORED_END.sub("", _IGNORED_CHARS.sub("", part)).casefold()

@@ -17,7 +17,7 @@ from server.schema.model import FILE_FIELDS, Attribute
 from server.storage.read import parse
 from server.write.context import values_of
 
-_OF_COMPONENTS = ("id", "__component")  # what a component's file may say that is no attribute of it
+_COMPONENT_KEYS = ("id", "__component")  # A component's file may have these beside its attributes.
 
 
 def merge_other_keys(
@@ -77,7 +77,7 @@ def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
 
 def _says_more(component: Component, tree: Mapping[str, Tree]) -> bool:
     type_ = component.type
-    if type_.other_keys is None and not tree.keys() <= {*type_.attributes, *_OF_COMPONENTS}:
+    if type_.other_keys is None and not tree.keys() <= {*type_.attributes, *_COMPONENT_KEYS}:
         return True
     values = zip(type_.attributes.values(), component.values, strict=True)
     return any(_has_other_keys(attribute, value, tree.get(attribute.name)) for attribute, value in values)

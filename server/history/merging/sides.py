@@ -14,9 +14,9 @@ from server.storage.git.repository import Staged
 from server.storage.git.tree import changed_files, read_named
 from server.storage.read import MAX_FILE_BYTES
 
-MOST_FILES = 5000  # that a branch has changed
-_PLAIN = ("100644", "100755")
-BY_HAND = "merge the branch with git"
+MAX_FILES = 5000  # Files that a branch changes.
+_FILE_MODES = ("100644", "100755")
+MERGE_HINT = "merge the branch with git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File
     mine, other = (changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs))
     require_writable(root, sides.theirs, other)
     if not whole:
-        if len(other) > MOST_FILES:
-            raise LimitError(f"The branch changes more than {MOST_FILES:,} files; {BY_HAND}", "files")
+        if len(other) > MAX_FILES:
+            raise LimitError(f"The branch changes more than {MAX_FILES:,} files; {MERGE_HINT}", "files")
         for path, (before, after) in other.items():
             _refuse_odd(path, before, after)
     files = {}
@@ -127,13 +127,15 @@ def _refuse_odd(path: str, before: Staged | None, after: Staged | None) -> None:
     """Raise ConflictError for a change of a file that is not one of its contents alone."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
-        raise ConflictError(f"The branch changes {path.removeprefix('../')}, outside of the site; {BY_HAND}")
+        raise ConflictError(
+            f"The branch changes {path.removeprefix('../')}, outside of the site; {MERGE_HINT}"
+        )
     if path.split("/")[0] == STATE_FOLDER:
-        raise ConflictError(f"The branch deletes {path}, which is the server's own; {BY_HAND}")
-    if not modes <= set(_PLAIN):
-        raise ConflictError(f"{path} is a link or a repository of its own; {BY_HAND}")
+        raise ConflictError(f"The branch deletes {path}, which is the server's own; {MERGE_HINT}")
+    if not modes <= set(_FILE_MODES):
+        raise ConflictError(f"{path} is a link or a repository of its own; {MERGE_HINT}")
     if modes != {"100644"} and not (before and after and before.mode == after.mode):
-        raise ConflictError(f"The branch changes whether {path} can be executed; {BY_HAND}")
+        raise ConflictError(f"The branch changes whether {path} can be executed; {MERGE_HINT}")
 
 
 def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:

@@ -28,10 +28,10 @@ from server.errors import (
     RemoteRefusedError,
 )
 from server.history.merging.merge import Arrival, put_in_place
-from server.history.remote.attempt import LONGEST_S, Attempt, Link, of_git, take_over_until
+from server.history.remote.attempt import WRITE_TIMEOUT_S, Attempt, Link, of_git, take_over_until
 from server.history.remote.group_commit import PushQueue
 from server.history.remote.last_integrated import ref_name, remember
-from server.history.remote.pushing import LEAST_S, LOST_S, Level, Pusher, PushFairness
+from server.history.remote.pushing import LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S, Level, Pusher, PushFairness
 from server.history.remote.takeover import Takeover
 from server.site.commits.commit_first import commit_ahead
 from server.site.commits.message import Authorship, Joined
@@ -45,8 +45,8 @@ from server.storage.git.refs import head_commit
 log = logging.getLogger("quire")
 
 Contents = Mapping[str, bytes | Path | None]
-AGAIN_S = 10.0  # for so long it is pushed again where others are faster
-MOST = 16  # writes that are pushed at once
+RETRY_TIMEOUT_S = 10.0  # A write whose push loses to others is pushed again for so long.
+BATCH_WRITES = 16  # Writes that are pushed at once.
 
 
 class Arbiter:
@@ -91,7 +91,7 @@ class Arbiter:
             time.sleep(min(self._courtesy.left, first.left))
             try:
                 with self._alone(first.left) as waited:
-                    group += self._line.take(MOST)
+                    group += self._line.take(BATCH_WRITES)
                     self._make(group, ask=waited)
             except (RemoteMovedError, BusyError) as error:  # It took too long for the first of them.
                 (group or [first])[0].fail(error)
@@ -107,9 +107,11 @@ class Arbiter:
         Raises RemoteError where it takes none of those that are left in the group then.
         """
         first, began = group[0], time.monotonic()
-        if first.left < LEAST_S + LOST_S:  # A push that is cut off may be taken all the same.
+        if (
+            first.left < MIN_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
+        ):  # A push that is cut off may be taken all the same.
             raise BusyError()
-        level, until = self._pusher.level(ask=ask, seconds=first.left), first.since + AGAIN_S
+        level, until = self._pusher.level(ask=ask, seconds=first.left), first.since + RETRY_TIMEOUT_S
         while links := self._prepare(level, group):
             commit = next((link.made.commit for link in reversed(links) if link.made.commit), "")
             try:
@@ -215,7 +217,7 @@ class Arbiter:
             return commit
 
     @contextmanager
-    def _alone(self, seconds: float = LONGEST_S) -> Iterator[bool]:
+    def _alone(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
         """Be the only one that takes something over, for a request that waits so long for that.
 
         Gives whether another machine was before, so that the remote is to be asked.
@@ -235,7 +237,7 @@ class Arbiter:
 
     def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
         """A commit that the remote has taken, if there was one to push, and what it is on top of."""
-        level, until = self._pusher.level(), time.monotonic() + AGAIN_S
+        level, until = self._pusher.level(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := of_git(partial(make, level))).commit:
             try:
                 self._pusher.push(level, made.commit)

@@ -33,9 +33,9 @@ from server.write.context import FirstSeen
 
 log = logging.getLogger("quire")
 
-LONGEST_S = 15.0  # that a write waits for others, and for the remote
-PAUSE_S = 0.1  # before it is tried again to take over what the remote has taken
-NOT_SERVED = "The remote has the change, and it is not served here yet"
+WRITE_TIMEOUT_S = 15.0  # How long a write waits for others and for the remote.
+TAKEOVER_BACKOFF_S = 0.1  # Before the next attempt to take over what the remote has.
+NOT_SERVED_MESSAGE = "The remote has the change, and it is not served here yet"
 
 
 class Attempt(Turn, Generic[Request, Result]):
@@ -49,7 +49,7 @@ class Attempt(Turn, Generic[Request, Result]):
         super().__init__()
         self.site, self.by, self.prepare, self.request = site, by, prepare, request
         self.since = time.monotonic()
-        self.until = self.since + LONGEST_S
+        self.until = self.since + WRITE_TIMEOUT_S
         self.writes: list[Write] = []
         self._first, self._begun = FirstSeen(), ""
         self._answer: tuple[State, Result, str] | Exception = BusyError()
@@ -149,11 +149,11 @@ def take_over_until(take_over: Callable[[], object], until: float) -> None:
         except (BusyError, CommitError, ConflictError) as error:
             is_in_the_way = isinstance(error, NotTakenOverError) and bool(error.details)
             if not is_in_the_way and time.monotonic() < until:
-                time.sleep(PAUSE_S)
+                time.sleep(TAKEOVER_BACKOFF_S)
                 continue
             log.warning("what a write has pushed is not taken over yet: %s", error)
             if is_in_the_way:
                 raise NotServedError(
-                    f"{NOT_SERVED}: what is edited here and in no commit is in its way"
+                    f"{NOT_SERVED_MESSAGE}: what is edited here and in no commit is in its way"
                 ) from error
-            raise BusyError(NOT_SERVED) from error
+            raise BusyError(NOT_SERVED_MESSAGE) from error

@@ -20,7 +20,7 @@ from server.storage.git.repository import head_mark
 
 log = logging.getLogger("quire")
 
-TRIES = 3  # in a row, where others are faster
+MAX_ATTEMPTS = 3  # In a row, if others push faster.
 
 
 class Outgoing(Job):
@@ -99,8 +99,8 @@ class Outgoing(Job):
         """
         self._site.committer.flush()
         self._site.refresh()  # What is committed is recorded here, before others can come to it.
-        for left in reversed(range(TRIES)):
-            level = self._pusher.level(ask=left < TRIES - 1)
+        for left in reversed(range(MAX_ATTEMPTS)):
+            level = self._pusher.level(ask=left < MAX_ATTEMPTS - 1)
             if level.head == level.tip:
                 return level.head
             try:

@@ -16,8 +16,8 @@ from server.storage.git.command import git_or_fail
 from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.remote import tracked_commit
 
-_FILE = "push.json"
-MOST = 10_000  # commits that are counted
+_BACKLOG_FILE = "push.json"
+MAX_COMMITS = 10_000  # Commits that are counted.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def backlog(root: Path, settings: Settings) -> Backlog:
     head, there = head_commit(root), tracked_commit(root, settings.git.remote, branch)
     if head == there or not head:
         return _last_failure(root)
-    options = (f"--max-count={MOST}", "--format=%ct", head, *([f"^{there}"] if there else []))
+    options = (f"--max-count={MAX_COMMITS}", "--format=%ct", head, *([f"^{there}"] if there else []))
     times = git_or_fail(root, "log", *options, "--").split()
     since = float(times[-1]) if times else 0.0
     return replace(_last_failure(root), commits=len(times), since=since)
@@ -53,7 +53,7 @@ def backlog(root: Path, settings: Settings) -> Backlog:
 def _last_failure(root: Path) -> Backlog:
     """Why the last push failed; nothing where it has not."""
     try:
-        found = json.loads((root / STATE_FOLDER / _FILE).read_bytes())
+        found = json.loads((root / STATE_FOLDER / _BACKLOG_FILE).read_bytes())
         return Backlog(error=str(found["error"]), files=tuple(found.get("files", ())))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Backlog()
@@ -63,7 +63,7 @@ def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
     """Let all processes know why a push has failed, or that none does any more."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return
-    path = root / STATE_FOLDER / _FILE
+    path = root / STATE_FOLDER / _BACKLOG_FILE
     with suppress(OSError):
         if error:
             replace_file(path, json.dumps({"error": error, "files": files}).encode())

@@ -33,11 +33,11 @@ from server.storage.git.remote import fetch
 
 log = logging.getLogger("quire")
 
-_LOCK = "following.lock"  # in .quire/
-LONGEST_S = 60.0  # between two tries while the remote is away
-AGAIN_S = 10.0  # until what is in the way is tried again while nothing has changed
-REST_S = 0.5  # at most, that it rests after it has asked: as long as that took
-NOTED_S = 10.0  # how often it is noted that the remote was asked, while nothing changes
+_LOCK_FILE = "following.lock"  # In .quire/.
+MAX_RETRY_INTERVAL_S = 60.0  # Between two attempts while the remote is away.
+STUCK_RETRY_INTERVAL_S = 10.0  # What blocks the remote's commit is tried again after so long.
+MAX_REST_S = 0.5  # After a request, the follower rests as long as it took, at most so long.
+STATUS_INTERVAL_S = 10.0  # How often an unchanged status is written.
 
 
 class Follower(Job):
@@ -82,7 +82,7 @@ class Follower(Job):
         """Begin to follow if nobody else does; return whether this process follows."""
         if not self._leads:
             with ExitStack() as held:
-                if not held.enter_context(FileLock(state_folder(self.root) / _LOCK).held()):
+                if not held.enter_context(FileLock(state_folder(self.root) / _LOCK_FILE).held()):
                     return False
                 pipe = Pipe(self.root)
                 held.callback(pipe.close)
@@ -101,7 +101,7 @@ class Follower(Job):
         began = self._clock.monotonic()
         standing = self.ask(settings)
         # Where commits come without a pause, it takes half of a processor, and some at once.
-        stopping.wait(min(self._clock.monotonic() - began, REST_S))
+        stopping.wait(min(self._clock.monotonic() - began, MAX_REST_S))
         pause = self._pause(settings.git.follow.total_seconds())
         if standing.state != CURRENT:
             raise JobFailedError(standing.reason, pause)
@@ -110,7 +110,7 @@ class Follower(Job):
     def _pause(self, follow: float) -> float:
         """How long to wait: as long as the remote is away by now, however often it was asked meanwhile."""
         away = self._clock.monotonic() - self._away_since if self._away_since else 0.0
-        return max(follow, min(away, LONGEST_S))
+        return max(follow, min(away, MAX_RETRY_INTERVAL_S))
 
     # --- one round -------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Follower(Job):
                 self._report(settings.git.remote, branch, self._takeover.take_over_alone(theirs, branch))
             self._stuck = None
         except NotTakenOverError:
-            self._stuck, self._stuck_until = there, self._clock.monotonic() + AGAIN_S
+            self._stuck, self._stuck_until = there, self._clock.monotonic() + STUCK_RETRY_INTERVAL_S
             raise
 
     def _confirm(self, remote: str, branch: str, theirs: str) -> str:
@@ -202,7 +202,7 @@ class Follower(Job):
         self._standing = standing
         noted = self._noted
         same = noted is not None and replace(noted, asked=standing.asked) == standing
-        if noted is None or not same or standing.asked - noted.asked > NOTED_S:
+        if noted is None or not same or standing.asked - noted.asked > STATUS_INTERVAL_S:
             write_standing(self.root, standing)
             self._noted = standing
 

@@ -23,7 +23,7 @@ from server.storage.git.repository import Staged
 
 NOTHING, FORWARD, MERGE, RESET, REAPPLY = "nothing", "fast-forward", "merge", "reset", "re-apply"
 GIT = Actor("git", everything=True)
-MOST_NAMED = 20
+MAX_NAMED_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ def _in_the_way(error: UnmergedError) -> NotTakenOverError:
     conflicts = error.details["conflicts"]
     names = [_conflict(told) for told in conflicts]
     files = list(error.details["files"])
-    said = ", ".join([*names, *files][:MOST_NAMED])
-    more = error.details["total"] - min(len(names) + len(files), MOST_NAMED)
+    said = ", ".join([*names, *files][:MAX_NAMED_FILES])
+    more = error.details["total"] - min(len(names) + len(files), MAX_NAMED_FILES)
     if more > 0:
         said = f"{said} and {more:,} more"
     files = sorted({*files, *(path for told in conflicts for path in told["files"])})

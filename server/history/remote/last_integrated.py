@@ -10,12 +10,12 @@ from pathlib import Path
 from server.storage.git.command import git, git_as_owner
 from server.storage.git.refs import ref_commit
 
-_KNOWN, _BEFORE = "refs/quire/remote", "refs/quire/before"
+_INTEGRATED_REF, _BEFORE_REF = "refs/quire/remote", "refs/quire/before"
 
 
 def ref_name(branch: str) -> str:
     """The ref that has the last commit of a branch of the remote that is in what is served."""
-    return f"{_KNOWN}/{branch}"
+    return f"{_INTEGRATED_REF}/{branch}"
 
 
 def last_commit(root: Path, branch: str) -> str:
@@ -34,10 +34,10 @@ def keep(root: Path, branch: str, commit: str) -> str:
 
     Raises CommitError and GitError.
     """
-    named = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE}/{branch}/")
+    named = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE_REF}/{branch}/")
     if found := (git(root, "for-each-ref", *named) or "").strip():
         return found
     at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    name = f"{_BEFORE}/{branch}/{at}-{commit[:10]}"
+    name = f"{_BEFORE_REF}/{branch}/{at}-{commit[:10]}"
     git_as_owner(root, "update-ref", name, commit)
     return name

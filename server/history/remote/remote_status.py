@@ -8,7 +8,7 @@ from pathlib import Path
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.durable import replace_file
 
-_FILE = "following.json"
+_STATUS_FILE = "following.json"
 CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 
@@ -34,7 +34,7 @@ class RemoteStatus:
 
 def read_remote_status(root: Path) -> RemoteStatus | None:
     """The standing of the site at `root`; None where nobody has followed a remote yet."""
-    path = root / STATE_FOLDER / _FILE
+    path = root / STATE_FOLDER / _STATUS_FILE
     try:
         found = json.loads(path.read_bytes())
         return RemoteStatus(**{**found, "files": tuple(found["files"])})
@@ -45,10 +45,10 @@ def read_remote_status(root: Path) -> RemoteStatus | None:
 def write_standing(root: Path, standing: RemoteStatus) -> None:
     """Let all processes know."""
     with suppress(OSError):
-        replace_file(state_folder(root) / _FILE, json.dumps(asdict(standing)).encode())
+        replace_file(state_folder(root) / _STATUS_FILE, json.dumps(asdict(standing)).encode())
 
 
 def forget_standing(root: Path) -> None:
     """Nobody follows a remote any more."""
     with suppress(OSError):
-        (root / STATE_FOLDER / _FILE).unlink()
+        (root / STATE_FOLDER / _STATUS_FILE).unlink()

@@ -26,7 +26,7 @@ from server.history.remote.edits import (
     swaps,
 )
 from server.history.remote.integration_plan import (
-    MOST_NAMED,
+    MAX_NAMED_FILES,
     NOTHING,
     Target,
     plan_integration,
@@ -47,9 +47,9 @@ from server.storage.git.uncommitted import staged_in_place_of
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
-TRIES = 5  # how often it is begun again because somebody has changed a file or the branch meanwhile
-WAIT_S = 15.0  # how long one waits for another
-_LOCK, _TURN = "takeover.lock", "takeover.turn"  # in .quire/
+MAX_ATTEMPTS = 5  # Attempts to take a commit over while others change files or the branch.
+LOCK_TIMEOUT_S = 15.0  # How long one takeover waits for another.
+_LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # In .quire/.
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +79,15 @@ class Takeover:
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
-        self._lock = WriteLock(self.root / STATE_FOLDER / _TURN, self.root / STATE_FOLDER / _LOCK)
+        self._lock = WriteLock(self.root / STATE_FOLDER / _TURN_FILE, self.root / STATE_FOLDER / _LOCK_FILE)
 
     @contextmanager
-    def alone(self, seconds: float = WAIT_S) -> Iterator[None]:
+    def alone(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """Be the only one that takes something over. Raises BusyError where others take too long.
 
         Who waits is the next: so the processes of a machine take turns.
         """
-        (state_folder(self.root) / _LOCK).touch(0o600)
+        (state_folder(self.root) / _LOCK_FILE).touch(0o600)
         with self._lock.held(seconds):
             yield
 
@@ -113,7 +113,7 @@ class Takeover:
         file is what was edited since.
         """
         reason: ApiError = BusyError("Others changed the site each time that this was ready; try again")
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             try:
                 return self._take_over(theirs, branch, by, taken)
             except CommitError as error:
@@ -323,5 +323,5 @@ def _not_over_edits(error: NotTakenOverError, edited: Collection[str]) -> NotTak
 
 
 def _quote_paths(paths: list[str]) -> str:
-    more = f" and {len(paths) - MOST_NAMED:,} more" if len(paths) > MOST_NAMED else ""
-    return ", ".join(paths[:MOST_NAMED]) + more
+    more = f" and {len(paths) - MAX_NAMED_FILES:,} more" if len(paths) > MAX_NAMED_FILES else ""
+    return ", ".join(paths[:MAX_NAMED_FILES]) + more

@@ -15,7 +15,7 @@ from pathlib import Path
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.git.refs import head_commit
 
-_PIPE = "following.pipe"
+_PIPE_FILE = "following.pipe"
 
 
 class Pipe:
@@ -23,7 +23,7 @@ class Pipe:
 
     def __init__(self, root: Path) -> None:
         """Raises OSError."""
-        path = state_folder(root) / _PIPE
+        path = state_folder(root) / _PIPE_FILE
         if not _is_pipe(path):
             path.unlink(missing_ok=True)
             os.mkfifo(path, 0o600)
@@ -69,7 +69,7 @@ class Pipe:
 def wake(root: Path) -> None:
     """Have the remote of the site at `root` asked at once, if a process follows it."""
     with suppress(OSError):
-        path = root / STATE_FOLDER / _PIPE
+        path = root / STATE_FOLDER / _PIPE_FILE
         if not _is_pipe(path):
             return
         pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -14,12 +14,12 @@ from whoosh.util import make_binary_tree
 
 from server.index.budget import Budget
 from server.search.question import Clause, Question, enough
-from server.search.whoosh_index.schema import ALL, REGION
+from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS, EVERY_DOCUMENT_TERM
 from server.search.words import fold, terms
 
 # --- matching -------------------------------------------------------------------------------------
 
-_POSITIONS_IN_A_STEP = 4  # as a power of two: that many positions are looked at in a step
+_LOG2_POSITIONS_PER_STEP = 4  # A step looks at 16 positions.
 
 
 class Most(query.Query):  # type: ignore[misc]
@@ -131,7 +131,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             if id(word) not in known:
                 known[id(word)] = self._positions(word)
             at = known[id(word)]
-            self.budget.spend(1 + (len(at) + len(begins) >> _POSITIONS_IN_A_STEP))
+            self.budget.spend(1 + (len(at) + len(begins) >> _LOG2_POSITIONS_PER_STEP))
             begins = {begin for begin in begins if begin + i in at} if i else self._in_attribute(at)
             if not begins:
                 return False
@@ -144,7 +144,11 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 
     def _in_attribute(self, at: set[int]) -> set[int]:
         low = self.start
-        return at if low is None else {position for position in at if low <= position < low + REGION}
+        return (
+            at
+            if low is None
+            else {position for position in at if low <= position < low + ATTRIBUTE_POSITIONS}
+        )
 
     def replace(self, minquality: float = 0) -> Any:
         return self if self.is_active() else mcore.NullMatcher()
@@ -163,13 +167,14 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 
 # --- query ----------------------------------------------------------------------------------------
 
-EXPANSIONS = 16  # the most frequent terms that the beginning of a word stands for
-LONG = 4  # characters; a beginning of more may be longer than the stem of its word
+MAX_EXPANSIONS = 16  # The most frequent terms with the prefix that was typed.
+MIN_STEM_CHARS = 4  # A longer prefix may be longer than the stem of its word.
 # A word that more than this part of a language's documents have is not required, unless the language
 # has very few documents.
-COMMON, FEW_DOCUMENTS = 0.5, 10
-BEGUN, VARIANT = 0.4, 0.6  # the weight of a word that is unfinished, or found by its second term
-HEAD = 1.0  # the weight of a word in a heading, in addition to its weight in the text
+MIN_COMMON_SHARE, MIN_COMMON_DOCUMENTS = 0.5, 10
+# The weight of an unfinished word, or of one found by its second term.
+PREFIX_WEIGHT, VARIANT_WEIGHT = 0.4, 0.6
+HEADING_WEIGHT = 1.0  # The weight of a word in a heading, in addition to its weight in the text.
 
 
 class QueryMaker:
@@ -212,7 +217,7 @@ class QueryMaker:
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
-        return [query.Term(field, t, boost=HEAD) for t in found if (field, t.encode()) in reader]
+        return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
     def _clause(self, clause: Clause, language: str) -> Any | None:
         """A clause as a query; None where no text has it."""
@@ -226,7 +231,7 @@ class QueryMaker:
             return None
         if last == 0 and clause.field is None:
             return query.DisjunctionMax(parts[0]) if len(parts[0]) > 1 else parts[0][0]
-        start = None if clause.field is None else self.numbers[clause.field] * REGION
+        start = None if clause.field is None else self.numbers[clause.field] * ATTRIBUTE_POSITIONS
         return Phrase(parts, start, self.budget)
 
     def _word(self, word: str, language: str, *, begun: bool) -> list[Any]:
@@ -237,10 +242,10 @@ class QueryMaker:
 
     def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
         """The terms that a word is found by, with the weight of each."""
-        found = {term: (1.0 if i == 0 else VARIANT) for i, term in enumerate(terms(word, language))}
+        found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if begun:
             for term in self._beginning(fold(word), language):
-                found.setdefault(term, BEGUN)
+                found.setdefault(term, PREFIX_WEIGHT)
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
@@ -249,10 +254,10 @@ class QueryMaker:
         if len(start) < 2:
             return []
         found = {term.decode() for term in reader.expand_prefix(field, start)}
-        if len(start) >= LONG:
+        if len(start) >= MIN_STEM_CHARS:
             longer = (word.decode() for word in reader.expand_prefix(f"word_{language}", start))
             found.update(term for word in longer for term in terms(word, language))
-        return heapq.nlargest(EXPANSIONS, found, key=lambda term: reader.doc_frequency(field, term))
+        return heapq.nlargest(MAX_EXPANSIONS, found, key=lambda term: reader.doc_frequency(field, term))
 
     def _is_common(self, clause: Clause, language: str) -> bool:
         """Whether a word is in so many documents that it is not required."""
@@ -260,5 +265,5 @@ class QueryMaker:
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True
         having = reader.doc_frequency(f"text_{language}", terms(word, language)[0])
-        every = reader.doc_frequency(f"word_{language}", ALL)
-        return bool(every > FEW_DOCUMENTS and having > COMMON * every)
+        every = reader.doc_frequency(f"word_{language}", EVERY_DOCUMENT_TERM)
+        return bool(every > MIN_COMMON_DOCUMENTS and having > MIN_COMMON_SHARE * every)

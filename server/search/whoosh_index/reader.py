@@ -12,12 +12,13 @@ from whoosh import index, query, scoring
 from server.index.budget import Budget
 from server.search.question import Question
 from server.search.whoosh_index.query import QueryMaker
-from server.search.whoosh_index.schema import ALL, VERSION
+from server.search.whoosh_index.schema import EVERY_DOCUMENT_TERM, VERSION
 from server.search.words import fold, terms
 
 __all__ = ["VERSION", "Hits", "IndexReader"]
 
-LENGTH, REPETITION = 0.3, 1.2  # of BM25: how much it lowers long documents, and repeated words raise
+# BM25's B, which lowers long documents, and K1, by which repeated words raise.
+LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class IndexReader:
         replaced (docs/search.md).
         """
         self._searcher = index.open_dir(str(folder)).searcher(
-            weighting=scoring.BM25F(B=LENGTH, K1=REPETITION)
+            weighting=scoring.BM25F(B=LENGTH_WEIGHT, K1=REPETITION_WEIGHT)
         )
 
     def close(self) -> None:
@@ -81,7 +82,7 @@ class IndexReader:
         for language in languages:
             for distance in range(1, 2 if len(folded) < 5 else 3):
                 near = set(reader.terms_within(f"word_{language}", folded, distance, prefix=1))
-                for other in near - {folded, ALL}:
+                for other in near - {folded, EVERY_DOCUMENT_TERM}:
                     having = reader.doc_frequency(f"text_{language}", terms(other, language)[0])
                     similar.append((distance, -having, other, language))
                 if similar:

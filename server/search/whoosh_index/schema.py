@@ -2,7 +2,7 @@
 
 One whoosh document is one version of a document of the site. Its words are in the field of its
 language, `text_en`, with the positions of each term and the sum of its weights. Every attribute has
-its own range of positions, REGION long, so that `title:tide` is a condition on positions. Words in
+its own range of positions, ATTRIBUTE_POSITIONS long. So `title:tide` is a condition on positions. Words in
 headings are in `head_en` as well, since they add to the score.
 
 Did-you-mean and unfinished words need the words as they are written. They are in `word_en` of
@@ -15,12 +15,12 @@ from typing import Any
 from whoosh import __version__ as whoosh_version
 from whoosh import columns, fields, formats
 
-from server.search.words import PLAIN, STEMMERS
+from server.search.words import NO_STEMMER, STEMMERS
 
 VERSION = f"3 whoosh {'.'.join(map(str, whoosh_version))}"
-REGION = 1 << 20  # positions that an attribute has
-LANGUAGES = (*STEMMERS, PLAIN)
-ALL = "\0"  # a term that every document of a language has
+ATTRIBUTE_POSITIONS = 1 << 20  # Positions of an attribute.
+LANGUAGES = (*STEMMERS, NO_STEMMER)
+EVERY_DOCUMENT_TERM = "\0"  # Every document of a language has this term.
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]

@@ -9,15 +9,16 @@ from typing import Any
 from whoosh import formats, index
 from whoosh.system import pack_uint
 
-from server.search.whoosh_index.schema import ALL, LANGUAGES, REGION, make_schema
+from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS, EVERY_DOCUMENT_TERM, LANGUAGES, make_schema
 from server.search.words import fold, terms
 from server.search.words import spans as words_of
 
-MOST_POSITIONS = REGION // 2  # more than the words of one paragraph (texts.MOST_CHARACTERS)
-GAP = 8  # positions between two paragraphs, so that no phrase spans them
-MEMORY_MB = 128  # of postings, before they go to a temporary file
-HEADING = 4.0  # an attribute of at least this weight is indexed as a heading, too
-_WORDS = "words\0"  # the keys of lists of words begin with this
+# More than the words of one paragraph (texts.MAX_TEXT_CHARS).
+MAX_PARAGRAPH_POSITIONS = ATTRIBUTE_POSITIONS // 2
+PARAGRAPH_GAP_POSITIONS = 8  # Between two paragraphs, so that no phrase spans them.
+MAX_POSTINGS_MB = 128  # Larger postings go to a temporary file.
+MIN_HEADING_WEIGHT = 4.0  # An attribute of at least this weight is indexed as a heading, too.
+_WORDS_PREFIX = "words\0"  # Begins the keys of lists of words.
 _POSITIONS = formats.Positions()
 
 
@@ -49,7 +50,7 @@ class IndexWriter:
         with self._index.reader() as reader:
             stored = {found["key"]: found["digest"] for found in reader.all_stored_fields()}
             self._words = {code: _lexicon(reader, f"word_{code}") for code in LANGUAGES}
-        self.digests = {key: mark for key, mark in stored.items() if not key.startswith(_WORDS)}
+        self.digests = {key: mark for key, mark in stored.items() if not key.startswith(_WORDS_PREFIX)}
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
@@ -65,7 +66,11 @@ class IndexWriter:
             key=entry.key,
             digest=entry.digest,
             group=entry.group.encode(),
-            **{f"text_{code}": text, f"head_{code}": head, f"word_{code}": [(ALL.encode(), 1, 1.0, b"")]},
+            **{
+                f"text_{code}": text,
+                f"head_{code}": head,
+                f"word_{code}": [(EVERY_DOCUMENT_TERM.encode(), 1, 1.0, b"")],
+            },
         )
         self._put.add(entry.key)
         self.digests[entry.key] = entry.digest
@@ -93,7 +98,7 @@ class IndexWriter:
         self._lists += 1
         listed = [(word.encode(), 1, 1.0, b"") for word in words]
         self._writer.add_document(
-            key=f"{_WORDS}{self._lists}", digest="", group=b"", **{f"word_{code}": listed}
+            key=f"{_WORDS_PREFIX}{self._lists}", digest="", group=b"", **{f"word_{code}": listed}
         )
         self._words[code] |= words
 
@@ -106,13 +111,13 @@ class IndexWriter:
 
     def _open(self) -> Any:
         if self._writer is None:
-            self._writer = self._index.writer(limitmb=MEMORY_MB)
+            self._writer = self._index.writer(limitmb=MAX_POSTINGS_MB)
         return self._writer
 
 
 def _lexicon(reader: Any, field: str) -> set[str]:
     """The words of a field."""
-    return {word.decode() for word in reader.lexicon(field)} - {ALL}
+    return {word.decode() for word in reader.lexicon(field)} - {EVERY_DOCUMENT_TERM}
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
@@ -123,14 +128,17 @@ def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
     words: set[str] = set()
     ends: dict[int, int] = {}
     for attribute, weight, text in entry.paragraphs:
-        start = position = ends.get(attribute, attribute * REGION)
+        start = position = ends.get(attribute, attribute * ATTRIBUTE_POSITIONS)
         for position, match in enumerate(words_of(text), start):
             words.add(fold(match[0]))
             for term in terms(match[0], entry.language):
                 positions.setdefault(term, []).append(position)
                 counts[term] = counts.get(term, 0) + weight
-                heads[term] += weight >= HEADING
-        ends[attribute] = min(position + GAP, (attribute + 1) * REGION - MOST_POSITIONS)
+                heads[term] += weight >= MIN_HEADING_WEIGHT
+        ends[attribute] = min(
+            position + PARAGRAPH_GAP_POSITIONS,
+            (attribute + 1) * ATTRIBUTE_POSITIONS - MAX_PARAGRAPH_POSITIONS,
+        )
     encode = _POSITIONS.encode
     text_ = [(t.encode(), len(at), counts[t], encode(sorted(at))) for t, at in positions.items()]
     head = [(t.encode(), n, float(n), pack_uint(n)) for t, n in heads.items() if n]

@@ -24,7 +24,7 @@ from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.webhooks import delivery_table, queue
 from server.events.webhooks.delivery_table import Delivery, WebhookStatus
-from server.events.webhooks.delivery_worker import AT_ONCE, Deliverer, Pace
+from server.events.webhooks.delivery_worker import MAX_CONCURRENT_ATTEMPTS, Deliverer, Pace
 from server.events.webhooks.secret_files import rotate, secrets_of
 from server.jobs.job import Clock, Timing
 from server.jobs.runner import Runner
@@ -319,7 +319,7 @@ def test_at_most_five_at_once(site: Site, receiver: Receiver) -> None:
         site.record(*(update(f"d{i}") for i in range(30)))
         receiver.until(30)
         until(lambda: site.states() == ["delivered"] * 30, 20)
-    assert receiver.most_at_once == AT_ONCE
+    assert receiver.most_at_once == MAX_CONCURRENT_ATTEMPTS
 
 
 def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver) -> None:
@@ -331,7 +331,7 @@ def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver
             began = time.monotonic()
             receiver.until(40)
             assert time.monotonic() - began < 20
-        assert hanging.most_at_once <= AT_ONCE - 1
+        assert hanging.most_at_once <= MAX_CONCURRENT_ATTEMPTS - 1
 
 
 def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -> None:
@@ -356,7 +356,7 @@ def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -
 def test_a_burst_that_does_not_end_is_told_of_all_the_same(
     site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "LONGEST_BURST", 2)
+    monkeypatch.setattr(queue, "MAX_BURST_DEBOUNCES", 2)
     webhook = Webhook("build", receiver.url, debounce=timedelta(seconds=0.4))
     site.settings = replace(site.settings, webhooks=(webhook,))
     with site.delivering():
@@ -388,7 +388,7 @@ def test_what_waits_is_sent_by_the_next_process(site: Site, receiver: Receiver) 
 def test_the_oldest_are_given_up_where_too_many_wait(
     site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(queue, "MOST_WAITING", 10)
+    monkeypatch.setattr(queue, "MAX_QUEUED_DELIVERIES", 10)
     receiver.answer = status(500)
     with site.delivering(replace(FAST, steps=(60.0,))):
         site.record(*(update(f"d{i}") for i in range(12)))
@@ -400,7 +400,7 @@ def test_the_oldest_are_given_up_where_too_many_wait(
 
 @IN_BOTH_DATABASES
 def test_what_is_done_is_kept_for_a_while(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery_table, "MOST_KEPT", 3)
+    monkeypatch.setattr(delivery_table, "MAX_DONE_DELIVERIES", 3)
     with site.delivering():
         site.record(*(update(f"d{i}") for i in range(6)))
         until(lambda: site.states() == ["delivered"] * 6, 20)

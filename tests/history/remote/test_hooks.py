@@ -25,8 +25,8 @@ SOON_S = 20.0  # far less than a hook that hangs
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody wait as long for a hook as a server does."""
-    monkeypatch.setattr(pushing, "PUSH_S", 1.0)
-    monkeypatch.setattr(pushing, "REST_S", 0.0)
+    monkeypatch.setattr(pushing, "PUSH_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(pushing, "BACKOFF_S", 0.0)
     monkeypatch.setattr(command, "OWNER_TIMEOUT_S", 1.0)
 
 

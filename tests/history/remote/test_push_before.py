@@ -271,9 +271,9 @@ def test_a_remote_that_is_away_writes_nothing(two: Machines) -> None:
 
 
 def test_a_remote_that_hangs_is_waited_for_only_once(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.history.remote.pushing.PUSH_S", 0.5)
-    monkeypatch.setattr("server.history.remote.pushing.LOST_S", 0.5)
-    monkeypatch.setattr("server.history.remote.pushing.REST_S", 60.0)
+    monkeypatch.setattr("server.history.remote.pushing.PUSH_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("server.history.remote.pushing.LOST_RESPONSE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("server.history.remote.pushing.BACKOFF_S", 60.0)
     a = two["a"]
     with socket.create_server(("127.0.0.1", 0)) as silent:
         git(a.root, "remote", "set-url", "origin", f"git://127.0.0.1:{silent.getsockname()[1]}/x.git")
@@ -290,10 +290,15 @@ def test_a_remote_that_hangs_is_waited_for_only_once(two: Machines, monkeypatch:
 def test_a_remote_that_hangs_is_waited_for_within_one_time(
     two: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.history.remote.attempt.LONGEST_S", 3.0)
-    for name in ("pushing.LOST_S", "pushing.LEAST_S", "arbiter.LOST_S", "arbiter.LEAST_S"):
+    monkeypatch.setattr("server.history.remote.attempt.WRITE_TIMEOUT_S", 3.0)
+    for name in (
+        "pushing.LOST_RESPONSE_TIMEOUT_S",
+        "pushing.MIN_TIMEOUT_S",
+        "arbiter.LOST_RESPONSE_TIMEOUT_S",
+        "arbiter.MIN_TIMEOUT_S",
+    ):
         monkeypatch.setattr(f"server.history.remote.{name}", 0.5)
-    monkeypatch.setattr("server.history.remote.pushing.REST_S", 0.0)
+    monkeypatch.setattr("server.history.remote.pushing.BACKOFF_S", 0.0)
     a = two["a"]
     with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(12) as pool:
         git(a.root, "remote", "set-url", "origin", f"git://127.0.0.1:{silent.getsockname()[1]}/x.git")
@@ -335,7 +340,7 @@ def files_of(root: Path) -> set[Path]:
 
 
 def test_a_remote_that_comes_back_is_written_to_again(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.history.remote.pushing.REST_S", 0.0)
+    monkeypatch.setattr("server.history.remote.pushing.BACKOFF_S", 0.0)
     a, away = two["a"], two.bare.with_name("away.git")
     two.bare.rename(away)
     assert change(a, title="Uno").status == 503

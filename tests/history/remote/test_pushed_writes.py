@@ -67,8 +67,8 @@ def test_an_edit_by_hand_of_the_same_is_told_of(two: Machines) -> None:
 def test_git_that_is_at_work_for_too_long_is_told_as_not_served_yet(
     two: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.history.remote.attempt.LONGEST_S", 4.0)
-    monkeypatch.setattr("server.history.remote.arbiter.LEAST_S", 0.5)
+    monkeypatch.setattr("server.history.remote.attempt.WRITE_TIMEOUT_S", 4.0)
+    monkeypatch.setattr("server.history.remote.arbiter.MIN_TIMEOUT_S", 0.5)
     a = two["a"]
     lock = a.root / ".git/index.lock"
     hook(two.bare, "post-receive", f"touch {lock}")

@@ -13,7 +13,7 @@ from server.api.routes.history.document import shown_differences
 from server.api.routes.write_requests import LONGEST_MESSAGE, message_of
 from server.errors import ValidationError
 from server.history.past import PastStates
-from server.history.uncommitted import MOST_FILES, ChangedFile
+from server.history.uncommitted import MAX_FILES, ChangedFile
 from server.history.versions import date_of
 from server.query.parse import pagination, read_page
 from server.schema.model import key_of, title_of
@@ -70,8 +70,8 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
         raise ValidationError('The body must be {"message": "What was done", "files": ["content/…"]}')
     if len(message) > LONGEST_MESSAGE:
         raise ValidationError(f"message must have at most {LONGEST_MESSAGE:,} characters")
-    if len(files) > MOST_FILES:
-        raise ValidationError(f"At most {MOST_FILES:,} files are committed at once")
+    if len(files) > MAX_FILES:
+        raise ValidationError(f"At most {MAX_FILES:,} files are committed at once")
     return message, files
 
 
