@@ -15,7 +15,7 @@ from server.history.commit_files import open_blob
 from server.storage.files import Signature
 from server.storage.git.tree import Blob
 from server.storage.images.cache import NO_PICTURE, ImageCache, Picture, read_picture
-from server.storage.images.formats import UnscalableError, cached_formats, format_file
+from server.storage.images.formats import UnscalableError, cached_formats
 from server.storage.images.kinds import PICTURE_ENDINGS
 from server.storage.media import media_key, upload_path
 
@@ -56,8 +56,7 @@ class Pictures:
     def file(self, path: str, blob: Blob, name: str) -> Path | None:
         """Return the file of a format of a picture, or None if it is not made."""
         key = self.of(path, blob).key
-        file = format_file(self._image_cache.folder, key, name, path) if key else None
-        return file if file and file.is_file() else None
+        return self._image_cache.checked_file(key, name, path) if key else None
 
     def is_wanting(self, path: str, blob: Blob) -> bool:
         """Return whether the formats of a picture are missing and can be made."""

@@ -5,7 +5,6 @@ makes the formats of an image: an upload calls it at once, and a thread in the b
 for images that were dropped into the folder.
 """
 
-import json
 import os
 import posixpath
 import threading
@@ -24,22 +23,25 @@ from server.documents.document import Document
 from server.documents.ids import compose
 from server.errors import BusyError
 from server.paths import STATE_FOLDER, UPLOADS, state_folder
-from server.storage.durable import replace_file
+from server.storage.checked_json import read_checked, write_checked
 from server.storage.files import FileMark, Signature, file_mark, signature
 from server.storage.images.formats import (
     UnscalableError,
     cached_formats,
+    digest_of,
+    discard_record,
     format_file,
     format_of,
     key_of,
     make_formats,
+    read_record,
     sweep_formats,
 )
 from server.storage.images.kinds import PICTURE_ENDINGS, ImageSize
 from server.storage.images.sizes import needs_formats
 from server.storage.links import open_ordinary
 
-_VERSION = 5
+_VERSION = 6
 MAX_READ_AHEAD_IMAGES = 1000  # Measured images that are remembered until they are put in place.
 READ_AHEAD_TTL_S = 60.0
 # Seconds to wait after each failure that is not for the picture; after one more, the next start tries again.
@@ -74,6 +76,7 @@ class ImageCache:
         self._unscalable = set[str]()  # hashes
         self._failures: dict[str, tuple[int, float]] = {}  # by hash: how many, and when to try again
         self._read_ahead: OrderedDict[FileMark, tuple[str, Picture, float]] = OrderedDict()
+        self._verified: dict[Path, FileMark] = {}  # files of formats that were hashed
         self._lock = threading.Lock()
         self._load()
 
@@ -170,8 +173,33 @@ class ImageCache:
         if found is None or found[1] not in images:
             return None
         _, key = self._look(_inside(images[found[1]]))
-        file = format_file(self.folder, key, found[0], found[1]) if key else None
-        return file if file and file.is_file() else None
+        return self.checked_file(key, found[0], found[1]) if key else None
+
+    def checked_file(self, key: str, name: str, inside: str) -> Path | None:
+        """Return the file of a format if it is as it was made; if it is not, all formats are made again.
+
+        A file is hashed once for each of its marks.
+        """
+        file = format_file(self.folder, key, name, inside)
+        try:
+            entry = read_record(self.folder, key).get(name)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, AttributeError):
+            discard_record(self.folder, key)
+            return None
+        if entry is None:  # The picture is too small for this format.
+            return None
+        try:
+            mark = file_mark(file.stat())
+            is_same = self._verified.get(file) == mark or digest_of(file) == entry["digest"]
+        except (OSError, KeyError, TypeError):
+            is_same = False
+        if not is_same:
+            discard_record(self.folder, key)
+            return None
+        self._verified[file] = mark
+        return file
 
     def sweep(self, files: Iterable[Document]) -> int:
         """Remove the formats that none of the site's media files has had for long; return of how many."""
@@ -190,9 +218,7 @@ class ImageCache:
         try:
             state_folder(self.root)
             self.folder.mkdir(exist_ok=True)
-            replace_file(
-                self.folder / "known.json", json.dumps({"version": _VERSION, "known": known}).encode()
-            )
+            write_checked(self.folder / "known.json", {"version": _VERSION, "known": known})
         except OSError:
             pass  # Without the file, the next start opens the images again.
 
@@ -247,7 +273,7 @@ class ImageCache:
 
     def _load(self) -> None:
         try:
-            data = json.loads((self.folder / "known.json").read_bytes())
+            data = read_checked(self.folder / "known.json")
             if data["version"] != _VERSION:
                 return
             for inside, (found, size, key) in data["known"].items():

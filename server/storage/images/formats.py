@@ -6,6 +6,7 @@ picture of a site is scaled at a time, by a process of its own (`scale`).
 
 import hashlib
 import json
+import logging
 import os
 import posixpath
 import re
@@ -16,12 +17,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, cast
 from urllib.parse import quote
 
 from server.errors import BusyError
+from server.storage.checked_json import encode_checked, read_checked
 from server.storage.images.kinds import kilobytes
 from server.storage.images.sizes import FORMATS, MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
@@ -38,6 +41,9 @@ _UNSCALABLE_STATUSES = (UNSCALABLE_STATUS, -signal.SIGXCPU)
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this package from here.
 # Of media types, where the ending is not that.
 _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
+
+
+log = logging.getLogger("quire")
 
 
 class UnscalableError(Exception):
@@ -59,12 +65,30 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """The width, height and bytes of the formats that were made of an image, by name.
+    """Return the width, height, bytes and digest of the formats that were made of an image, by name.
 
-    Raises OSError and ValueError where they are not made.
+    Raises OSError if they are not made, and ValueError if the record is damaged.
     """
-    record = json.loads((folder / key / _RECORD_FILE).read_bytes())
+    record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}
+
+
+def is_whole(folder: Path, key: str, ending: str) -> bool:
+    """Return whether the formats of an image are made, and their files are as they were made."""
+    try:
+        record = read_record(folder, key)
+        return all(
+            digest_of(format_file(folder, key, name, ending)) == entry["digest"]
+            for name, entry in record.items()
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False
+
+
+def digest_of(path: Path) -> str:
+    """Return the digest of a format's file, as its record has it. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
@@ -85,16 +109,43 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         WriteLock(folder / "lock", folder).held(LOCK_TIMEOUT_S),
         tempfile.TemporaryDirectory(dir=folder) as made,
     ):
-        if (target / _RECORD_FILE).is_file():
+        if is_whole(folder, key, ending):
             return
+        if (target / _RECORD_FILE).exists():
+            log.warning(
+                "the formats of a picture in %s are damaged or of an older version; made again", target
+            )
+            discard_record(folder, key)
         record = Path(made, _RECORD_FILE)
         try:
-            record.write_bytes(_run_scaling(file, made, ending.lower()))
+            formats = json.loads(_run_scaling(file, made, ending.lower()))
+            for name, entry in formats.items():
+                entry["digest"] = digest_of(Path(made, f"{name}{ending.lower()}"))
+            record.write_bytes(encode_checked(formats))
         finally:
             if key_of(file) != key:  # Somebody has saved another picture since the key was computed.
                 raise OSError("the picture was replaced")
         for path in sorted(Path(made).iterdir(), key=record.__eq__):  # the record last
+            if (target / path.name).is_dir():  # somebody put it there
+                _remove(target / path.name)
             path.replace(target / path.name)
+
+
+def discard_record(folder: Path, key: str) -> None:
+    """Remove the record of damaged formats, so that they are made again."""
+    record = folder / key / _RECORD_FILE
+    if record.exists():
+        with suppress(OSError):
+            _remove(record)
+            os.utime(folder)  # which jobs look at; see `ImageCache.mark`
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, or a folder in its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:

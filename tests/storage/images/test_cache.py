@@ -16,7 +16,7 @@ from server.storage.images.cache import ImageCache, read_picture
 from server.storage.images.formats import cached_formats
 from server.storage.write_lock import WriteLock
 from tests.api.test_upload import FILES, picture, upload
-from tests.sites import Api, make, write
+from tests.sites import Api, make, opened, write
 
 CONTEXT = JobContext(Clock(), threading.Event(), lambda: None, is_woken=False)
 
@@ -96,3 +96,52 @@ def test_sessions_that_have_ended_are_removed(api: Api) -> None:
     assert len(list(folder.iterdir())) == 1
     assert is_session(api.root, sessions[2], 30 * 86_400.0)
     assert spend_key(api.root, old_key) is None
+
+
+def damage(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    path.unlink()
+    if how == "folder":
+        path.mkdir()
+    elif how != "missing":
+        path.write_bytes(
+            {"empty": b"", "cut": data[: len(data) // 2], "zeros": bytes(len(data)), "other": data[::-1]}[how]
+        )
+
+
+@pytest.mark.parametrize("how", ["empty", "cut", "zeros", "other", "folder", "missing"])
+@pytest.mark.parametrize("name", ["formats.json", "small.png"])
+def test_damaged_formats_are_made_again(api: Api, name: str, how: str) -> None:
+    file = upload(api, (picture(900, 700), "a.png")).body[0]
+    url, before = file["formats"]["small"]["url"], api.ask("GET", f"/api/upload/files/{file['id']}").body
+    small = api.ask("GET", url).raw
+    damage(api.root / ".quire/formats" / key_of(picture(900, 700)) / name, how)
+    assert api.ask("GET", url).status == 404
+    wanting = api.site.unscaled()
+    assert len(wanting) == 1
+    api.site.scale(wanting[0])
+    assert api.ask("GET", f"/api/upload/files/{file['id']}").body == before
+    assert api.ask("GET", url).raw == small
+    assert api.site.unscaled() == []
+
+
+@pytest.mark.parametrize("how", ["empty", "cut", "zeros", "folder"])
+def test_damaged_formats_are_made_again_after_a_start(api: Api, how: str) -> None:
+    upload(api, (picture(900, 700), "a.png"))
+    (before,) = api.site.state.snapshot.media.values()
+    damage(api.root / ".quire/formats" / key_of(picture(900, 700)) / "formats.json", how)
+    site = opened(api.root)
+    for path in site.unscaled():
+        site.scale(path)
+    (after,) = site.state.snapshot.media.values()
+    assert after.get("formats") == before.get("formats")
+
+
+def test_a_damaged_record_of_known_pictures_is_not_believed(tmp_path: Path) -> None:
+    write(tmp_path, {"content/uploads/a.png": picture(900, 700)})
+    cache = ImageCache(tmp_path)
+    size = cache.facts("a.png")[0]
+    cache.save()
+    record = cache.folder / "known.json"
+    record.write_bytes(record.read_bytes().replace(b"900", b"800"))
+    assert ImageCache(tmp_path).facts("a.png")[0] == size

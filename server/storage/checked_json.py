@@ -1,0 +1,34 @@
+"""JSON files of caches with a checksum, so that a damaged file is made again and not believed."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from server.storage.durable import replace_file
+
+_SUM, _VALUE = "sha256", "value"
+_DIGITS = 32
+
+
+def write_checked(path: Path, value: object) -> None:
+    """Replace a file by a value with its checksum. Raises OSError."""
+    replace_file(path, encode_checked(value))
+
+
+def encode_checked(value: object) -> bytes:
+    """Return a value and its checksum as JSON."""
+    return json.dumps({_SUM: _checksum(value), _VALUE: value}).encode()
+
+
+def read_checked(path: Path) -> Any:
+    """Return the value of a file. Raises OSError if there is none, and ValueError if it is damaged."""
+    found = json.loads(path.read_bytes())
+    if not isinstance(found, dict) or found.get(_SUM) != _checksum(found.get(_VALUE)):
+        raise ValueError(f"{path.name} is damaged")
+    return found[_VALUE]
+
+
+def _checksum(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
