@@ -6,14 +6,15 @@ every byte that nobody changed: the library's own strip the text, turn CRLF into
 YAML 1.1, and serve an unclosed block as text. Its `parse()` and `dumps()` do so around any handler,
 so they are not called. A further format of front matter is one more entry in HANDLERS.
 
-The blank line after the block and the newline at the end of the file belong to the file, not to the
-text: readers get the body without them, and writers keep them.
+Blank lines above the block belong to it, as Hugo, Zola and Astro read files, if it is closed and begins with
+a key: elsewhere a line of dashes is a rule of the text. The blank line after the block and the newline at the
+end of the file belong to the file, not to the text: readers get the body without them, and writers keep them.
 """
 
 import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from frontmatter import detect_format
@@ -29,6 +30,13 @@ from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 
 Repeats = list[RepeatedKey] | None
+_BLANK_LINES = re.compile(
+    r"""(?:[ \t]*\r?\n)+
+    (?=(?:---|\+\+\+)[ \t]*\r?\n  # a fence
+    (?:[ \t]*(?:\#.*)?\r?\n)*  # comments
+    ["']?[\w.-]+["']?[ \t]*[:=])  # a key""",
+    re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +63,15 @@ class Parts:
 
     def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
         """The front matter as a mapping; `repeats` as for `read_yaml`. Raises SyntaxProblem."""
-        return self.handler.load(self.matter, positions, repeats) if self.handler and self.matter else {}
+        if self.handler is None or not self.matter:
+            return {}
+        return self.handler.load(self.matter, positions, repeats, self.opening.count("\n"))
 
 
 class Handler(BaseHandler):
     """One format of front matter: the lines around it, and how it is read, written and changed."""
 
     CLOSING: re.Pattern[str]
-    LINES_ABOVE = 1  # lines of the file above the first of the front matter
 
     def parts(self, text: str) -> Parts:
         """The parts of a text that `detect` has recognised.
@@ -82,9 +91,13 @@ class Handler(BaseHandler):
         parts = self.parts(text)
         return parts.matter, parts.rest
 
-    def load(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
-        """Front matter → its mapping, with positions in the whole file. Raises SyntaxProblem."""
-        above = self.LINES_ABOVE
+    def load(
+        self, fm: str, positions: Positions | None = None, repeats: Repeats = None, above: int = 1
+    ) -> dict[str, Tree]:
+        """Front matter → its mapping, with positions in the whole file, which has some lines above it.
+
+        Raises SyntaxProblem.
+        """
         found: Repeats = None if repeats is None else []
         try:
             data = self.read(fm, positions, found)
@@ -99,7 +112,9 @@ class Handler(BaseHandler):
         if is_null(data):
             return {}
         if not isinstance(data, dict):
-            raise SyntaxProblem("front matter must be a mapping", 2, "write it as key: value lines", 1)
+            raise SyntaxProblem(
+                "front matter must be a mapping", above + 1, "write it as key: value lines", 1
+            )
         return data
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
@@ -168,7 +183,6 @@ class JsonHandler(Handler):
 
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
-    LINES_ABOVE = 0
 
     def parts(self, text: str) -> Parts:
         """The parts of a text that `detect` has recognised. Raises SyntaxProblem for what is no JSON."""
@@ -217,5 +231,11 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 def split(text: str) -> Parts:
     """The parts of a Markdown text. Raises SyntaxProblem for front matter that is not closed."""
+    if (blank := _BLANK_LINES.match(text)) is not None:
+        try:
+            parts = split(text[blank.end() :])
+        except SyntaxProblem:  # not closed: a rule at the top of the text
+            return Parts(None, "", "", "", text)
+        return replace(parts, opening=blank[0] + parts.opening)
     handler = cast("Handler | None", detect_format(text, HANDLERS))
     return handler.parts(text) if handler else Parts(None, "", "", "", text)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from server.formats.frontmatter import YamlHandler, split
 from server.formats.text_positions import Positions
 from server.formats.tree import SyntaxProblem
+from server.storage.document_text import change_text
 
 BODIES = st.lists(
     st.sampled_from(["a", "é", " ", "\t", "\n", "\r", "-", "---", "# ", "    code"]), max_size=10
@@ -50,7 +51,7 @@ PIECES = st.sampled_from(
 
 
 @given(
-    st.sampled_from(["", "---\n", "---\r\n", "--- \n", "+++\n", '{"a": {']),
+    st.sampled_from(["", "---\n", "\n", "\n---\n", "---\r\n", "--- \n", "+++\n", '{"a": {']),
     st.lists(PIECES, max_size=12).map("".join),
 )
 def test_no_byte_is_lost(start: str, more: str) -> None:
@@ -69,6 +70,36 @@ def test_a_file_without_front_matter_is_all_body() -> None:
     assert split("").body == ""
     assert split("+++ x\ny\n").body == "+++ x\ny"
     assert split("    code first\n").body == "    code first"
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n", "\n \t\n\n"])
+def test_blank_lines_may_stand_above_front_matter(blank: str) -> None:
+    for text in ("---\n# comment\n\ntitle: x\n---\n\nBody.\n", "+++\ntitle = 'x'\n+++\nBody.\n"):
+        parts, positions = split(blank + text), Positions()
+        assert (parts.load(positions), parts.body) == ({"title": "x"}, "Body.")
+        assert parts.opening + parts.matter + parts.closing + parts.rest == blank + text
+        assert (blank + text).split("\n")[positions["title",].line - 1].startswith("title")
+
+
+def test_a_change_leaves_blank_lines_above_front_matter() -> None:
+    text = "\n\n---\ntitle: x\nkind: a\n---\n\nBody.\n"
+    assert change_text("a.md", text, "body", {"title": "new"}) == text.replace("x", "new")
+    assert change_text("a.md", text, "body", {"body": "New."}) == text.replace("Body.", "New.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\n---\n\nText.\n\n---\n", "\n---\nkey: x\n\nText.\n", "\n---\n- a\n---\n", "\n# a\n---\nb: c\n---\n"],
+)
+def test_a_rule_below_a_blank_line_is_no_fence(text: str) -> None:
+    assert split(text).body == text.removeprefix("\n").removesuffix("\n")
+    assert split(text).handler is None
+
+
+def test_a_problem_below_blank_lines_has_the_line_of_the_file() -> None:
+    with pytest.raises(SyntaxProblem) as caught:
+        split("\n\n---\ntitle: x\nsub: a: b\n---\n").load()
+    assert caught.value.line == 5
 
 
 def test_a_rule_in_the_body_is_no_fence() -> None:
