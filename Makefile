@@ -3,6 +3,7 @@ PYTHON ?= python3
 PORT ?= 1337
 MINUTES ?= 60
 SECONDS ?= 60
+REAL ?= ../shared/data
 BIN := .venv/bin
 # Many images set this for the processes of a container. Tests and benchmarks start hundreds, and without compiled
 # modules each takes twice as long to import the server.
@@ -89,6 +90,9 @@ bench-peers: .venv/.ready-dev ## Compare speed with Strapi and json-server, whic
 peer-diff: .venv/.ready-dev ## Send the same random requests to Quire and Strapi and report differences; takes minutes
 	$(BIN)/python -m bench.differential $(ARGS)
 
+real: .venv/.ready-dev ## Serve real repositories of REAL=dir and check values and diffs; ALL=1 writes all documents
+	$(BIN)/python -m bench.real $(REAL) $(if $(ALL),--all) $(ARGS)
+
 format: .venv/.ready-dev ## Format the code
 	$(BIN)/ruff format server tests bench docs
 	$(BIN)/ruff check --fix server tests bench docs
@@ -116,4 +120,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff format clean
+.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff real format clean

@@ -1,0 +1,58 @@
+"""`make real REAL=dir` serves real repositories in place, and compares what Quire reads and writes of them.
+
+Each tree of bench/real/trees.py is taken from the folder that is named: an archive NAME.tar.gz or
+NAME.tar.xz, or a folder NAME. For each one: `quire init` and `quire check`, then a server. The values of all
+documents are compared with what packages from npm read; documents are written back unchanged, and with one
+attribute changed. The status is 1 if there is a difference that bench/real/known.py does not declare.
+"""
+
+import argparse
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bench.real.reader import install_reader
+from bench.real.report import print_report
+from bench.real.run import run
+from bench.real.trees import TREES, find
+from tests.ci import skipped
+from tests.signals import restore_in_children
+
+DOCUMENTS = 40  # of each tree that are written
+AT_ONCE = 2
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.real", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="where the trees are")
+    parser.add_argument("trees", nargs="*", help="their names (default: all that are there)")
+    parser.add_argument("--documents", type=int, default=DOCUMENTS, help="how many to write of each tree")
+    parser.add_argument("--all", action="store_true", help="write all documents")
+    options = parser.parse_args()
+    restore_in_children()
+    wanted = [tree for tree in TREES if not options.trees or tree.name in options.trees]
+    sources = {tree: path for tree in wanted if (path := find(tree, options.folder)) is not None}
+    for tree in wanted:
+        if tree not in sources:
+            print(f"{tree.name} is missing: {tree.url}, {tree.commit or 'any commit'}, {tree.subfolder}")
+    if not sources:
+        print(f"No tree in {options.folder}. Name a folder with make real REAL=dir: it has an archive")
+        print("NAME.tar.gz or NAME.tar.xz, or a folder NAME, of each repository to look at.")
+        return 0
+    reader, reason = install_reader()
+    if reason is not None:
+        return skipped("real", reason)
+    limit = None if options.all else options.documents
+    with tempfile.TemporaryDirectory(prefix="quire-real-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+        running = [
+            pool.submit(run, tree, path, Path(folder), reader, limit) for tree, path in sources.items()
+        ]
+        return 0 if print_report([future.result() for future in running]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""One attribute of a document, changed as an editor would: which one, and to which value."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from bench.real.expected import Attribute
+from bench.real.values import Served
+
+NOT_SENT = (
+    "id",
+    "documentId",
+    "createdAt",
+    "updatedAt",
+    "publishedAt",
+    "locale",
+    "localizations",
+    "status",
+)
+
+
+def body_of(served: Served) -> dict[str, Any]:
+    """Return what a form sends back of a document: what it has read."""
+    return {name: value for name, value in served.values.items() if name not in NOT_SENT}
+
+
+def choose(served: Served, turn: int) -> tuple[str, Any] | None:
+    """Return an attribute and another value for it, another attribute each turn; None if it has none.
+
+    What the locales of a document share is left out: a write of it reaches the files of all.
+    """
+    options = list(_options(served))
+    return options[turn % len(options)] if options else None
+
+
+def _options(served: Served) -> Iterator[tuple[str, Any]]:
+    content_type = served.document.type
+    for name, attribute in content_type.attributes.items():
+        value, change = served.values.get(name), _CHANGES.get(attribute["type"])
+        is_own = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized") or (
+            attribute["type"] in ("uid", "relation")
+        )
+        if value is None or value == [] or change is None or (content_type.is_localized and not is_own):
+            continue
+        changed = change(value, attribute)
+        is_allowed = bool(changed) or changed in (0, False) or not attribute.get("required")
+        if changed != value and is_allowed:
+            yield name, changed
+
+
+def _change_text(value: Any, attribute: Attribute) -> str:
+    """Change the first line that has text."""
+    lines = str(value).split("\n")
+    number = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    first = lines[number].rstrip()
+    lines[number] = f"{first} again{lines[number][len(first) :]}"
+    return "\n".join(lines)
+
+
+def _change_choice(value: Any, attribute: Attribute) -> Any:
+    return next((other for other in attribute["enum"] if other != value), value)
+
+
+def _change_number(value: Any, attribute: Attribute) -> Any:
+    return value + 1
+
+
+def _change_boolean(value: Any, attribute: Attribute) -> bool:
+    return not value
+
+
+def _change_date(value: Any, attribute: Attribute) -> str:
+    return str((datetime.fromisoformat(str(value)) + timedelta(days=1)).date())
+
+
+def _change_moment(value: Any, attribute: Attribute) -> str:
+    changed = datetime.fromisoformat(str(value).replace("Z", "+00:00")) + timedelta(days=1)
+    return changed.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _change_list(value: Any, attribute: Attribute) -> Any:
+    return [*value, "again"] if all(isinstance(one, str) for one in value) else value[:-1]
+
+
+def _change_json(value: Any, attribute: Attribute) -> Any:
+    """Change one scalar, the first that is there."""
+    if isinstance(value, dict):
+        name = next(iter(value), None)
+        return value if name is None else {**value, name: _change_json(value[name], attribute)}
+    if isinstance(value, list):
+        return [_change_json(value[0], attribute), *value[1:]] if value else ["again"]
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return "again" if value is None else f"{value} again"
+
+
+def _change_relation(value: Any, attribute: Attribute) -> Any:
+    return value[:-1] if isinstance(value, list) else None
+
+
+_CHANGES: Mapping[str, Callable[[Any, Attribute], Any]] = {
+    "string": _change_text,
+    "text": _change_text,
+    "uid": lambda value, attribute: f"{value}-again",
+    "richtext": _change_text,
+    "enumeration": _change_choice,
+    "email": lambda value, attribute: f"again.{value}",
+    "date": _change_date,
+    "datetime": _change_moment,
+    "integer": _change_number,
+    "float": _change_number,
+    "decimal": _change_number,
+    "boolean": _change_boolean,
+    "array": _change_list,
+    "json": _change_json,
+    "relation": _change_relation,
+}

@@ -1,0 +1,35 @@
+"""The differences that are known, each with its reason."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A cause of differences in one tree that is as it should be, up to a number of them."""
+
+    tree: str
+    cause: str
+    most: int
+    reason: str
+
+
+KNOWN = (
+    Known(
+        "digitalgov",
+        "values: text, without blanks at the end of a line",
+        3,
+        "YAML drops blanks at the end of a line in quotes (1.2.2, 7.3.1); js-yaml keeps them",
+    ),
+)
+
+
+def reason_of(tree: str, cause: str, count: int) -> str | None:
+    """Return why a difference is as it should be, None if it is not declared or there are too many."""
+    return next(
+        (
+            known.reason
+            for known in KNOWN
+            if known.tree == tree and known.cause == cause and count <= known.most
+        ),
+        None,
+    )

@@ -1,0 +1,159 @@
+"""Which file of a tree is which document, by the rules of docs/files.md and without Quire."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.real.reader import Reading
+
+MARKDOWN = (".md", ".mdx", ".markdown")
+ENDINGS = (*MARKDOWN, ".yaml", ".yml", ".json", ".toml")
+NAME, LOCALE = "{name}", "{locale}"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentType:
+    """A content type, as its schema file describes it."""
+
+    singular: str
+    plural: str
+    is_single: bool
+    is_localized: bool
+    has_drafts: bool
+    options: Mapping[str, Any]
+    attributes: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def uid(self) -> str:
+        """The uid that relations name."""
+        return f"api::{self.singular}.{self.singular}"
+
+    @property
+    def path(self) -> str:
+        """The path of its documents in the API."""
+        return f"/api/{self.singular if self.is_single else self.plural}"
+
+    @property
+    def body(self) -> str | None:
+        """The attribute that the body of a Markdown file is the value of."""
+        rich = (name for name, attribute in self.attributes.items() if attribute["type"] == "richtext")
+        return self.options.get("body") or next(rich, None)
+
+    @property
+    def patterns(self) -> list[str]:
+        """The path patterns of its files."""
+        files = self.options.get("files")
+        if files is None:
+            stem = f"content/{self.singular}" if self.is_single else f"content/{self.plural}/{NAME}"
+            return [stem + ending for ending in ENDINGS]
+        return [files] if isinstance(files, str) else list(files)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file of one document, in one locale."""
+
+    type: ContentType
+    document_id: str
+    locale: str | None  # None in a type without locales
+    is_draft: bool
+    name: str  # what {name} stands for
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A pattern of a type, with its regular expression and its rank among those that match a file."""
+
+    type: ContentType
+    expression: re.Pattern[str]
+    rank: tuple[bool, int]
+
+
+def load_types(root: Path) -> list[ContentType]:
+    """Load the content types of a site."""
+    schemas = (json.loads(path.read_bytes()) for path in sorted((root / "content-types").glob("*.json")))
+    return [
+        ContentType(
+            schema["info"]["singularName"],
+            schema["info"]["pluralName"],
+            schema.get("kind") == "singleType",
+            bool(schema.get("pluginOptions", {}).get("i18n", {}).get("localized")),
+            bool(schema.get("options", {}).get("draftAndPublish")),
+            schema.get("options", {}),
+            schema["attributes"],
+        )
+        for schema in schemas
+    ]
+
+
+def claimed(types: Iterable[ContentType], locales: list[str], paths: Iterable[str]) -> dict[str, ContentType]:
+    """Return the type of each path that one claims."""
+    patterns = _compile(types, locales)
+    found = {path: _match(patterns, path) for path in paths}
+    return {path: match[0].type for path, match in found.items() if match is not None}
+
+
+def documents(
+    types: Iterable[ContentType], locales: list[str], readings: Iterable[Reading]
+) -> list[Document]:
+    """Return the document that each file is."""
+    patterns = _compile(types, locales)
+    return [
+        _document(match[0].type, match[1], locales, reading)
+        for reading in readings
+        if (match := _match(patterns, reading.path)) is not None
+    ]
+
+
+def _document(
+    content_type: ContentType, match: re.Match[str], locales: list[str], reading: Reading
+) -> Document:
+    groups = match.groupdict()
+    name, locale = groups.get("name", ""), groups.get("locale")
+    is_draft = _says_draft(content_type, reading)
+    if content_type.has_drafts and name.endswith(".draft"):
+        name, is_draft = name.removesuffix(".draft"), True
+    stem, _, ending = name.rpartition(".")
+    if content_type.is_localized and locale is None:
+        name, locale = (stem, ending) if stem and ending in locales else (name, locales[0])
+    document_id = str(reading.text.get("documentId") or name).replace("/", "--")
+    return Document(content_type, document_id, locale, is_draft, name, reading)
+
+
+def _says_draft(content_type: ContentType, reading: Reading) -> bool:
+    said: Mapping[str, Any] = content_type.options.get("draftWhen", {})
+    return any(reading.typed.get(key) is value for key, value in said.items())
+
+
+def _compile(types: Iterable[ContentType], locales: list[str]) -> list[_Pattern]:
+    """Compile the patterns of all types, the one that counts first before the others."""
+    codes = "|".join(map(re.escape, locales))
+    patterns = []
+    for content_type in types:
+        for pattern in content_type.patterns:
+            text = re.escape(pattern).replace(r"\{name\}", "(?P<name>.+)")
+            text = text.replace(r"\{locale\}", f"(?P<locale>{codes})")
+            names_file = NAME not in pattern.rpartition("/")[2]
+            patterns.append(_Pattern(content_type, re.compile(text), (not names_file, -len(pattern))))
+    return sorted(patterns, key=lambda pattern: pattern.rank)
+
+
+def _match(patterns: list[_Pattern], path: str) -> tuple[_Pattern, re.Match[str]] | None:
+    for pattern in patterns:
+        match = pattern.expression.fullmatch(path)
+        if match is not None and not _is_partial(match):
+            return pattern, match
+    return None
+
+
+def _is_partial(match: re.Match[str]) -> bool:
+    """Whether {name} stands for a name that begins with _, other than _index."""
+    if "name" not in match.groupdict():
+        return False
+    last = match["name"].rpartition("/")[2]
+    is_file_name = "/" not in match.string[match.end("name") :]
+    return is_file_name and last.startswith("_") and last.partition(".")[0] != "_index"

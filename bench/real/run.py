@@ -1,0 +1,135 @@
+"""What is done with one tree, from its archive to the row of the table."""
+
+import http.client
+import json
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.host import HOST
+from bench.real.client import TIMEOUT_S, Client
+from bench.real.differences import Differences
+from bench.real.layout import ContentType, claimed, documents, load_types
+from bench.real.reader import read
+from bench.real.trees import Tree, commit, list_files, unpack
+from bench.real.values import compare
+from bench.real.writes import choose_documents, write_changed, write_unchanged
+from bench.serving import quire
+from server.auth.accounts import Accounts
+
+PARAMETER = re.compile(r"\{(\w+)\}")
+SETTINGS = "api: {populate_with_pagination: allow}\n"  # of a tree that has content types
+NO_INDEX = "\nsearch: {index: false}\n"  # nothing here is searched
+PARAMETERS = {"locale": "en", "slug": "home"}
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The row of one tree."""
+
+    tree: Tree
+    files: int = 0
+    types: int = 0
+    locales: int = 0
+    documents: int = 0
+    problems: int = 0
+    compared: int = 0
+    unchanged: int = 0
+    changed: int = 0
+    seconds: float = 0
+    differences: Differences = field(default_factory=Differences)
+
+
+def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None) -> Outcome:
+    """Take a tree, serve it, compare its values and write to it: at most `limit` documents, None for all."""
+    began = time.monotonic()
+    outcome = Outcome(tree)
+    root = unpack(source, tree.name, folder)
+    outcome.files = len(list_files(root))
+    if tree.defines_types:
+        (root / "site.yaml").write_text(SETTINGS)
+    if tree.defines_types or _init(root, outcome.differences):
+        with (root / "site.yaml").open("a") as settings:
+            settings.write(NO_INDEX)
+        commit(root, "content types")
+        outcome.problems = _check(root, outcome.differences)
+        _serve(root, reader, limit, outcome)
+    outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def _serve(root: Path, reader: Path, limit: int | None, outcome: Outcome) -> None:
+    types, locales = load_types(root), _locales(root)
+    outcome.types, outcome.locales = len(types), len(locales)
+    readings = read(reader, root, claimed(types, locales, list_files(root)))
+    accounts = Accounts(root)
+    token = accounts.create_token("real", "full-access")
+    accounts.close()
+    with quire(root) as server:
+        client = Client(http.client.HTTPConnection(HOST, server.port, timeout=TIMEOUT_S), token)
+        found = documents(types, locales, readings.values())
+        comparison = compare(client, types, locales, found, outcome.differences)
+        outcome.documents, outcome.compared = len(found), comparison.compared
+        written = choose_documents(comparison.served, limit)
+        write_unchanged(client, root, written, outcome.differences)
+        outcome.unchanged = len(written)
+        outcome.changed = write_changed(client, root, reader, written, outcome.differences)
+        _request(client, root, types, outcome.differences)
+        client.connection.close()
+
+
+def _init(root: Path, differences: Differences) -> bool:
+    """Run `quire init` in a tree; return whether it took it."""
+    done = _command("init", str(root), "--yes")
+    if done.returncode:
+        differences.add("init: refused", done.stderr.strip().splitlines()[-1])
+    return done.returncode == 0
+
+
+def _check(root: Path, differences: Differences) -> int:
+    """Run `quire check`; return how many problems it has found."""
+    done = _command("check", "--format", "json", "--site", str(root))
+    try:
+        found: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        differences.add("check: failed", done.stderr.strip()[-200:])
+        return 0
+    return len(found["problems"])
+
+
+def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "server", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _locales(root: Path) -> list[str]:
+    """Return the locales of a site, the default one first."""
+    path = root / "site.yaml"
+    settings = yaml.safe_load(path.read_bytes()) if path.exists() else {}
+    described = (settings or {}).get("locales", {})
+    available: list[str] = described.get("available", [])
+    default = described.get("default") or next(iter(available), "en")
+    return [default, *(locale for locale in available if locale != default)]
+
+
+def _request(client: Client, root: Path, types: list[ContentType], differences: Differences) -> None:
+    """Send the requests that a project's front end sends, if the tree lists them in requests.json."""
+    listed = root / "requests.json"
+    if not listed.exists():
+        return
+    for path in json.loads(listed.read_bytes()):
+        filled = PARAMETER.sub(lambda match: PARAMETERS.get(match[1], "x"), path)
+        code, body = client.send("GET", filled)
+        if code != 200 and not (code == 404 and filled.startswith(_singles(types))):
+            differences.add("requests: refused", f"{filled}: {code} {body}")
+
+
+def _singles(types: list[ContentType]) -> tuple[str, ...]:
+    """Return the paths of single types, which no file may have yet."""
+    return tuple(one.path for one in types if one.is_single)

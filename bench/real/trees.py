@@ -1,0 +1,120 @@
+"""The repositories, and how a tree of one is made ready: a copy, committed to a new repository."""
+
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.git import git
+
+ENDINGS = (".tar.gz", ".tar.xz")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A public repository at a commit.
+
+    `subfolder` is the part of it that is needed, and `defines_types` says whether it has content types
+    already. An archive of a tree has one folder, which is named like it, with the subfolder's files.
+    """
+
+    name: str
+    url: str
+    commit: str | None  # None: the archive does not say
+    licence: str
+    subfolder: str
+    generator: str
+    defines_types: bool = False
+
+
+TREES = (
+    Tree(
+        "oss-directory",
+        "https://github.com/opensource-observer/oss-directory",
+        "c174b9a55f",
+        "Apache-2.0",
+        "data",
+        "plain YAML",
+    ),
+    Tree(
+        "ruby-lang",
+        "https://github.com/ruby/www.ruby-lang.org",
+        "76ac659357",
+        "Ruby",
+        ".",
+        "Jekyll",
+    ),
+    Tree(
+        "digitalgov",
+        "https://github.com/GSA/digitalgov.gov",
+        "4979583206",
+        "public domain",
+        ".",
+        "Hugo",
+    ),
+    Tree(
+        "astro-docs",
+        "https://github.com/withastro/docs",
+        None,
+        "MIT",
+        "src/content/docs/{en,fr,de}",
+        "Astro",
+    ),
+    Tree(
+        "rust-blog",
+        "https://github.com/rust-lang/blog.rust-lang.org",
+        None,
+        "MIT or Apache-2.0",
+        "content",
+        "Zola",
+    ),
+    Tree(
+        "launchpad",
+        "https://github.com/strapi/LaunchPad",
+        None,
+        "MIT",
+        "strapi",
+        "Strapi",
+        defines_types=True,
+    ),
+    Tree(
+        "foodadvisor",
+        "https://github.com/strapi/foodadvisor",
+        None,
+        "MIT",
+        "api",
+        "Strapi",
+        defines_types=True,
+    ),
+)
+
+
+def find(tree: Tree, folder: Path) -> Path | None:
+    """Return the archive or folder of a tree, None if the folder has neither."""
+    unpacked = folder / tree.name
+    archives = (folder / f"{tree.name}{ending}" for ending in ENDINGS)
+    return unpacked if unpacked.is_dir() else next((path for path in archives if path.is_file()), None)
+
+
+def unpack(source: Path, name: str, folder: Path) -> Path:
+    """Copy a tree into a folder and commit its files to a new repository; return its folder."""
+    root = folder / name
+    if source.is_dir():
+        shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".quire"))
+    else:
+        with tarfile.open(source) as archive:
+            archive.extractall(folder, filter="data")
+    git(root, "init", "-q", "-b", "main")
+    commit(root, "as it is")
+    return root
+
+
+def commit(root: Path, message: str) -> None:
+    """Commit all files of a tree."""
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "--allow-empty", "-m", message)
+
+
+def list_files(root: Path) -> list[str]:
+    """Return the paths of all committed files, sorted."""
+    return sorted(path for path in git(root, "ls-files", "-z").split("\0") if path)
