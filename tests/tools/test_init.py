@@ -1172,6 +1172,15 @@ FOLDERS = [
     "_posts",
     "Häfen",
     "x/y",
+    "en/news/_posts",
+    "fr/news/_posts",
+    "docs/v1/en",
+    "docs/v1/fr",
+    "content/authors/ida",
+    "content/authors/nell",
+    "content/authors/tom",
+    "data/sea",
+    "data/en/sea",
 ]
 NAMES = [
     "a.md",
