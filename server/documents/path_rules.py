@@ -82,6 +82,7 @@ class Layout:
         """
         suffix = ".draft" if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
+        pattern = pattern and pattern.replace("{initial}", _initial(claim.name))
         if pattern and "{locale}" in pattern:
             made = pattern.replace("{locale}", claim.locale)
             return made.replace("{name}", claim.name + suffix)
@@ -118,6 +119,8 @@ class Layout:
 
     def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> Claim | None:
         name, locale = parts.get("name") or type_.singular, parts.get("locale")
+        if parts.get("initial", _initial(name)) != _initial(name):
+            return None
         if locale is None:
             return self._claim_of_name(type_, name)
         if locale not in self.settings.locales.available:
@@ -154,10 +157,15 @@ def _cut_draft(type_: Type, name: str) -> tuple[str, bool]:
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
-    text = (
-        re.escape(pattern).replace(r"\{name\}", r"(?P<name>.+)").replace(r"\{locale\}", r"(?P<locale>[^/]+)")
-    )
+    text = re.escape(pattern)
+    for part, matched in (("name", ".+"), ("locale", "[^/]+"), ("initial", "[^/]")):
+        text = text.replace(rf"\{{{part}\}}", f"(?P<{part}>{matched})")
     return re.compile(text)
+
+
+def _initial(name: str) -> str:
+    """Return what `{initial}` stands for in the path of a document: `a` for `Aave`."""
+    return name[:1].lower()
 
 
 def _precision(pattern: str) -> tuple[bool, int]:

@@ -228,11 +228,16 @@ def _patterns(file: ConfigFile, options: Mapping[str, Any], kind: Kind, localize
                 *at,
             )
         fields = re.findall(r"\{(.*?)\}", pattern)
-        if any(f not in ("name", "locale") for f in fields) or len(set(fields)) != len(fields):
+        known = ("name", "locale", "initial")
+        if any(f not in known for f in fields) or len(set(fields)) != len(fields):
             raise file.refuse(
                 f'the pattern "{pattern}" has a part that is not known',
-                "use {name} and {locale}, once each",
+                "use {name}, {locale} and {initial}, once each",
                 *at,
+            )
+        if "initial" in fields and "name" not in fields[fields.index("initial") :]:
+            raise file.refuse(
+                f'the pattern "{pattern}" has {{initial}} without {{name}} after it', "add {name}", *at
             )
         if kind == "collectionType" and "name" not in fields:
             raise file.refuse(

@@ -1,6 +1,7 @@
 """Content types whose folder can't be read are not taken for missing."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from server.errors import SetupError
+from server.schema.load import read_content_types
 from server.site.site import Site
 from tests.sites import STRING, collection, make, write
 
@@ -52,3 +54,18 @@ def test_what_stands_in_the_place_of_the_folder_does_not_hide_what_is_served(tmp
     os.rename(tmp_path / "aside", tmp_path / "content-types")
     api.site.refresh()
     assert api.site.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrong"),
+    [
+        ("data/{initial}/a.yaml", "has {initial} without {name} after it"),
+        ("data/{name}/{initial}.yaml", "has {initial} without {name} after it"),
+        ("data/{letter}/{name}.yaml", "has a part that is not known"),
+        ("data/{initial}/{initial}/{name}.yaml", "has a part that is not known"),
+    ],
+)
+def test_a_pattern_of_paths_that_can_not_be_read_is_refused(tmp_path: Path, pattern: str, wrong: str) -> None:
+    write(tmp_path, collection("word", {"title": STRING}, files=pattern))
+    with pytest.raises(SetupError, match=re.escape(wrong)):
+        read_content_types(tmp_path)

@@ -573,6 +573,11 @@ def test_a_tree_of_data_files(tmp_path: Path) -> None:
         "websites": {"type": "json"},
         "token": {"type": "string"},
     }
+    assert patterns(tmp_path, "project") == "data/projects/{initial}/{name}.yaml"
+    assert ids(site, "project", "en") == {"aave", "across", "babel", "1inch", "deno"}
+    relation = attributes(tmp_path, "collection")["projects"]
+    assert (relation["relation"], relation["target"]) == ("manyToMany", "api::project.project")
+    assert survey(tmp_path, lambda: opened(tmp_path)).problems == ()
     assert read_settings(tmp_path).name == "OSS Directory"
     shown = init_output(tmp_path)
     assert "Not taken: data/projects/README.md  describes its folder" in shown
@@ -583,7 +588,21 @@ def test_a_tree_of_data_files(tmp_path: Path) -> None:
     before = api.read(path)
     assert api.put(f"/api/projects/{found['documentId']}", {"display_name": "One inch"}).status == 200
     assert set(before.splitlines()) - set(api.read(path).splitlines()) == {"display_name: 1inch"}
+    body = {"version": 7, "name": "x", "display_name": "X"}
+    new = api.post("/api/projects", body).data["documentId"]
+    assert "display_name: X" in api.read(f"data/projects/{new[0]}/{new}.yaml")
+    listed = api.get("/api/collections/defi?populate=projects", "public").data["projects"]
+    assert [project["documentId"] for project in listed] == ["aave", "across"]
     api.accounts.close()
+
+
+def test_files_that_are_not_below_their_letter_keep_their_folder(tmp_path: Path) -> None:
+    names = [f"{letter}/{letter}{i}" for letter in "abc" for i in range(4)]
+    tree = {f"data/words/{name}.yaml": "n: 1\n" for name in [*names, "z/odd"]}
+    site = made(tmp_path, tree)
+    assert patterns(tmp_path, "word") == ["data/words/{initial}/{name}.yaml", "data/words/{name}.yaml"]
+    assert ids(site, "word", "en") == {*(name[2:] for name in names), "z--odd"}
+    assert set(served(site)) == tree.keys()
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
     if is_partial(path):
         return False
     endings = {os.path.splitext(p)[1] for p in patterns}
+    if os.path.basename(path).lower() == "readme.md" and not endings.intersection(MARKDOWN):
+        return False  # It describes a folder of data files.
     # Where the whole site is such a tree, it has its own files and those of the repository as well.
     if around == [""]:
         return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))

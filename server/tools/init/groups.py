@@ -232,6 +232,7 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
     }
     suffixes = {lang for stem in stems for lang in [_suffix(stem, stems)] if lang}
     members, patterns = [], Counter[str]()
+    lettered = _are_by_letter([stem[len(here) :] for stem in stems])
     for page in pages:
         stem, ending = os.path.splitext(page.path)
         suffix = stem.rpartition(".")[2]
@@ -241,10 +242,23 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
         if bundle in bundles and file == index:
             members.append(PageMember(page, bundle[len(here) :], locale))
             patterns[f"{here}{{name}}/{file}{'.{locale}' if locale else ''}{ending}"] += 1
+        elif lettered and _is_below_its_initial(bare[len(here) :]):
+            members.append(PageMember(page, bare[len(here) + 2 :], locale))
+            patterns[f"{here}{{initial}}/{{name}}{ending}"] += 1
         else:
             members.append(PageMember(page, bare[len(here) :], locale))
             patterns[f"{here}{{name}}{ending}"] += 1
     return PageGroup(folder, _commonest(patterns), tuple(members))
+
+
+def _are_by_letter(names: list[str]) -> bool:
+    """Whether nearly all files are in folders for the first letters of their names: a/aave, b/babel."""
+    below = [name for name in names if _is_below_its_initial(name)]
+    return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
+
+
+def _is_below_its_initial(name: str) -> bool:
+    return name[1:2] == "/" and name[2:3].lower() == name[0] and "/" not in name[2:]
 
 
 def _index_of(pages: Iterable[MarkdownPage]) -> str:

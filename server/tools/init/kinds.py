@@ -156,7 +156,10 @@ def collection_type(key: KeyValues) -> Made:
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})
         return {"type": "array"}, [f"{', '.join(changed[:3])}: read as numbers"] if changed else []
-    return {"type": "json"}, ["mappings" if all(isinstance(v, dict) for v in values) else "several forms"]
+    if all(isinstance(v, dict) for v in values):
+        return {"type": "json"}, ["mappings"]
+    lists = all(isinstance(v, list) and all(isinstance(i, dict) for i in v) for v in values)
+    return {"type": "json"}, ["lists of mappings" if lists else "several forms"]
 
 
 def _changes(text: Plain) -> bool:
