@@ -68,7 +68,19 @@ _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGI
 # JSON strings, empty lists and objects, and what a further value follows. No text is looked at twice.
 _VALUES = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|\[\s*+\]|\{\s*+\}|[\[{,]', re.DOTALL)
 
-_ENDS = {"}": "object", "]": "array"}
+_ENDS = {"}": "object", "]": "list"}
+# What Python's reader says of a text that is no JSON, as people say it.
+_PROBLEMS = (
+    ("Expecting value", "a value is expected"),
+    ("Expecting property name", "a key in double quotes is expected"),
+    ("Expecting ','", "a comma or a closing bracket is expected"),
+    ("Expecting ':'", "a colon is expected"),
+    ("Extra data", "more follows the value"),
+    ("Unterminated string", "a text has no closing quote"),
+    ("Invalid control", "a control character in a text has to be escaped"),
+    ("Invalid \\", "JSON has no such escape"),
+    ("Unexpected UTF-8 BOM", "a byte order mark is not expected"),
+)
 
 
 def count_values(text: str, most: float) -> int:
@@ -130,12 +142,13 @@ def read_json(text: str) -> Tree:
 
 
 def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
-    """What Python's reader says of a text. Of a comma too many it says so since 3.13; here it always does."""
-    what, text = error.msg, error.doc
+    """Return the problem of a text that is no JSON; that of a comma too many is at the comma."""
+    text = error.doc
+    what = next((told for said, told in _PROBLEMS if error.msg.startswith(said)), error.msg)
     line, column, _ = position_at(text, error.pos)
     comma = text.rfind(",", 0, error.pos)
     if text[error.pos : error.pos + 1] in _ENDS and comma >= 0 and not text[comma + 1 : error.pos].strip():
-        what = f"Illegal trailing comma before end of {_ENDS[text[error.pos]]}"
+        what = f"a comma before the end of the {_ENDS[text[error.pos]]}"
         line, column, _ = position_at(text, comma)
     fix = "look at the commas, quotes and brackets near it"
     return SyntaxProblem(f"not JSON: {what} (column {column})", line, fix, column)

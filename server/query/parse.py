@@ -81,7 +81,7 @@ def _whole(params: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def _with_count(value: Any) -> bool:
-    if value is None or value == "":
+    if value is None:
         return True
     with_count = read_boolean(value)
     if with_count is None:
@@ -155,6 +155,7 @@ def read_query(
     if settings.api.strict_params:
         refuse_unknown(params)
     publication = _publication(params.get("publicationFilter"))
+    has_published = _has_published(params.get("hasPublishedVersion"))
     selection = _selection(schema, type_, params, settings)
     if many:
         refuse_outside(params)
@@ -172,7 +173,7 @@ def read_query(
         _status(params, settings) == "draft",
         frozenset(),
         _text(params.get("_q"), "_q"),
-        publication or _has_published(params.get("hasPublishedVersion")),
+        publication or has_published,
         _with_status(params.get("publicationStatus")),
     )
 

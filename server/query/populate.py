@@ -44,11 +44,21 @@ def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = 
     return nodes
 
 
+_HIDDEN = ("createdBy", "updatedBy", "localizations")  # attributes of every type, which may not be shown
+_FORMS = {
+    "fields": "a string or an array of strings",
+    "populate": "a string, an array of strings, a populate object",
+}
+
+
 def _names(value: Any, param: str) -> list[str]:
     items = [value] if isinstance(value, str) else qs.items(value) if qs.is_list(value) else [None]
     if not all(isinstance(item, str) for item in items):
-        raise ValidationError(f"Invalid {param}: a name or a list of names is expected")
-    return [name.strip() for item in items for name in str(item).split(",") if name.strip()]
+        raise ValidationError(f"Invalid {param} parameter. Expected {_FORMS[param]}")
+    names = [name.strip() for item in items for name in str(item).split(",")]
+    if param == "fields" and "" in names:
+        raise invalid_key("", None, param)
+    return [name for name in names if name]
 
 
 class _Dotted(dict[str, Any]):
@@ -76,7 +86,13 @@ class _PopulateParser:
         if "*" in wanted:
             wanted = {**dict.fromkeys(type_.populatable, True), **wanted}
             del wanted["*"]
-        nodes = (self.node(type_, name, options, path, (*above, name)) for name, options in wanted.items())
+        is_object = isinstance(value, dict) and not qs.is_list(value) and not isinstance(value, _Dotted)
+        nodes = []
+        for name, options in wanted.items():
+            known = name in type_.populatable or (name in type_.columns and name != "id") or name in _HIDDEN
+            if is_object and not known and not self.forgiving:
+                raise invalid_key(name, ".".join(above) or None, "populate")
+            nodes.append(self.node(type_, name, options, path, (*above, name)))
         return tuple(node for node in nodes if node is not None)
 
     def wanted(self, value: Any) -> dict[str, Any]:
@@ -183,7 +199,7 @@ def _count(value: Any, path: AttributePath) -> bool:
         return False
     counted = read_boolean(value)
     if counted is None:
-        raise invalid_key(str(value), ".".join((*path, "count")), "populate")
+        raise invalid_key("count", ".".join(path), "populate")
     return counted
 
 

@@ -62,8 +62,8 @@ def _depth(error: ValidationError) -> int:
 
 
 def _text(schema: Schema, type_: Type, text: str, param: str) -> Sort:
-    names, _, order = text.strip().partition(":")
-    return _key(schema, type_, tuple(names.strip().split(".")), order.strip() or "asc", param)
+    names, colon, order = text.strip().partition(":")
+    return _key(schema, type_, tuple(names.strip().split(".")), order.strip() if colon else "asc", param)
 
 
 def _object(

@@ -1,12 +1,31 @@
 """What is wrong with a request body, and the one error that says all of it."""
 
+import json
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+from server.documents.constraints import REQUIRED_MESSAGE
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
+from server.formats.tree import Plain, Tree, size_of
+from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE
+from server.schema.model import Attribute, Schema, Type
+from server.write.passwords import Hashed
 
 MAX_FAULTS = 100  # Faults of one body.
+MAX_QUOTED_VALUES = 100  # Values in a list or object that an error quotes whole.
+MAX_QUOTE_CHARS = 2000  # Characters of a value that an error quotes.
+UNSAID: Any = object()  # the value of a fault whose path the body does not have
+# Messages that clients of Strapi look for, in place of what a problem of a file says.
+_MESSAGES: Mapping[str, str] = {
+    REQUIRED_MESSAGE: "{path} must be defined.",
+    TAKEN_MESSAGE: "This attribute must be unique",
+    REPEATED_MESSAGE: "This attribute must be unique",
+}
+_NUMBERS = ("integer", "float", "decimal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +37,40 @@ class Fault:
     value: Any = None
 
 
-def error_of(faults: list[Fault]) -> ValidationError:
+def error_of(faults: Sequence[Fault]) -> ValidationError:
     """The error that names every fault by its path, the first MAX_FAULTS where there are more."""
-    errors = [
-        {
-            "path": [str(part) for part in fault.path],
-            "message": f"{_dotted_path(fault.path)} {fault.sentence}".strip(),
-            "name": "ValidationError",
-            "value": fault.value,
-        }
-        for fault in faults[:MAX_FAULTS]
-    ]
-    message = str(errors[0]["message"]) if len(faults) == 1 else f"{len(faults)} errors occurred"
-    if len(faults) > MAX_FAULTS:
+    return _error([(fault, f"{_dotted_path(fault.path)} {fault.sentence}".strip()) for fault in faults])
+
+
+def error_of_body(
+    faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
+) -> ValidationError:
+    """The error for a body of a type, as Strapi tells it: by attribute in the order of the schema.
+
+    Each fault quotes the value that the body has at its path; one that the body does not have has none.
+    """
+    places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
+    ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
+    told = []
+    for place, fault in ordered:
+        path = _dotted_path(fault.path)
+        message = _MESSAGES.get(fault.sentence, "{path} {sentence}")
+        value = place.quote() if fault.value is None else fault.value
+        told.append(
+            (Fault(fault.path, "", value), message.format(path=path, sentence=fault.sentence).lstrip())
+        )
+    return _error(told)
+
+
+def _error(told: Sequence[tuple[Fault, str]]) -> ValidationError:
+    """The error for faults with their messages."""
+    errors: list[dict[str, Any]] = []
+    for fault, message in told[:MAX_FAULTS]:
+        value = {} if fault.value is UNSAID else {"value": fault.value}
+        path = [str(part) for part in fault.path]
+        errors.append({"path": path, "message": message, "name": "ValidationError", **value})
+    message = told[0][1] if len(told) == 1 else f"{len(told)} errors occurred"
+    if len(told) > MAX_FAULTS:
         message += f"; these are the first {MAX_FAULTS}"
     return ValidationError(message, {"errors": errors})
 
@@ -40,3 +80,95 @@ def _dotted_path(path: KeyPath) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
+
+
+# --- places in a body -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A path in a body: where it comes in the order of the schema, its attribute, what the body has there."""
+
+    order: tuple[int, ...]
+    attribute: Attribute | None
+    tree: Tree
+
+    @classmethod
+    def find(cls, schema: Schema, type_: Type, body: Mapping[str, Tree], path: KeyPath) -> "_Place":
+        """Follow a path through attributes, the items of lists, and components."""
+        holder: Type | None = type_
+        attribute: Attribute | None = None
+        tree: Tree = body
+        order: list[int] = []
+        for part in path:
+            tree = _part(tree, part)
+            if isinstance(part, int):
+                order.append(part)
+            else:
+                attribute = holder.attributes.get(part) if holder else attribute
+                order.append(_position(holder, part))
+            holder = _component(schema, attribute, tree, listed=isinstance(part, int))
+        return cls(tuple(order), attribute, tree)
+
+    def quote(self) -> Any:
+        """The value as an error quotes it. A password is not repeated."""
+        if self.tree is UNSAID or self.attribute is None or self.attribute.type != "password":
+            return quote(self.tree, self.attribute)
+        return None
+
+
+def _part(tree: Tree, part: str | int) -> Tree:
+    if isinstance(part, int):
+        return tree[part] if isinstance(tree, list) and part < len(tree) else UNSAID
+    return tree.get(part, UNSAID) if isinstance(tree, dict) else UNSAID
+
+
+def _position(holder: Type | None, name: str) -> int:
+    return list(holder.attributes).index(name) if holder and name in holder.attributes else -1
+
+
+def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, listed: bool) -> Type | None:
+    """The component that a value is, if its attribute holds components and it is not the list of them."""
+    if attribute is None or not attribute.holds_components:
+        return None
+    if attribute.component:
+        return schema.types.get(attribute.component)
+    return schema.types.get(str(tree.get("__component"))) if listed and isinstance(tree, dict) else None
+
+
+# --- values that are quoted -----------------------------------------------------------------------
+
+
+def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
+    """A value as an error quotes it: whole, unless it is long; a number that was sent as text as a number."""
+    if tree is UNSAID:
+        return UNSAID
+    if isinstance(tree, str) and (type(tree) is Plain or (attribute and attribute.type in _NUMBERS)):
+        return _number(tree)
+    if isinstance(tree, str):
+        return None if isinstance(tree, Hashed) else tree[:MAX_QUOTE_CHARS]
+    if isinstance(tree, Decimal):
+        return _number(str(tree))
+    if not isinstance(tree, dict | list):
+        return tree
+    if size_of(tree) <= MAX_QUOTED_VALUES:
+        made = _plain(tree)
+        if len(json.dumps(made)) <= MAX_QUOTE_CHARS:
+            return made
+    return "a list" if isinstance(tree, list) else "an object"
+
+
+def _plain(tree: Tree) -> Any:
+    if isinstance(tree, dict):
+        return {name: _plain(value) for name, value in tree.items()}
+    return [_plain(item) for item in tree] if isinstance(tree, list) else quote(tree)
+
+
+def _number(text: str) -> Any:
+    try:
+        number = float(text)
+    except ValueError:
+        return text[:MAX_QUOTE_CHARS]
+    if not math.isfinite(number):
+        return text[:MAX_QUOTE_CHARS]
+    return int(number) if number.is_integer() else number

@@ -15,7 +15,7 @@ from server.errors import LimitError, OverlapError, UnknownVersionError, Validat
 from server.schema.model import Type
 from server.storage.git.tree import merge_text
 from server.write.context import Context, Values, values_of
-from server.write.faults import error_of
+from server.write.faults import error_of_body
 from server.write.precondition import is_named, version_of
 from server.write.relation_input import Links, Target
 from server.write.request import Address, WriteRequest
@@ -60,7 +60,7 @@ def rebase(
     Raises OverlapError for what others have changed as well, and ValidationError for what can't be read.
     """
     if change.faults:
-        raise error_of(list(change.faults))
+        raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
     type_, base = earlier.type, values_of(earlier)
     address = replace(request.address, type=type_, document_id=earlier.document_id)
     values, current, by_id = writer.merged(type_, earlier.document_id, base, change), earlier, True

@@ -5,6 +5,7 @@ nested components and dynamic zones; what is published is also held against the 
 attributes. A draft is checked for types and upper bounds only.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,10 +20,10 @@ from server.documents.readers import Unreadable
 from server.documents.values import Component, empty_value, identify
 from server.errors import ApplicationError, ValidationError
 from server.formats.text_positions import KeyPath
-from server.formats.tree import Tree
+from server.formats.tree import Plain, Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type
-from server.write.body_values import default_of, read_scalar, shown
+from server.write.body_values import default_of, read_scalar
 from server.write.faults import Fault, error_of
 from server.write.media_input import MediaInput
 from server.write.passwords import Hashed
@@ -35,7 +36,7 @@ _NO_VALUE: Any = object()  # stands for what an attribute holds of a version tha
 LONGEST_STRING = 255  # characters, where the schema does not say
 # What a target may say beside its attributes, where it was populated, and beside its operations.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
-READ_ONLY = ("id", "documentId", "createdAt", "updatedAt")
+READ_ONLY = ("createdAt", "updatedAt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,14 @@ class Change:
 
     `by_locale` are, of the relations that others store in their locales, the changes in each of these.
     `faults` are values that can't be read, which stand in `values` as nothing: they are told together
-    with the options that the other values break.
+    with the options that the other values break. `body` is what was sent, which errors quote.
     """
 
     values: Mapping[str, Any]
     links: Mapping[str, Links] = field(default_factory=dict)
     by_locale: Mapping[str, Mapping[str, Links]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+    body: Mapping[str, Tree] = field(default_factory=dict)
 
 
 def read_data(data: Tree) -> dict[str, Tree]:
@@ -111,13 +113,13 @@ class Validator:
                 values[name] = self._value(attribute, tree, (name,), current[name] if current else _NO_VALUE)
                 if name == type_.other_keys:
                     self._refuse_other_keys(type_, values[name])
-        return Change(values, links, by_locale, tuple(self.faults))
+        return Change(values, links, by_locale, tuple(self.faults), data)
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
         """Refuse what a file can't say among its other keys: no mapping, or a key that has a meaning."""
         name = str(type_.other_keys)
         if value is not None and not isinstance(value, dict):
-            self._fail((name,), "must be an object", shown(value))
+            self._fail((name,), "must be an object")
         elif known := sorted((value or {}).keys() & reserved_keys(type_)):
             self._fail((name, known[0]), f"must not be in {name}: it is a key of its own")
 
@@ -143,8 +145,10 @@ class Validator:
                     path and key in ("id", "__component", "__temp_key__")
                 ):
                     continue
+                if not path and key in ("id", "documentId"):
+                    raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
                 where = key if not path and key in READ_ONLY else dotted or None
-                raise _unknown_key(key, where, f" at {where}" if where and where != key else "")
+                raise _unknown_key(key, where, f" at {dotted}" if dotted else "")
             if attribute.type == "relation" and tree and not self._may_relate(attribute):
                 raise _unknown_key(key, ".".join(filter(None, (dotted, key))))
             if attribute.type == "relation":
@@ -177,8 +181,8 @@ class Validator:
             return [(type_, item) for type_, item in known if type_ and type_.uid in attribute.components]
         return []
 
-    def _fail(self, path: KeyPath, sentence: str, value: Any = None) -> None:
-        self.faults.append(Fault(path, sentence, value))
+    def _fail(self, path: KeyPath, sentence: str) -> None:
+        self.faults.append(Fault(path, sentence))
 
     # --- values --------------------------------------------------------------------------------
 
@@ -204,8 +208,7 @@ class Validator:
                 self._judge_password(attribute, tree, path)
             return value
         except Unreadable as error:
-            fix = "" if isinstance(tree, dict | list) else error.fix or advice(attribute, tree)
-            self._fail(path, f"must be {error.expected}" + (f"; {fix}" if fix else ""), shown(tree))
+            self._fail(path, _unreadable(attribute, tree, error))
             return None
 
     def _judge_password(self, attribute: Attribute, tree: Tree, path: KeyPath) -> None:
@@ -219,7 +222,7 @@ class Validator:
         if not attribute.repeatable:
             return self._one(type_, tree, path, _by_id(current))
         if not isinstance(tree, list):
-            self._fail(path, "must be a list of components", shown(tree))
+            self._fail(path, "must be a list of components")
             return ()
         held = _by_id(current)
         return _each_once(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
@@ -227,10 +230,10 @@ class Validator:
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
         """One component, which may be one of those that its attribute holds now."""
         if not isinstance(tree, dict):
-            self._fail(path, "must be an object", shown(tree))
+            self._fail(path, "must be an object")
             tree = {}  # It keeps its place in a list, so that the paths of other faults are right.
         if tree.get("__component", type_.uid) != type_.uid:
-            self._fail((*path, "__component"), f"must be {type_.uid}", shown(tree["__component"]))
+            self._fail((*path, "__component"), f"must be {type_.uid}")
         before = _find_component(type_, tree, path, held)
         values = []
         for i, (name, attribute) in enumerate(type_.attributes.items()):
@@ -246,15 +249,17 @@ class Validator:
 
     def _zone(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[Component, ...]:
         if not isinstance(tree, list):
-            self._fail(path, "must be a list of components", shown(tree))
+            self._fail(path, "must be a list of components")
             return ()
         made, held = [], _by_id(current)
         for i, item in enumerate(tree):
             uid = item.get("__component") if isinstance(item, dict) else attribute.components[0]
             if uid not in attribute.components:
                 wanted = ", ".join(attribute.components)
-                what = "is required" if uid is None else f"must be one of the following values: {wanted}"
-                self._fail((*path, i, "__component"), what, shown(uid))
+                what = (
+                    "is a required field" if uid is None else f"must be one of the following values: {wanted}"
+                )
+                self._fail((*path, i, "__component"), what)
                 continue
             made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i), held))
         return _each_once(made)
@@ -319,6 +324,18 @@ class Validator:
         return self.media.read(
             tree, path, () if current is _NO_VALUE else current, multiple=attribute.multiple
         )
+
+
+def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
+    """The sentence for a value that can't be read: Strapi's, if that says what is expected."""
+    if attribute.type == "enumeration" and isinstance(tree, str) and type(tree) is not Plain:
+        return f"must be one of the following values: {', '.join(attribute.enum)}, "
+    if attribute.type == "integer" and type(tree) is Plain and math.isfinite(float(tree)):
+        return "must be an integer"
+    if attribute.type == "biginteger" and isinstance(tree, str) and type(tree) is not Plain:
+        return "must be a valid integer"
+    fix = "" if isinstance(tree, dict | list) else error.fix or advice(attribute, tree)
+    return f"must be {error.expected}" + (f"; {fix}" if fix else "")
 
 
 def _by_id(current: Any) -> _Held:

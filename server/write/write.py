@@ -4,6 +4,7 @@ changed). Nothing is written here: the files are collected in a changeset, and `
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
@@ -17,12 +18,14 @@ from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
 from server.write.draft_merge import DraftMerge, plan_merge, write_draft, write_published
-from server.write.faults import Fault, error_of
+from server.write.faults import Fault, error_of_body
 from server.write.new_file import free_path, write_new
 from server.write.owning_side import Relinker
 from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check
+
+_QUOTED = (str, int, float, Decimal)  # kinds of stored values that an error quotes
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
@@ -163,7 +166,8 @@ class Writer:
             repeated = (path for path in find_repeated(address.type, row) if only(str(path[0])))
             wrong += [Fault(path, REPEATED_MESSAGE) for path in repeated]
         if wrong:
-            raise error_of(wrong)
+            said = {**{n: v for n, v in values.items() if isinstance(v, _QUOTED)}, **change.body}
+            raise error_of_body(wrong, self.context.snapshot.schema, address.type, said)
 
     # --- other files that a change reaches -----------------------------------------------------
 

@@ -92,7 +92,7 @@ def test_other_keys_are_nothing_else(api: Api, keys: str, message: str) -> None:
         ("title: A\ntitle: B\n", "twice"),
         ("title: {a: 1}\n", "expected text"),
         ("title: far too long a title\nslug: a\n", "title must be at most 9 characters"),
-        ("slug: a\n", "title is required"),
+        ("slug: a\n", "title must be defined."),
         ("title: A\nslug: b\n", "must be unique"),
         ("title: A\ndocumentId: b\n", "another document"),
         ("title: A\ndraft: true\n", "would be draft"),

@@ -95,6 +95,7 @@ def test_pages(notes: Api, query: str, wanted: list[str], meta: dict[str, int]) 
         ("pagination[page][x]=1", "ValidationError", "page must be a whole number"),
         ("pagination[limit]=x", "ValidationError", "limit must be a whole number"),
         ("pagination[withCount]=maybe", "ValidationError", "withCount"),
+        ("pagination[withCount]=", "ValidationError", "withCount"),
         ("pagination[page]=1&pagination[start]=1", "PaginationError", "page & offset"),
         ("pagination[pageSize]=1&pagination[limit]=1", "PaginationError", "page & offset"),
     ],

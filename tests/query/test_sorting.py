@@ -226,8 +226,10 @@ def test_of_several_mistakes_the_least_deep_is_reported(rows: Api) -> None:
     assert error["message"] == "Invalid key nope"
 
 
-def test_an_order_that_is_empty_is_ascending(rows: Api) -> None:
-    assert rows.get("/api/rows?sort=i:").ids == rows.get("/api/rows?sort=i:asc").ids
+def test_an_order_that_is_empty_is_none(rows: Api) -> None:
+    for query in ("sort=i:", "sort[0]=i:", "sort=i:asc,i: "):
+        assert rows.get(f"/api/rows?{query}").error["message"].startswith("Invalid order."), query
+    assert rows.get("/api/rows?sort[i]=").ids == rows.get("/api/rows?sort=i:asc").ids
 
 
 def test_a_way_has_an_end(rows: Api) -> None:

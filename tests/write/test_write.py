@@ -343,7 +343,7 @@ def test_what_is_published_is_held_to_the_options_whatever_the_body_names(api: A
     api.site.refresh()
     errors = api.put("/api/posts/hello", {"slug": "other"}).error["details"]["errors"]
     assert [error["message"] for error in errors] == [
-        "title is required",
+        "title must be defined.",
         "stars must be less than or equal to 5",
     ]
     assert api.put("/api/posts/hello?status=draft", {"slug": "other"}).status == 200

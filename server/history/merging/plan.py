@@ -35,7 +35,7 @@ from server.storage.git.times import CommitTimes
 from server.storage.git.tree import Blob, merge_text, write_blob
 from server.storage.store import Store
 from server.write.context import Context, Values
-from server.write.faults import error_of
+from server.write.faults import error_of_body
 from server.write.passwords import hash_passwords
 from server.write.validate import Validator
 from server.write.write import Writer
@@ -212,7 +212,7 @@ class Planner:
         )
         change = validator.change(type_, data, values)
         if change.faults:
-            raise error_of(list(change.faults))
+            raise error_of_body(change.faults, context.snapshot.schema, type_, data)
         cleared = {**values, **dict.fromkeys(change.links, ())}
         return Writer(context).merged(type_, three.any.document_id, cleared, change)
 
