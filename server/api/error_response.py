@@ -65,14 +65,19 @@ def _short(value: Any) -> Any:
 EXPOSED = ("Access-Control-Expose-Headers", "ETag, Preference-Applied, Quire-Commit, Quire-Undo, Cache-Tag")
 METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 MAX_AGE = ("Access-Control-Max-Age", "31536000")  # seconds; browsers have shorter limits of their own
+CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
 _ANY: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED)
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """The headers of any answer to a page of an origin ("" where the request names none)."""
+    """The headers of any answer to a page of an origin ("" where the request names none).
+
+    An origin that the site names may send credentials. `*` allows none, so that any page may have the answer
+    and caches may give the same to all.
+    """
     if "*" in origins:
         return _ANY
-    return (("Access-Control-Allow-Origin", origin), EXPOSED) if origin in origins else ()
+    return (("Access-Control-Allow-Origin", origin), CREDENTIALS, EXPOSED) if origin in origins else ()
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:

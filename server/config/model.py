@@ -164,7 +164,8 @@ class ApiSettings:
     cors: tuple[str, ...] = _setting(
         ("*",),
         "origins",
-        "The origins whose pages may use the API, such as `https://example.org`; `*` is any.",
+        "The origins whose pages may use the API, such as `https://example.org`; `*` is any "
+        "([more](frontends.md#from-other-origins)).",
     )
     cache_tags: bool = _setting(
         False, "flag", "Whether answers say in `Cache-Tag` what they were made of ([more](cache-tags.md))."

@@ -66,7 +66,9 @@ def test_any_origin_may_read_unless_the_site_says_otherwise(make_api: MakeApi) -
     origin = {"Origin": "https://example.org"}
     api = make_api(FILES)
     for path in ("/api/notes", "/api/none"):
-        assert api.get(path, headers=origin).headers["Access-Control-Allow-Origin"] == "*"
+        headers = api.get(path, headers=origin).headers
+        assert headers["Access-Control-Allow-Origin"] == "*"
+        assert "Access-Control-Allow-Credentials" not in headers
     asked = {
         **origin,
         "Access-Control-Request-Method": "PUT",
@@ -82,8 +84,12 @@ def test_a_site_may_name_its_origins(make_api: MakeApi) -> None:
     api = make_api({**FILES, "site.yaml": "api: {cors: ['https://mine.org']}"})
     mine = api.get("/api/notes", headers={"Origin": "https://mine.org"}).headers
     assert mine["Access-Control-Allow-Origin"] == "https://mine.org"
+    assert mine["Access-Control-Allow-Credentials"] == "true"
+    asked = {"Origin": "https://mine.org", "Access-Control-Request-Method": "PUT"}
+    preflight = api.ask("OPTIONS", "/api/notes/a", "public", headers=asked).headers
+    assert preflight["Access-Control-Allow-Credentials"] == "true"
     other = api.get("/api/notes", headers={"Origin": "https://example.org"}).headers
-    assert "Access-Control-Allow-Origin" not in other
+    assert not {"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials"} & set(other.keys())
 
 
 def test_every_answer_says_that_its_type_is_what_it_says(make_api: MakeApi) -> None:

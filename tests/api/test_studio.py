@@ -212,6 +212,15 @@ def test_no_page_of_another_origin_is_let_read_with_the_cookie(api: Api) -> None
     assert "Access-Control-Allow-Credentials" not in preflight.headers
 
 
+def test_no_page_of_an_origin_that_the_site_names_may_use_the_cookie(api: Api) -> None:
+    (api.root / "site.yaml").write_text("api: {cors: ['https://named.example']}\n" + api.read("site.yaml"))
+    api.site.refresh()
+    sign_in(api)
+    for place in ("same-site", "cross-site"):
+        headers = {"Origin": "https://named.example", "Sec-Fetch-Site": place}
+        assert ask(api, "GET", "/api/notes", headers=headers).status == 403
+
+
 def test_authorization_wins_over_the_cookie(api: Api) -> None:
     sign_in(api)
     api.token("none")

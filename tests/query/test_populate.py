@@ -144,9 +144,7 @@ def test_fields_select(api: Api, query: str, wanted: set[str]) -> None:
     assert set(one(api, query)) == {"id", "documentId", *wanted}
 
 
-@pytest.mark.parametrize(
-    "query", ["fields=", "fields=*", "fields[0]=*", "fields[0]=title&fields[1]=*", "fields[]="]
-)
+@pytest.mark.parametrize("query", ["fields=", "fields=*", "fields[0]=*", "fields[0]=title&fields[1]=*"])
 def test_fields_that_select_everything(api: Api, query: str) -> None:
     assert set(one(api, query)) == SCALARS
 
@@ -173,7 +171,7 @@ def test_what_fields_can_not_select_is_named(api: Api, field: str, path: str | N
 
 @pytest.mark.parametrize("query", ["fields[a]=title", "fields[0][a]=title", "fields[title]=true"])
 def test_fields_are_names(api: Api, query: str) -> None:
-    assert "name" in api.get(f"/api/articles?{query}").error["message"]
+    assert api.get(f"/api/articles?{query}").error["message"].startswith("Invalid fields parameter.")
 
 
 # --- what is populated ---------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from server.api.environ import REFUSED
 from server.api.response import Environ, Header
 from server.errors import ApiError, BadRequestError, UnauthorizedError
 
-_TARGET = re.compile(rb'[^\x00-\x20"<>\\^`{|}\x7f]+')
+_TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
+_ESCAPED = re.compile(rb'["<>\\^`{|}]')  # must be percent-encoded, but clients send them raw
 _HIGH = re.compile(rb"[\x80-\xff]")
 _ABSOLUTE = re.compile(rb"https?://([^/?]*)(.*)", re.IGNORECASE)
 # Phrases that differ between versions of Python.
@@ -115,7 +116,11 @@ def with_escaped_target(data: bytes) -> bytes:
         line.decode()
     except UnicodeDecodeError:
         return data
-    return _HIGH.sub(lambda found: b"%%%02X" % found[0][0], line) + end + rest
+    return _HIGH.sub(_percent_encode, line) + end + rest
+
+
+def _percent_encode(found: re.Match[bytes]) -> bytes:
+    return b"%%%02X" % found[0][0]
 
 
 def has_body(environ: Mapping[str, object]) -> bool:
@@ -127,7 +132,7 @@ def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
     """Return the authority, path and query of a target, or None if it is invalid."""
     if not _TARGET.fullmatch(target):
         return None
-    authority, rest = b"", target.partition(b"#")[0]
+    authority, rest = b"", _ESCAPED.sub(_percent_encode, target.partition(b"#")[0])
     if not rest.startswith(b"/") and rest != b"*":
         absolute = _ABSOLUTE.fullmatch(rest)
         if absolute is None:

@@ -2,8 +2,9 @@
 
 A browser sends a cookie along with requests of other pages too. So this one counts only for requests that the
 studio's own page has made: those with the header `Quire-Studio`, which a page of another origin can't send
-together with a cookie, since CORS never allows that; that come from this origin, by what the browser says;
-and that have no `Authorization`, which wins. All others are requests of the public (docs/studio.md).
+together with a cookie, unless `api.cors` names it; that come from this origin, by what the browser says, so
+that no other origin may use the cookie, named or not; and that have no `Authorization`, which wins. All
+others are requests of the public (docs/studio.md).
 """
 
 from typing import TYPE_CHECKING
