@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from server.database.engine import LOCK_TIMEOUT_S, Connection, Tables, Trouble
 from server.database.file import OpenedFile
@@ -15,6 +16,9 @@ from server.database.pool import NoConnectionLeftError, Pool
 
 POLL_INTERVAL_S = 0.01
 DAMAGED_SUFFIX = ".damaged"  # Ends the name of a damaged file that was moved aside.
+# The errors of a file that can be read while the system refuses to write to its folder.
+_UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
+_MIN_INDEX_BYTES = 32_768  # A smaller index (-shm) is what was left when there was no room for it.
 _OTHER_TABLES = re.compile("no such (table|column)|has no column")  # as those of another release
 
 
@@ -39,7 +43,7 @@ class Sqlite:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._file: OpenedFile | None = None
-        self._pool = Pool(size, lambda _: self.connect(), lambda *_: True, lambda c: not c.in_transaction)
+        self._pool = Pool(size, lambda _: self._connect(), lambda *_: True, _is_idle)
 
     def open(self) -> None:
         """Connect and create missing tables."""
@@ -56,6 +60,8 @@ class Sqlite:
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[Connection]:
         """Run a block as a transaction that writes, one at a time."""
         with self._using() as connection:
+            if isinstance(connection, _ReadOnlyConnection):
+                raise self._tables.refuse(Trouble(f"readonly for now: {connection.reason}"))
             connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
             with _between(connection, "BEGIN IMMEDIATE", "COMMIT"):
                 yield connection
@@ -81,6 +87,18 @@ class Sqlite:
             connection.close()
             raise
         return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        """Return a new connection; one that only reads if the system lets nobody write, as on a full disk."""
+        try:
+            return self.connect()
+        except sqlite3.OperationalError as error:
+            if not getattr(error, "sqlite_errorname", "").startswith(_UNWRITABLE):
+                raise
+            path = self._prepare()
+            if not path.exists():
+                raise
+            return _open_read_only(path, str(error))
 
     def close(self) -> None:
         """Close the connection."""
@@ -136,6 +154,47 @@ class Sqlite:
         if connection.execute(there, names).fetchone()[0] < len(names):
             with _between(connection, "BEGIN IMMEDIATE", "COMMIT"):
                 self._tables.make(connection)
+
+
+class _ReadOnlyConnection(sqlite3.Connection):
+    """A connection for one transaction that reads a file which nobody can write now."""
+
+    reason = ""
+
+
+def _is_idle(connection: sqlite3.Connection) -> bool:
+    return not connection.in_transaction and not isinstance(connection, _ReadOnlyConnection)
+
+
+def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
+    """Open a file without making the files beside it, for which there may be no room.
+
+    Without the index of the log (-shm), the log is read under a lock of this connection alone. Without a log,
+    the file is complete.
+    """
+    log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    has_log, has_index = _size_of(log) > 0, _size_of(index) >= _MIN_INDEX_BYTES
+    how = "immutable=1" if not has_log else "mode=ro" if has_index else "mode=rw"
+    uri = f"file:{quote(str(path))}?{how}"
+    connection = sqlite3.connect(
+        uri,
+        uri=True,
+        timeout=LOCK_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=_ReadOnlyConnection,
+    )
+    connection.reason = reason
+    if has_log and not has_index:
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+    return connection
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

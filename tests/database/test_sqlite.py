@@ -1,7 +1,10 @@
 """A file of SQLite: made, removed and damaged, and what is written when two want to."""
 
+import shutil
 import sqlite3
-from contextlib import closing
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -115,3 +118,41 @@ def test_a_watch_tells_of_what_anybody_writes(tmp_path: Path) -> None:
         put(writer, str(id(writer)))
         assert [watch.changed(), watch.changed()] == [True, False]
     watch.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting needs root")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("left_by", ["close", "kill", "another process"])
+def test_a_full_disk_keeps_nobody_from_reading(small_disk: Path, left_by: str) -> None:
+    first = make_engine(small_disk)
+    put(first, "kept")
+    (database,) = small_disk.rglob("words.db")
+    if left_by == "close":
+        first.close()
+    elif left_by == "kill":  # The log stays, its index goes, as when the machine restarts.
+        log = database.with_name("words.db-wal")
+        data = log.read_bytes()
+        first.close()
+        log.write_bytes(data)
+    filler = small_disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            continue
+    engine = make_engine(small_disk)
+    for _ in range(3):
+        assert words(engine) == {"first", "kept"}
+    with pytest.raises(RefusedError, match=r"full|readonly"):
+        put(engine, "more" * 1000)
+    filler.unlink()
+    put(engine, "later")
+    assert words(engine) == words(make_engine(small_disk)) == {"first", "kept", "later"}
