@@ -12,7 +12,7 @@ from server.site.change import Change
 from server.site.site import State
 from server.tools.terminal import printable
 
-SHOWN = 10  # problems that are printed of one change, unless all are wanted
+MAX_SHOWN_PROBLEMS = 10  # Of one change, without --verbose.
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Terminal:
         )
 
     def _problem_lines(self, lines: Sequence[str], what: str) -> Iterator[str]:
-        shown = len(lines) if self.verbose else SHOWN
+        shown = len(lines) if self.verbose else MAX_SHOWN_PROBLEMS
         yield from lines[:shown]
         if len(lines) > shown:
             yield f"  … and {len(lines) - shown} more {what}"

@@ -25,10 +25,10 @@ from server.storage.durable import replace_file
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
 from server.tools.terminal import check_site, one_line_errors, printable, site_option
 
-EVERYTHING = Actor("terminal", everything=True)
-UNKNOWN = 3  # the status where nobody can say what has changed
-NOTHING = "-"  # in a column
-PART = 1000  # events that are read at once
+TERMINAL_ACTOR = Actor("terminal", everything=True)
+UNKNOWN_STATUS = 3  # The exit status if the log does not reach back that far.
+EMPTY_COLUMN = "-"
+BATCH_EVENTS = 1000  # Events that are read at once.
 _PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")  # in the log, as `--save` writes it or a number
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 
@@ -80,7 +80,7 @@ def changes(
         click.echo(log.place)
     if save is not None:
         _save(save, log.place)
-    sys.exit(0 if known else UNKNOWN)
+    sys.exit(0 if known else UNKNOWN_STATUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class _Log:
         return self._read(seq)
 
     def _read(self, seq: int) -> Iterator[Event]:
-        while part := self.database.read(seq, PART, with_paths=True):
+        while part := self.database.read(seq, BATCH_EVENTS, with_paths=True):
             yield from (event for event in part if event.seq <= self.bounds.last)
             seq = part[-1].seq
 
@@ -163,7 +163,7 @@ def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
     """The events that options ask for. Raises UsageError."""
     parameters = {name: list(values) for name, values in wanted.items()}
     try:
-        return read_selection(parameters, subjects_of(EVERYTHING, log.site.state.schema))
+        return read_selection(parameters, subjects_of(TERMINAL_ACTOR, log.site.state.schema))
     except ValidationError as error:
         message = error.message
         for name, option in _OPTIONS.items():
@@ -172,7 +172,7 @@ def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
 
 
 def _select_events(events: Iterable[Event], selection: Selection, schema: Schema) -> Iterator[Event]:
-    return (event for event in events if selection.has(event) and visible(event, EVERYTHING, schema))
+    return (event for event in events if selection.has(event) and visible(event, TERMINAL_ACTOR, schema))
 
 
 def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
@@ -199,7 +199,7 @@ def _line(event: Event) -> str:
         event.status,
         changed,
     )
-    return "\t".join(printable(column) or NOTHING for column in columns)
+    return "\t".join(printable(column) or EMPTY_COLUMN for column in columns)
 
 
 def _save(path: Path, place: str) -> None:

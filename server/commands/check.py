@@ -38,7 +38,7 @@ from server.tools.terminal import (
     tell_commit,
 )
 
-MOST_KEYS = 1000  # of the configuration that one --fix fixes
+MAX_FIXED_KEYS = 1000  # Keys of the configuration that one --fix fixes.
 
 
 @click.command("check")
@@ -78,7 +78,7 @@ def check(
         _show_changes(root, found, prefix)
     elif fix:
         keys: tuple[KeyFix, ...] = ()
-        while found.key_fixes and len(keys) < MOST_KEYS:  # What is below a key is known once the key is.
+        while found.key_fixes and len(keys) < MAX_FIXED_KEYS:  # What is below a key is known once the key is.
             _fix_keys(root, opening.opened if found.site else None, found, prefix, text=text)
             keys += found.key_fixes
             found = look_at_all()

@@ -64,7 +64,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 
-NO_LOCKS = (
+WINDOWS_MESSAGE = (
     "quire: Quire does not run on Windows itself, which has no fcntl: "
     "use WSL 2 or Docker, see docs/platforms.md"
 )
@@ -79,7 +79,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
         if entry and find_spec("fcntl") is None:
-            click.echo(NO_LOCKS, err=True)
+            click.echo(WINDOWS_MESSAGE, err=True)
             ctx.exit(1)
         return _load(entry) if entry else None
 

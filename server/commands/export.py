@@ -23,7 +23,7 @@ from server.tools.terminal import (
     site_option,
 )
 
-SHOWN_PROBLEMS = 10
+MAX_SHOWN_PROBLEMS = 10
 
 
 @click.command("export")
@@ -69,10 +69,10 @@ def export_command(
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
     """Refuse a site with files that can't be served: their documents would be removed from the export."""
     errors = [problem for problem in site.problems if problem.severity == "error"]
-    for problem in errors[:SHOWN_PROBLEMS]:
+    for problem in errors[:MAX_SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)
-    if len(errors) > SHOWN_PROBLEMS:
-        click.echo(f"  … and {len(errors) - SHOWN_PROBLEMS} more, which quire check shows", err=True)
+    if len(errors) > MAX_SHOWN_PROBLEMS:
+        click.echo(f"  … and {len(errors) - MAX_SHOWN_PROBLEMS} more, which quire check shows", err=True)
     if errors and not skip_broken:
         what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be fixed first"
         raise SetupError(str(root.resolve()), None, what, "or left out, with --skip-broken")

@@ -33,12 +33,12 @@ from server.storage.git.times import CommitTimes
 from server.storage.store import Store
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 
-EVERYTHING = Actor("terminal", everything=True)
+TERMINAL_ACTOR = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-MOST_CHANGES = 10  # shown of one commit
-UNCOMMITTED = "not committed"
-_NAMES = "name a file, or TYPE/ID such as article/night-ferry"
-_COMMITS = "commits are named by options: quire diff --from COMMIT --to COMMIT, quire log --since COMMIT"
+MAX_SHOWN_CHANGES = 10  # Of one commit.
+UNCOMMITTED_LABEL = "not committed"
+_NAMES_HINT = "name a file, or TYPE/ID such as article/night-ferry"
+_COMMITS_HINT = "commits are named by options: quire diff --from COMMIT --to COMMIT, quire log --since COMMIT"
 
 document_options = (
     click.option("--locale", help="Of this locale; the default one else."),
@@ -71,7 +71,7 @@ class Repository:
     @property
     def viewer(self) -> Viewer:
         """Who uses the terminal: they have the files."""
-        return Viewer(EVERYTHING, self.site.state)
+        return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
         """The document that a path or TYPE/ID names. Raises SetupError where it names none."""
@@ -86,7 +86,7 @@ class Repository:
         types = {n: t for t in self.site.state.schema.content_types for n in (t.singular, t.plural)}
         if name not in types or (not document_id and types[name].kind != "singleType"):
             fix = suggestion(name, types) or (
-                _COMMITS if self._is_commit(text.partition("..")[0]) else _NAMES
+                _COMMITS_HINT if self._is_commit(text.partition("..")[0]) else _NAMES_HINT
             )
             raise SetupError(text, None, "there is no such document", fix)
         return types[name], document_id or self.versions.single_id(self.site.state, types[name])
@@ -220,7 +220,7 @@ def _changed_documents(repository: Repository, first: str, last: str) -> set[str
 def _from(version: Version, root: Path) -> list[Part]:
     commit = version.commit
     date = (date_of(version, root) or "")[:10]
-    id_, author = (commit.id[:8], commit.author) if commit else (UNCOMMITTED, "")
+    id_, author = (commit.id[:8], commit.author) if commit else (UNCOMMITTED_LABEL, "")
     return [(f"{id_} ", {"fg": "yellow"}), (f"{date} {printable(author):<16.16}", {})]
 
 
@@ -241,10 +241,10 @@ def _site_lines(commit: Commit, timeline: Timeline) -> Iterator[list[Part]]:
         (printable(subject), {"bold": True}),
     ]
     changes = [change for change in commit.changes if change.path in timeline.claims]
-    for change in changes[:MOST_CHANGES]:
+    for change in changes[:MAX_SHOWN_CHANGES]:
         yield [(f"    {ACTIONS.get(change.status, 'update')} {printable(change.path)}", {"fg": "cyan"})]
-    if len(changes) > MOST_CHANGES:
-        yield [(f"    … and {len(changes) - MOST_CHANGES:,} more", {"fg": "cyan"})]
+    if len(changes) > MAX_SHOWN_CHANGES:
+        yield [(f"    … and {len(changes) - MAX_SHOWN_CHANGES:,} more", {"fg": "cyan"})]
 
 
 def _diff_lines(title: str, found: Mapping[str, Difference]) -> Iterator[list[Part]]:

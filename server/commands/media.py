@@ -14,7 +14,7 @@ from server.service.media_moves import Moved, pull, push
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
-from server.tools.media_garbage import GRACE, find_garbage, remove
+from server.tools.media_garbage import GRACE_PERIOD, find_garbage, remove
 from server.tools.terminal import (
     check_site,
     one_line_errors,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
 _one_line = partial(refuse_in_one_line, "media", "what was moved stays moved")
-_HOURS = int(GRACE.total_seconds() // 3600)
+_GRACE_HOURS = int(GRACE_PERIOD.total_seconds() // 3600)
 
 
 @click.group("media")
@@ -74,9 +74,9 @@ def pull_command(root: Path) -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @click.option(
     "--grace",
-    default=_HOURS,
+    default=_GRACE_HOURS,
     show_default=True,
-    type=click.IntRange(min=_HOURS),
+    type=click.IntRange(min=_GRACE_HOURS),
     metavar="HOURS",
     help="Leave objects that are younger.",
 )

@@ -22,7 +22,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site, State
 from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
-FRAGMENTS = 2  # shown of a document
+MAX_FRAGMENTS = 2  # Of a document.
 
 
 @click.command("search")
@@ -111,7 +111,7 @@ def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[
         *_parts(_whole(title, finder.spans(title)), bold=True),
         (f"  ({', '.join(what)})", {"dim": True}),
     ]
-    for name, fragment in list(_fragments(site.state, document, finder))[:FRAGMENTS]:
+    for name, fragment in list(_fragments(site.state, document, finder))[:MAX_FRAGMENTS]:
         yield [(f"    {name}: ", {"dim": True}), *_parts(fragment, bold=False)]
 
 

@@ -45,7 +45,7 @@ from server.tools.terminal import (
 )
 
 Log = Terminal | JsonLog
-LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, and tells of them.
+START_TIMEOUT_S = 60.0  # A server that needs longer logs its other troubles.
 
 
 @click.command("serve")
@@ -239,7 +239,7 @@ def _report_ready(told: _Ready, ready: Event) -> None:
     its own, whose copy is gone when it ends.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if not ready.wait(LONGEST_START_S):
+    if not ready.wait(START_TIMEOUT_S):
         return
     site, held, studio = told.opened.site, told.opened.past.held, told.studio()
     if held:

@@ -29,8 +29,8 @@ from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 
-TEST = "trigger-test"  # the event of Strapi's own button for it
-_PART = 1000  # events that are read at once
+TEST_EVENT = "trigger-test"  # Strapi's button sends this event.
+_BATCH_EVENTS = 1000  # Events that are read at once.
 
 
 @contextmanager
@@ -109,14 +109,16 @@ def test(root: Path, name: str) -> None:
     """Send a sample to a webhook now, and say what came back."""
     settings = _settings(root)
     one = resolve_environment(_find_webhook(settings, name), os.environ)
-    said = Event(TEST, "", at=now()).shown()
+    said = Event(TEST_EVENT, "", at=now()).shown()
     body = {
-        "event": TEST,
+        "event": TEST_EVENT,
         "createdAt": said["createdAt"],
         "quire": {"seq": None, "source": "api", "tags": []},
     }
     data = json.dumps(body, separators=(",", ":")).encode()
-    outcome = post(one, secrets_of(root, one), new_id(), TEST, data, time.time(), settings.webhooks_allow)
+    outcome = post(
+        one, secrets_of(root, one), new_id(), TEST_EVENT, data, time.time(), settings.webhooks_allow
+    )
     seconds = f"{outcome.seconds:.2f} s"
     if outcome.succeeded:
         show([[("✓ ", {"fg": "green"}), (f"{outcome.status} in {seconds}", {})]])
@@ -185,7 +187,7 @@ def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> 
 
 def _events(database: EventDatabase, since: int) -> list[Event]:
     found: list[Event] = []
-    while part := database.read(found[-1].seq if found else since, _PART):
+    while part := database.read(found[-1].seq if found else since, _BATCH_EVENTS):
         found.extend(part)
     return found
 

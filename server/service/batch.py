@@ -13,7 +13,7 @@ from server.service.document_write import ACTIONS, DocumentWrite, Operation, Ver
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
-MAX_REFERRED = 16 * 1024 * 1024  # characters that stand for references
+MAX_REFERENCE_CHARS = 16 * 1024 * 1024  # Of all ids that references stand for.
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 
@@ -29,7 +29,7 @@ class BatchReader:
     caller: Caller
     ids: list[str | None] = field(default_factory=list)
     singles: dict[str, str] = field(default_factory=dict)
-    room: int = MAX_REFERRED
+    room: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
         """Return the writes. Each operation is taken once those before it are read.
@@ -80,5 +80,5 @@ class BatchReader:
             raise ValidationError(f"{found[0]} refers to an operation that deletes its document")
         self.room -= len(document_id)
         if self.room < 0:
-            raise PayloadTooLargeError(f"The references come to more than {MAX_REFERRED:,} characters")
+            raise PayloadTooLargeError(f"The references come to more than {MAX_REFERENCE_CHARS:,} characters")
         return document_id

@@ -7,7 +7,7 @@ from server.schema.model import UPLOAD
 from server.storage.git.log import Commit
 from server.storage.media import SIDECAR_SUFFIX, media_key
 
-NEUTRAL = "Changed documents"
+NEUTRAL_MESSAGE = "Changed documents"
 _DOCUMENT = "Quire-Document: "
 
 
@@ -25,7 +25,7 @@ def message_for(actor: Actor, commit: Commit, timeline: Timeline) -> str:
         for line in commit.message.splitlines()
         if line.startswith(_DOCUMENT) and line.removeprefix(_DOCUMENT) in seen
     ]
-    return "\n".join((NEUTRAL, "", *trailers)) if trailers else NEUTRAL
+    return "\n".join((NEUTRAL_MESSAGE, "", *trailers)) if trailers else NEUTRAL_MESSAGE
 
 
 def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:

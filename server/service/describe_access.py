@@ -21,7 +21,7 @@ from server.service.read import Caller
 FindUser = Callable[[int], User | None]
 
 # What changes content or the repository: nobody may do that where the site is served as it was at a commit.
-CHANGES = {
+CHANGING_ACTIONS = {
     "create",
     "update",
     "updateDraft",
@@ -34,7 +34,7 @@ CHANGES = {
     "merge",
     "fix",
 }
-OF_ACCOUNTS = {"auth", "user"}  # the subjects whose actions change neither
+ACCOUNT_SUBJECTS = {"auth", "user"}  # Their actions change neither.
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[t
     """The actions that a caller may do, by subject; nothing of a subject of which there is none."""
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
-        refused = CHANGES if read_only and subject not in OF_ACCOUNTS else ()
+        refused = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
         actions = (action for action in known_actions(subject) if action not in refused)
         may = [action for action in actions if _may(actor, subject, action, type_, schema)]
         if may:

@@ -6,8 +6,8 @@ from typing import Any
 from server.auth.user import broken_rule
 from server.errors import ValidationError
 
-MAX_QUOTED_CHARS = 200  # of a value that an error quotes
-_SECRET = ("code", "password")
+MAX_QUOTED_CHARS = 200  # Of a value that an error quotes.
+_SECRET_WORDS = ("code", "password")
 
 
 def read_form(body: object, wanted: Mapping[str, int]) -> dict[str, str]:
@@ -48,7 +48,7 @@ def field_error(name: str, sentence: str, value: object = None) -> dict[str, Any
 
 
 def _is_quotable(name: str, value: object) -> bool:
-    if any(secret in name.lower() for secret in _SECRET):
+    if any(secret in name.lower() for secret in _SECRET_WORDS):
         return False
     return isinstance(value, str | int | float) and len(str(value)) <= MAX_QUOTED_CHARS
 

@@ -32,7 +32,7 @@ from server.write.write_timestamps import known_timestamps
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-BATCH = 20  # files that one write of the site moves
+BATCH_FILES = 20  # Files that one write of the site moves.
 Progress = Callable[[int, int], None]  # (done, in all)
 
 
@@ -94,10 +94,10 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
     ]
     count, size, left, commit = 0, 0, list[tuple[str, str]](), ""
     message = partial(message_of, "Move", "from")
-    for start in range(0, len(waiting), BATCH):
+    for start in range(0, len(waiting), BATCH_FILES):
         batch = list[_Fetched]()
         with ExitStack() as opened:
-            for done, (document, object_) in enumerate(waiting[start : start + BATCH], start):
+            for done, (document, object_) in enumerate(waiting[start : start + BATCH_FILES], start):
                 progress(done, len(waiting))
                 try:
                     source = opened.enter_context(fetched(site, bucket, object_))
@@ -130,7 +130,7 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
 
 # --- pushing --------------------------------------------------------------------------------------
 
-TRIES = 3  # how often a file is sent that somebody changes meanwhile
+MAX_ATTEMPTS = 3  # Attempts to send a file that another program changes meanwhile.
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +162,9 @@ def push(
     waiting = [one for one in media_of(site) if is_on_disk(site, one) or _lacks_formats(one)]
     count, size, left, commit = 0, 0, list[tuple[str, str]](), ""
     message = partial(message_of, "Copy" if keep else "Move", "to")
-    for start in range(0, len(waiting), BATCH):
+    for start in range(0, len(waiting), BATCH_FILES):
         sent = list[_Sent]()
-        for done, document in enumerate(waiting[start : start + BATCH], start):
+        for done, document in enumerate(waiting[start : start + BATCH_FILES], start):
             progress(done, len(waiting))
             try:
                 one = _send(site, bucket, keeper, document, keep=keep)
@@ -198,7 +198,7 @@ def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, k
             return _Sent(document, keeper.keep(copy, ending), None)
     if path.is_symlink():
         raise ConflictError("is a link, and stays one")
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         found = signature(os.stat(path))
         stored = keeper.keep(path, ending)
         if not keep:

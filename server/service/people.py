@@ -24,8 +24,17 @@ from server.service.forms import field_error, field_errors, form_error
 from server.service.read import Params, Reader
 from server.service.render import Renderer, dumps
 
-SHOWN = ("username", "email", "provider", "confirmed", "blocked", "createdAt", "updatedAt", "publishedAt")
-_OF_A_ROLE = ("name", "description", "type", "createdAt", "updatedAt", "publishedAt")
+USER_FIELDS = (
+    "username",
+    "email",
+    "provider",
+    "confirmed",
+    "blocked",
+    "createdAt",
+    "updatedAt",
+    "publishedAt",
+)
+_ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publishedAt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +199,13 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
     """Return users as a query wants them shown, each as a JSON object."""
     selection, renderer = query.selection, Renderer(view)
     if selection.fields is None:
-        selection = replace(selection, fields=SHOWN)
+        selection = replace(selection, fields=USER_FIELDS)
     return [renderer.document(user, selection) for user in users]
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
     """Return a role with the number of its users; `more` are further members of the object."""
-    shown = Renderer(view).document(role, Selection(fields=_OF_A_ROLE))
+    shown = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
     return b'%b,"nb_users":%d%b}' % (shown[:-1], count, more)

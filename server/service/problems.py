@@ -32,7 +32,7 @@ from server.site.check.fixes import (
 )
 from server.site.check.served import Change, Check, Checks, Found
 
-STALE = "what is there is not what was to be fixed"
+STALE_MESSAGE = "what is there is not what was to be fixed"
 
 
 # --- what is asked for, and what it comes to ------------------------------------------------------
@@ -141,7 +141,7 @@ def _choose(
         if fix is not None and who.may_make(fix):
             chosen[change] = fix
         else:
-            refused.append((change, STALE))
+            refused.append((change, STALE_MESSAGE))
     return chosen, refused
 
 

@@ -34,8 +34,8 @@ Start = Callable[[Item], bytes]  # `{` and the columns, without the end of the o
 Write = Callable[[Any, str, list[bytes]], None]  # (document or component, locale it is in, out)
 Member = Callable[[Row, Document | None, str, list[bytes]], None]
 Keep = Callable[[Document, str], bool]
-_STATUS = "publicationStatus"  # what the member of `meta` is called, and the parameter that asks for it
-_STEPS_OF_MEMBER = 2  # to follow a relation, and to show where it leads
+_STATUS_KEY = "publicationStatus"  # The parameter that asks for the status, and its member of `meta`.
+_STEPS_PER_MEMBER = 2  # To follow a relation, and to render its target.
 
 
 class Renderer:
@@ -96,7 +96,7 @@ class Renderer:
             members[0] = (members[0][0][1:], members[0][1])
         end = last + (b"}}" if wrapped else b"}")
         localized = document and type_.localized
-        steps, spend = _STEPS_OF_MEMBER * len(members), self.view.budget.spend
+        steps, spend = _STEPS_PER_MEMBER * len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: list[bytes]) -> None:
             # The members of an object at once; those that are lists count for themselves as well.
@@ -381,7 +381,7 @@ def render_one(
 
 def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
     """The answer that holds a rendered document, and its publication status where that is wanted."""
-    meta = orjson.dumps({_STATUS: statuses[0]}) if statuses else b"{}"
+    meta = orjson.dumps({_STATUS_KEY: statuses[0]}) if statuses else b"{}"
     return b'{"data":%b,"meta":%b}' % (rendered, meta)
 
 
@@ -400,7 +400,7 @@ def list_answer(
     """Return the answer that holds a page of rendered documents, and their statuses if these are wanted."""
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
-    told = {} if statuses is None else {_STATUS: statuses}
+    told = {} if statuses is None else {_STATUS_KEY: statuses}
     parts[-1] += b'],"meta":%b}' % orjson.dumps({"pagination": pagination(page, total), **told})
     return b",".join(parts)  # Joined once, since each further copy of a large answer takes as much memory.
 

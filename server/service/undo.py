@@ -6,12 +6,12 @@ from functools import partial
 from server.auth.permissions import may_write
 from server.errors import ForbiddenError, NotFoundError
 from server.service.read import Caller
-from server.service.undo_permission import NONE, permit_undoing, permit_write, sight_of_files
+from server.service.undo_permission import NOT_FOUND_MESSAGE, permit_undoing, permit_write, sight_of_files
 from server.service.write import Outcome, Writes
 from server.storage.undo import UndoFolder
 from server.write.undo import Restoration, restore
 
-MESSAGE = "Undo a change"
+DEFAULT_MESSAGE = "Undo a change"
 
 
 def take_back(
@@ -28,10 +28,10 @@ def take_back(
     folder = UndoFolder(writes.site.root)
     kept = folder.find(id_, caller.actor.name)
     if kept is None:
-        raise NotFoundError(NONE)
+        raise NotFoundError(NOT_FOUND_MESSAGE)
     permit_write(caller, kept.permits)
     permits, may_see = kept.permits if undo else (), sight_of_files(caller)
     wanted = Restoration(kept, partial(permit_undoing, caller), may_see)
-    outcome = writes.make(caller, restore, wanted, message=message or MESSAGE, permits=permits)
+    outcome = writes.make(caller, restore, wanted, message=message or DEFAULT_MESSAGE, permits=permits)
     folder.forget(id_)
     return replace(outcome, made=tuple(filter(may_see, outcome.made)))

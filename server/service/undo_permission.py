@@ -11,9 +11,9 @@ from server.service.read import Caller
 from server.storage.undo import Permit
 from server.write.undo import Place, UndoneDocument
 
-NONE = "There is no change of yours under this id that could still be undone"
+NOT_FOUND_MESSAGE = "There is no change of yours under this id that could still be undone"
 # Verbs as an older server wrote them; undo records last an hour.
-_FORMER = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
+_OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
@@ -25,7 +25,7 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
     for wanted in permits:
         type_, verb = caller.state.schema.types.get(wanted.uid), _verb(wanted)
         if type_ is None or verb is None or (type_.kind, verb) not in WRITES:
-            raise NotFoundError(NONE)
+            raise NotFoundError(NOT_FOUND_MESSAGE)
         permit(caller.reader(type_), verb, {"status": "draft"} if wanted.draft else {})
         if type_.draft_publish and not may_read_drafts(caller.actor, type_):
             raise ForbiddenError()
@@ -76,5 +76,5 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 def _verb(wanted: Permit) -> Verb | None:
     """Return the verb of a permit, or None if another version of Quire wrote it."""
-    name = _FORMER.get(wanted.verb, wanted.verb)
+    name = _OLD_VERBS.get(wanted.verb, wanted.verb)
     return Verb(name) if name in set(Verb) else None

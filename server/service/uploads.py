@@ -29,10 +29,10 @@ from server.storage.media import media_key
 from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 
-SCALING_S = 10.0
+SCALING_TIMEOUT_S = 10.0
 # What a query may say of files, which have neither locales nor drafts; and where it asks for a page.
-_QUERIED = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
-_PAGED = (*_QUERIED, "pagination", "page", "pageSize")
+_QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
+_PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """The state with the formats of pictures that were just written, as far as these were made in SCALING_S.
+    """The state with the formats of pictures that were just written, if made within SCALING_TIMEOUT_S.
 
     Others are made in the background.
     """
-    deadline = time.monotonic() + SCALING_S
+    deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
         if time.monotonic() < deadline:
             state = site.scale(path)
@@ -123,7 +123,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
     """Read which files are asked for and what of them, and maybe which page. Raises ValidationError."""
     state = caller.state
-    wanted = {key: params[key] for key in (_PAGED if paged else _QUERIED) if key in params}
+    wanted = {key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params}
     query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], wanted, many=True)
     return replace(narrow(query, caller.actor, state.schema), page=query.page if paged else read_part(params))
 

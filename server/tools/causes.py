@@ -11,8 +11,8 @@ from server.problems import Problem, Severity
 from server.schema.model import Type
 from server.site.check.audit import Audit
 
-FEW = 3  # problems of a cause that are listed one by one, and examples of one that has more
-_MOST_KEYS = 6  # unknown keys that a sentence names
+MAX_EXAMPLES = 3  # So few problems of a cause are listed one by one, and so many examples of one with more.
+_MAX_NAMED_KEYS = 6  # Unknown keys that a sentence names.
 # What differs in the sentences of one cause: quoted values, paths and numbers.
 _VARIABLE = re.compile(
     r'(?<=found )".*"$|"(?:[^"\\]|\\.)*"|[^\s,;()"]+/[^\s,;()"]+|(?<![\w"])[0-9][0-9.:-]*(?: [0-9:]+)?'
@@ -42,7 +42,7 @@ class Cause:
     @property
     def is_large(self) -> bool:
         """Whether it has more problems than a report lists one by one."""
-        return len(self.problems) > FEW
+        return len(self.problems) > MAX_EXAMPLES
 
     @cached_property
     def _keys(self) -> Counter[str]:
@@ -56,8 +56,12 @@ class Cause:
         if len(messages) == 1:
             return self.problems[0].message
         if self.rule == "unknown-key" and self.type and self._keys:
-            named = [f"{key} ({count:,})" for key, count in self._keys.most_common(_MOST_KEYS)]
-            more = f" and {len(self._keys) - _MOST_KEYS:,} more" if len(self._keys) > _MOST_KEYS else ""
+            named = [f"{key} ({count:,})" for key, count in self._keys.most_common(_MAX_NAMED_KEYS)]
+            more = (
+                f" and {len(self._keys) - _MAX_NAMED_KEYS:,} more"
+                if len(self._keys) > _MAX_NAMED_KEYS
+                else ""
+            )
             return f"keys that are no attributes of {self.type.uid}: {', '.join(named)}{more}"
         return _VARIABLE.sub("…", self.problems[0].message)
 
@@ -65,7 +69,9 @@ class Cause:
     def examples(self) -> list[Problem]:
         """The first problems of different files, and others if it is about fewer files."""
         first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
-        return [*first, *(problem for problem in self.problems if problem not in first[:FEW])][:FEW]
+        return [*first, *(problem for problem in self.problems if problem not in first[:MAX_EXAMPLES])][
+            :MAX_EXAMPLES
+        ]
 
     @property
     def mend(self) -> str:

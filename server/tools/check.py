@@ -12,7 +12,7 @@ from server import __version__
 from server.problems import RULES, Problem
 from server.site.check.fixes import Fix, FixResult, KeyFix
 from server.site.check.survey import Survey
-from server.tools.causes import FEW, Cause, find_causes
+from server.tools.causes import MAX_EXAMPLES, Cause, find_causes
 from server.tools.terminal import Part, Style, printable
 
 # --- formats --------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:
     for problem in cause.examples:
         place = f"    {printable(prefix + problem.path)}:{_position(problem)}".removesuffix(":-")
         yield [(place, _QUIET), ("" if is_same else f"  {printable(problem.message)}", _PLAIN)]
-    yield [(f"    and {len(cause.problems) - FEW:,} more", _QUIET)]
+    yield [(f"    and {len(cause.problems) - MAX_EXAMPLES:,} more", _QUIET)]
     if cause.mend:
         yield [(f"  {printable(cause.mend)}", _QUIET)]
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket, Listed
 
 Progress = Callable[[int, int], None]  # (done, in all)
-GRACE = timedelta(hours=24)
-AT_ONCE = 500  # blobs that are read at a time
-DELETED = 100  # objects that are looked at once more, and deleted by one request
-HISTORY_S = 600.0  # that git may take to list what there is in all commits
+GRACE_PERIOD = timedelta(hours=24)
+BATCH_BLOBS = 500  # Blobs that are read at a time.
+BATCH_OBJECTS = 100  # Objects that are checked once more, and deleted by one request.
+HISTORY_TIMEOUT_S = 600.0  # For git to list the files of all commits.
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
 NOTHING_NAMED = "the site names none of the objects that are there"
@@ -44,7 +44,7 @@ class Garbage:
         return sum(one.size for one in self.unnamed)
 
 
-def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE) -> Garbage:
+def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
     """The objects that can be removed. What is not named like one of ours is left alone.
 
     Raises SetupError where git does not have all of the history, or the site names no object at all, and
@@ -61,12 +61,12 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE) -> Garb
     return Garbage(len(listed), len(used), len(unused) - len(old), old)
 
 
-def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE) -> int:
+def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
     """Delete objects, but those that somebody has sent again since; returns how many were deleted."""
     deleted, keys = 0, [one.key for one in garbage.unnamed]
-    for start in range(0, len(keys), DELETED):
+    for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
-        part = [key for key in keys[start : start + DELETED] if _is_still_old(bucket, key, grace)]
+        part = [key for key in keys[start : start + BATCH_OBJECTS] if _is_still_old(bucket, key, grace)]
         bucket.delete(part)
         deleted += len(part)
     progress(len(keys), len(keys))
@@ -84,8 +84,8 @@ def named(root: Path) -> set[str]:
     for remote in git_or_fail(root, "remote").split():
         fetch_all(root, remote)
     ids = _descriptions(root)
-    for start in range(0, len(ids), AT_ONCE):
-        for data in read_blobs(root, ids[start : start + AT_ONCE]):
+    for start in range(0, len(ids), BATCH_BLOBS):
+        for data in read_blobs(root, ids[start : start + BATCH_BLOBS]):
             if data is None:
                 raise _lacking()
             found.update(one.decode() for one in _HASH.findall(data))
@@ -140,7 +140,7 @@ def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
 def _printed(root: Path, *arguments: str) -> bytes:
     """What git prints of all that there is. Raises SetupError where some of it is not there."""
     try:
-        printed = git_bytes(root, *arguments, seconds=HISTORY_S)
+        printed = git_bytes(root, *arguments, seconds=HISTORY_TIMEOUT_S)
     except GitSlowError:
         raise
     except GitError as error:

@@ -32,7 +32,7 @@ from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.images.cache import ImageCache
 
-SLOW_S = 1.0  # A command that takes longer shows a progress bar.
+PROGRESS_DELAY_S = 1.0  # A command that takes longer shows a progress bar.
 
 # Keyword arguments of `click.style`.
 Style = Mapping[str, Any]
@@ -105,12 +105,12 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with (done, total): on a terminal, it shows a bar after SLOW_S seconds."""
+    """A function to call with (done, total): on a terminal, it shows a bar after PROGRESS_DELAY_S seconds."""
     began, bar = time.perf_counter(), None
 
     def progress(done: int, total: int) -> None:
         nonlocal bar
-        if bar is None and time.perf_counter() - began > SLOW_S and sys.stderr.isatty():
+        if bar is None and time.perf_counter() - began > PROGRESS_DELAY_S and sys.stderr.isatty():
             bar = click.progressbar(length=total, label=label, file=sys.stderr)
             bar.__enter__()
         if bar is not None:

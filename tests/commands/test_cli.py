@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from server import __version__
 from server.auth.accounts import Accounts
-from server.commands.cli import COMMANDS, NO_LOCKS, main
+from server.commands.cli import COMMANDS, WINDOWS_MESSAGE, main
 from tests.git import commit_all, git
 from tests.servers import free_port, get, start, wait
 from tests.sites import STRING, collection, documents, write
@@ -71,9 +71,9 @@ def test_a_command_that_there_is_not_is_told_what_was_meant(typed: str, said: st
 def test_a_system_without_file_locks_is_told_in_one_line(name: str) -> None:
     without = "import sys; sys.modules['fcntl'] = None; from server.commands.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", without, name], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_LOCKS + "\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", WINDOWS_MESSAGE + "\n")
     page = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
-    assert NO_LOCKS in page
+    assert WINDOWS_MESSAGE in page
 
 
 @pytest.mark.parametrize("name", COMMANDS)

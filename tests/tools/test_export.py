@@ -391,7 +391,8 @@ def test_a_picture_that_cannot_be_scaled_is_exported_as_it_is_and_counted(root: 
 
 
 def test_a_terminal_sees_how_far_it_is(root: Path, tmp_path: Path) -> None:
-    script = "import server.tools.terminal as c; c.SLOW_S = 0; from server.commands.cli import main; main()"
+    script = "import server.tools.terminal as t; t.PROGRESS_DELAY_S = 0; "
+    script += "from server.commands.cli import main; main()"
     command = [sys.executable, "-c", script, "export", str(tmp_path / "out"), "--site", str(root)]
     here, terminal = os.openpty()
     try:

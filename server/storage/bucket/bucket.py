@@ -36,7 +36,7 @@ FAST_RANGE_S = 1.0
 READ_CHUNK_BYTES = 1024 * 1024
 MAX_CONCURRENT_PARTS = 2
 MAX_RETRIES = 2
-# A younger object is not sent again. This is less than bucket.garbage.GRACE.
+# A younger object is not sent again. This is less than media_garbage.GRACE_PERIOD.
 MIN_RESEND_AGE = timedelta(hours=12)
 BACKOFF_S = 1.0  # After a failure, the process sends the bucket no request for so long.
 _CREDENTIALS = {

@@ -34,7 +34,7 @@ from server.storage.media import stored_object, upload_path
 
 # --- requests -------------------------------------------------------------------------------------
 
-ALL = 10**9
+MAX_DOCUMENTS = 10**9
 LOCALES = "locale"  # the folder for locales other than the default one, beside `api`
 
 
@@ -169,7 +169,7 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
         found = find_single(view, query)
         documents: Sequence[Document] = [found] if found else []
     else:
-        documents = find(view, replace(query, page=Page(0, ALL, 1))).documents
+        documents = find(view, replace(query, page=Page(0, MAX_DOCUMENTS, 1))).documents
     folder = "api" if default else f"{LOCALES}/{locale}/api"
     return ListRequest(access, view, query, params, folder, documents)
 
@@ -270,7 +270,7 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
 Source = str | StoredObject  # a path in the site, or an object of its bucket
-_BATCH = 100  # images whose formats are made before the site takes them over
+_BATCH_IMAGES = 100  # Images that are scaled before the site takes over their formats.
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
@@ -279,8 +279,8 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
     Returns the number of images for which that failed.
     """
     missing, failed = site.unscaled(), 0
-    for start in range(0, len(missing), _BATCH):
-        batch = missing[start : start + _BATCH]
+    for start in range(0, len(missing), _BATCH_IMAGES):
+        batch = missing[start : start + _BATCH_IMAGES]
         for done, path in enumerate(batch, start + 1):
             failed += not site.image_cache.make(upload_path(path) or "")
             progress(done, len(missing))

@@ -25,7 +25,7 @@ from server.tools.export.contents import Response
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "quire-export.json"
-TOPS = ("api", "locale", "queries", "uploads")  # the folders that an export writes into
+TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # An export writes into these folders.
 _VERSION = 1
 
 
@@ -105,7 +105,7 @@ def _read_file(entry: Any) -> ExportedFile:
 def check_path(path: str) -> str:
     """A path that is inside of the folder for certain. Raises ValueError for any other."""
     parts = path.split("/")
-    if len(parts) < 2 or parts[0] not in TOPS or any(part in ("", ".", "..") for part in parts):
+    if len(parts) < 2 or parts[0] not in TOP_FOLDERS or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f'the path "{path}"')
     if "\0" in path or str(PurePosixPath(path)) != path:
         raise ValueError(f'the path "{path}"')
@@ -115,7 +115,7 @@ def check_path(path: str) -> str:
 
 # --- folder ---------------------------------------------------------------------------------------
 
-_LONGEST = 255  # bytes of a file's name
+_MAX_NAME_BYTES = 255  # Of a file's name.
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class Folder:
         self._sizes: dict[str, int] = {}
         self._folders: set[str] = {""}
         self._others: set[str] = set()
-        for top in TOPS:
+        for top in TOP_FOLDERS:
             self._scan(top)
 
     def claim(self, paths: Iterable[str]) -> None:
@@ -305,8 +305,8 @@ def _check_name(path: str) -> None:
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
-        if longest > _LONGEST:
-            raise ValueError(f"{longest} bytes are more than the {_LONGEST} of a file's name")
+        if longest > _MAX_NAME_BYTES:
+            raise ValueError(f"{longest} bytes are more than the {_MAX_NAME_BYTES} of a file's name")
     except ValueError as error:
         what = f"can't be the name of a file: {error}"
         raise SetupError(repr(path), None, what, "give the document another documentId") from error

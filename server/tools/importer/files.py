@@ -32,8 +32,8 @@ from server.write.context import Context, values_of
 from server.write.new_file import free_path
 from server.write.request import Address
 
-_TITLES = ("title", "name", "label", "headline")  # attributes whose text names a file
-_LONGEST = 80  # characters of such a name
+_TITLE_NAMES = ("title", "name", "label", "headline")  # The text of such an attribute names a file.
+_MAX_NAME_CHARS = 80  # Of such a name.
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
@@ -155,5 +155,5 @@ class _DocumentMerge:
 
 def _title_of(values: Mapping[str, Any]) -> str:
     """A file's name made from the title of a document, for types without a uid; "" where it has none."""
-    title = next((values[name] for name in _TITLES if isinstance(values.get(name), str)), "")
-    return slugify(title, max_length=_LONGEST, word_boundary=True)
+    title = next((values[name] for name in _TITLE_NAMES if isinstance(values.get(name), str)), "")
+    return slugify(title, max_length=_MAX_NAME_CHARS, word_boundary=True)

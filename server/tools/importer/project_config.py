@@ -11,7 +11,7 @@ from pathlib import Path
 
 from server.errors import SetupError
 
-ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
+CONFIG_ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
 MAX_BYTES = 1_000_000
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
 # A setting of `rest` by its key, and that of site.yaml with its form.
@@ -51,7 +51,7 @@ NO_SETTINGS = ProjectSettings({})
 
 def read_project(folder: Path) -> ProjectSettings:
     """Return the settings of a project. Raises SetupError for a folder that is not one."""
-    files = [folder / "config" / f"api{ending}" for ending in ENDINGS]
+    files = [folder / "config" / f"api{ending}" for ending in CONFIG_ENDINGS]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         fix = "name the folder of the Strapi project, which has config/api.ts or config/api.js"

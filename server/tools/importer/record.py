@@ -16,8 +16,8 @@ from server.paths import STATE_FOLDER
 
 PATH = f"{STATE_FOLDER}/imports.json"
 _VERSION = 1
-_DIGITS = 32
-_BLOCK = 1 << 20
+_HASH_DIGITS = 32
+_CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ def read_record(root: Path) -> SourceRecord:
 
 def digest(data: bytes | str) -> str:
     """A short digest of bytes or text."""
-    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()[:_DIGITS]
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()[:_HASH_DIGITS]
 
 
 def stream_digest(file: IO[bytes]) -> str:
     """The digest of the rest of an open file."""
     found = hashlib.sha256()
-    while block := file.read(_BLOCK):
+    while block := file.read(_CHUNK_BYTES):
         found.update(block)
-    return found.hexdigest()[:_DIGITS]
+    return found.hexdigest()[:_HASH_DIGITS]
 
 
 def file_digest(path: Path) -> str | None:

@@ -10,8 +10,8 @@ from server.tools.importer.merge import OUTCOMES
 from server.tools.importer.project_config import lines_of
 from server.tools.importer.uploads import DESCRIPTIONS
 
-SHOWN = 20  # notes of one kind, and files that were kept
-_HEAD = ("", "documents", "files", *OUTCOMES)
+MAX_SHOWN_NOTES = 20  # Notes of one kind, and files that were kept.
+_HEADINGS = ("", "documents", "files", *OUTCOMES)
 _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: "descriptions of media"}
 
 
@@ -30,12 +30,12 @@ def report(imported: Imported, *, dry_run: bool) -> Iterator[str]:
 
 
 def _table(imported: Imported) -> Iterator[str]:
-    rows: list[tuple[str, ...]] = [_HEAD]
+    rows: list[tuple[str, ...]] = [_HEADINGS]
     for subject, counts in imported.merge.counts.items():
         documents = str(counts.documents) if counts.documents else ""
         files = [str(counts.files[outcome] or "") for outcome in OUTCOMES]
         rows.append((_name(subject, imported), documents, str(sum(counts.files.values())), *files))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADINGS))]
     for row in rows:
         cells = (
             c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
@@ -98,6 +98,6 @@ def _project(imported: Imported) -> Iterator[str]:
 
 
 def _shorten(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:SHOWN]
-    if len(lines) > SHOWN:
-        yield f"  … and {len(lines) - SHOWN} more"
+    yield from lines[:MAX_SHOWN_NOTES]
+    if len(lines) > MAX_SHOWN_NOTES:
+        yield f"  … and {len(lines) - MAX_SHOWN_NOTES} more"

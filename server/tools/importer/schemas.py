@@ -28,12 +28,20 @@ from server.tools.importer.record import digest_of
 from server.tools.importer.source import ImportNotes, Json, Shape
 
 # The attributes that Strapi adds to every content type.
-_ADDED = ("createdAt", "updatedAt", "publishedAt", "createdBy", "updatedBy", "locale", "localizations")
-_KEPT = ("kind", "collectionName", "info", "options", "pluginOptions", "attributes")
+_ADDED_ATTRIBUTES = (
+    "createdAt",
+    "updatedAt",
+    "publishedAt",
+    "createdBy",
+    "updatedBy",
+    "locale",
+    "localizations",
+)
+_SCHEMA_KEYS = ("kind", "collectionName", "info", "options", "pluginOptions", "attributes")
 _UID = re.compile(r"api::([^.]+)\.([^.]+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
-UNKNOWN = "belongs to a plugin or to the admin panel, for which there is nothing here"
+UNKNOWN_TYPE_MESSAGE = "belongs to a plugin or to the admin panel, for which there is nothing here"
 LEFT: Mapping[str, str] = {
     "plugin::upload.folder": "the media library's folders have no counterpart; their files came",
     "plugin::users-permissions.user": "accounts are not content: make them with quire user create",
@@ -71,13 +79,13 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
         uid = str(schema["uid"])
         if _UID.fullmatch(uid) or "::" not in uid:
             _check_shape(uid, schema)
-            clean = {key: schema[key] for key in _KEPT if schema.get(key) is not None}
+            clean = {key: schema[key] for key in _SCHEMA_KEYS if schema.get(key) is not None}
             if "::" not in uid:
                 clean.pop("kind", None)
             clean["attributes"] = {
                 name: _attribute(attribute, uids)
                 for name, attribute in schema["attributes"].items()
-                if name not in _ADDED and not name.startswith("strapi_")
+                if name not in _ADDED_ATTRIBUTES and not name.startswith("strapi_")
             }
             found[uids[uid]] = clean
     return found
@@ -90,7 +98,7 @@ def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportN
     )
     for name, attribute in found.items():
         target = str(attribute.get("target"))
-        if name in BUILT_IN[USER].attributes or name in _ADDED or name.startswith("strapi_"):
+        if name in BUILT_IN[USER].attributes or name in _ADDED_ATTRIBUTES or name.startswith("strapi_"):
             continue
         if attribute.get("type") != "relation" or not _UID.fullmatch(target):
             notes.add(USER, f'"{name}" was added to users; accounts have no such attribute here')

@@ -181,11 +181,11 @@ def is_derived(attribute: Shape) -> bool:
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
     """The targets of a relation or media attribute as its file has them."""
-    many = attribute.get("multiple") or attribute.get("relation") in _MANY
+    many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 
 
-_MANY = ("oneToMany", "manyToMany", "morphToMany")
+_TO_MANY = ("oneToMany", "manyToMany", "morphToMany")
 
 
 def is_draft_publish(schema: Shape) -> bool:

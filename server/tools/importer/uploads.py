@@ -29,7 +29,7 @@ _NAME = re.compile(r"[^/\\\0\x01-\x1f]{1,200}")
 _DESCRIBED: Mapping[str, type] = {
     "name": str, "alternativeText": str, "caption": str, "focalPoint": dict, "width": int, "height": int,
 }  # fmt: skip
-_MEASURES = ("width", "height")
+_SIZE_FIELDS = ("width", "height")
 DESCRIPTIONS = "descriptions of files"
 
 
@@ -62,7 +62,7 @@ def read_upload(
     for name in dict(data.get("formats") or {}).keys() - FORMATS.keys():
         notes.add(UPLOAD, f'the format "{name}" is not one that Quire makes')
     measured = ending.lower() in MEASURED_ENDINGS
-    names = [name for name in _DESCRIBED if not (measured and name in _MEASURES)]
+    names = [name for name in _DESCRIBED if not (measured and name in _SIZE_FIELDS)]
     return SourceUpload(
         path=path,
         document_id=data["documentId"],

@@ -17,16 +17,16 @@ from server.tools.init.locale_folders import LocaleParent, find_locale_parents, 
 _BASES = ("src/content", "src/data", "content", "src/pages", "pages")
 _SETTINGS = """astro.config.mjs astro.config.ts astro.config.js hugo.toml hugo.yaml config.toml config.yaml
 config.yml _config.yml docusaurus.config.js docusaurus.config.ts mkdocs.yml mkdocs.yaml zola.toml"""
-_ELEVENTY = (".eleventy.js", "eleventy.config.js", "eleventy.config.mjs", "eleventy.config.cjs")
-_CONFIGS = (*_SETTINGS.split(), *_ELEVENTY)
+_ELEVENTY_CONFIGS = (".eleventy.js", "eleventy.config.js", "eleventy.config.mjs", "eleventy.config.cjs")
+_CONFIGS = (*_SETTINGS.split(), *_ELEVENTY_CONFIGS)
 _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
 SECTIONS = "_index"
-_FEWEST_TERMS = 3  # section pages in a folder that are documents of a type of their own
+_MIN_TERMS = 3  # With fewer section pages, a folder has no type of its own.
 _DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # the content of Docusaurus and MkDocs
 LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # which will have more pages
-_DOCUMENTED = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
+_DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class TreeFolders:
             else:
                 others.add(top)
         return frozenset(
-            top for top, names in terms.items() if len(names) >= _FEWEST_TERMS and top not in others
+            top for top, names in terms.items() if len(names) >= _MIN_TERMS and top not in others
         )
 
     def base(self, path: str) -> str:
@@ -162,7 +162,9 @@ class TreeFolders:
         for base in (*_BASES, *DATA_BASES):
             if path.startswith(f"{start}{base}/"):
                 return start + base
-        if path.startswith(f"{start}src/") and any((self.root / project / n).is_file() for n in _ELEVENTY):
+        if path.startswith(f"{start}src/") and any(
+            (self.root / project / n).is_file() for n in _ELEVENTY_CONFIGS
+        ):
             return f"{start}src"
         return None
 
@@ -182,7 +184,7 @@ class TreeFolders:
             return base
         start = f"{base}/" if base else ""
         first, slash, _ = path[len(start) :].partition("/")
-        documented = any((self.root / base / name).is_file() for name in _DOCUMENTED)
+        documented = any((self.root / base / name).is_file() for name in _DOCUMENTATION_CONFIGS)
         if slash and (first.startswith("_") or (first in _DOCUMENTATION and documented)):
             return start + first
         return None

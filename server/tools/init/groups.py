@@ -20,8 +20,9 @@ from server.tools.init.locale_folders import are_locales, is_locale
 from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
-SINGLES = 5  # up to so many pages at the top of a tree are a single type each; more are a collection
-UNKNOWN = "und"  # the locale of files that name none, if the same documents have English files as well
+MAX_SINGLES = 5  # More pages at the top of a tree are a collection.
+# The locale of files that name none, if the same documents have English files as well.
+UNKNOWN_LOCALE = "und"
 
 
 @dataclass(frozen=True)
@@ -277,7 +278,7 @@ def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list
     """The groups of pages directly in a base: single types, or one collection if they are many."""
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
-    if len(pages) > SINGLES or nothing_else or _are_rows(pages):
+    if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
         return [plain]
     names = sorted({member.name for member in plain.members})
     return [_single(name, [m for m in plain.members if m.name == name]) for name in names]
@@ -312,6 +313,6 @@ def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
         named = {(member.name, member.locale) for member in each.members}
         counts.update(locale for _, locale in named)
         if any((name, "en") in named for name, locale in named if locale is None):
-            return UNKNOWN
+            return UNKNOWN_LOCALE
     english = counts["en"] or counts[None] or not counts
     return "en" if english else max(sorted(found), key=lambda code: counts[code])

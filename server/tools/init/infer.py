@@ -21,7 +21,7 @@ from server.tools.init.groups import PageGroup
 from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-MOST_KEYS = 100  # that data files have in all before they are maps
+MAX_KEYS = 100  # Data files with more keys in all are maps.
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
     files = len(group.members)
     if any(member.page.path.endswith(MARKDOWN) for member in group.members):
         return False
-    return len(keys) > MOST_KEYS or (len(keys) > files > 1 and sum(keys.values()) < 0.5 * files * len(keys))
+    return len(keys) > MAX_KEYS or (len(keys) > files > 1 and sum(keys.values()) < 0.5 * files * len(keys))
 
 
 def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:

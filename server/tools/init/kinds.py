@@ -19,14 +19,14 @@ _UID = re.compile(r"[A-Za-z0-9_.~-]+")
 # Names of keys whose values look like numbers and are not, and of keys whose texts may get long.
 _VERSION = re.compile("version", re.IGNORECASE)  # 1.10 is another one than 1.1; 7 may be that of a format
 _NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
-_LONG = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
+_TEXT_NAMES = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
 OWN_TEXTS = frozenset({"title", "name", "slug", "url", "permalink", "key", "path", "layout"})
 _PEOPLE_AND_PICTURES = "author authors by creator editor image cover icon logo locale lang language"
 _LABELS = frozenset({"categories", "keywords", "tag", "tags", "topic", "topics"})
 _OPEN = frozenset(_PEOPLE_AND_PICTURES.split()) | _LABELS
-LONGEST = 255  # characters; a longer value makes the attribute a `text`
-FEWEST = 5  # values; an enumeration is not inferred from less
-CHOICES = 10  # the most values that an enumeration has
+MAX_STRING_CHARS = 255  # A longer value makes the attribute a `text`.
+MIN_ENUMERATION_VALUES = 5  # An enumeration is not inferred from fewer values.
+MAX_CHOICES = 10  # Of an enumeration.
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 def _text(key: KeyValues) -> Made:
     """An enumeration if a few values come again and again, else a text."""
     counts = Counter(key.texts)
-    few = FEWEST <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= CHOICES
+    few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
         return {"type": "string"}, ["paths of pictures, not media (docs/existing-sites.md)"]
     if (
@@ -138,7 +138,7 @@ def _text(key: KeyValues) -> Made:
     ):
         enum = [value for value, _ in counts.most_common()]
         return {"type": "enumeration", "enum": enum}, [", ".join(enum)]
-    long = key.name.lower() in _LONG or any("\n" in t or len(t) > LONGEST for t in key.texts)
+    long = key.name.lower() in _TEXT_NAMES or any("\n" in t or len(t) > MAX_STRING_CHARS for t in key.texts)
     return {"type": "text" if long else "string"}, []
 
 

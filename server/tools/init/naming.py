@@ -42,8 +42,8 @@ _SINGULARS = {
 }
 # Words with an s at their end that are no plurals.
 _WITH_S = re.compile(r".*(?<!men)(?<!gur)us|.*ss|atlas|bias|canvas|chess|css|gas|ios|js|lens|os|texas|this")
-_SHORT = "adr api css cv faq html id pdf qa rfc rss ui url ux"
-_ACRONYMS = frozenset(_SHORT.split())
+_ACRONYM_WORDS = "adr api css cv faq html id pdf qa rfc rss ui url ux"
+_ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 
 
 def choose_api_ids(

@@ -227,7 +227,7 @@ def _settings(proposal: Proposal, name: str) -> str:
 _PLAIN: Style = {}
 _BOLD: Style = {"bold": True}
 _QUIET: Style = {"dim": True}
-SHOWN = 8  # files that are named one by one
+MAX_SHOWN_FILES = 8  # Files that are named one by one.
 
 
 def table(proposal: Proposal) -> Iterator[list[Part]]:
@@ -241,10 +241,10 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
     if proposal.skipped:
         yield []
     for title, reasons in (("Not taken", proposal.left), ("Can't be read", proposal.unreadable)):
-        for path, reason in list(reasons.items())[:SHOWN]:
+        for path, reason in list(reasons.items())[:MAX_SHOWN_FILES]:
             yield [(f"{title}: ", _QUIET), (printable(path), _PLAIN), (f"  {printable(reason)}", _QUIET)]
-        if len(reasons) > SHOWN:
-            yield [(f"{title}: {len(reasons) - SHOWN} more files", _QUIET)]
+        if len(reasons) > MAX_SHOWN_FILES:
+            yield [(f"{title}: {len(reasons) - MAX_SHOWN_FILES} more files", _QUIET)]
         if reasons:
             yield []
 

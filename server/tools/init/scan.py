@@ -17,7 +17,7 @@ from server.tools.init.skipped import SkippedFolder, skipped_files
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
 FOR_READERS = frozenset(_NAMES.split())
-DATA = ("src/content/", "content/")  # Data files below these are documents.
+DATA_FOLDERS = ("src/content/", "content/")  # Data files below these are documents.
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _is_page(path: str) -> bool:
     return (
         path.endswith(ENDINGS)
         and not _is_directory_data(path)
-        and any(path.startswith(root) and "/" in path[len(root) :] for root in DATA)
+        and any(path.startswith(root) and "/" in path[len(root) :] for root in DATA_FOLDERS)
     )
 
 

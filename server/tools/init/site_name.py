@@ -19,7 +19,7 @@ _MARKUP = re.compile(
     r"\[?!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])\]?(?:\([^)]*\)|\[[^\]]*\])?|<[^>]*>|:\w+:|[*`]|\\(?=\W)"
 )
 _LINK = re.compile(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
-_MAX_HEADING_CHARACTERS = 40  # a longer heading is a sentence
+_MAX_HEADING_CHARS = 40  # A longer heading is a sentence.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
@@ -112,7 +112,7 @@ def _in_readme(root: Path) -> str | None:
     if heading is None:
         return None
     text = _LINK.sub(r"\1", _MARKUP.sub("", heading["atx"] or heading["setext"])).strip()
-    plain = 0 < len(text) <= _MAX_HEADING_CHARACTERS and any(map(str.isalpha, text))
+    plain = 0 < len(text) <= _MAX_HEADING_CHARS and any(map(str.isalpha, text))
     return text if plain and text.lower() not in ("readme", "getting started") else None
 
 

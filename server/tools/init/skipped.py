@@ -14,7 +14,7 @@ venv"""
 _BESIDE_SETTINGS = frozenset(_MADE.split())
 _NEVER_CONTENT = frozenset({"_includes", "_layouts", "_sass", "_site", "site-packages"})
 _TESTS = frozenset({"__fixtures__", "__tests__", "e2e", "fixtures", "spec", "test", "testdata", "tests"})
-_CODE = (
+_CODE_ENDINGS = (
     ".cjs",
     ".cs",
     ".go",
@@ -44,7 +44,7 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
-    code = {folder for path in paths if path.endswith(_CODE) for folder in _folders_of(path)}
+    code = {folder for path in paths if path.endswith(_CODE_ENDINGS) for folder in _folders_of(path)}
     found = {}
     decided: dict[str, SkippedFolder | None] = {}
     for path in paths:

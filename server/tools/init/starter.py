@@ -114,7 +114,7 @@ WORKFLOW = ".github/workflows/content.yaml"
 
 _PACKAGE = Path(__file__).parents[2]
 _REMOTE = re.compile(r"(https?|ssh)://\S+")
-_SHORT = re.compile(r"(?P<user>[\w.-]+@)(?P<host>[\w.-]+):(?P<path>[^/\s]\S*)")
+_SCP_ADDRESS = re.compile(r"(?P<user>[\w.-]+@)(?P<host>[\w.-]+):(?P<path>[^/\s]\S*)")
 _COMPOSE_TEXT = """\
 # `docker compose up` serves this folder at http://127.0.0.1:1337/; what changes in it is served changed.
 services:
@@ -197,7 +197,7 @@ def _installed_from() -> str | None:
 
 def _as_address(told: str) -> str | None:
     """What git calls a remote, as an address; None for a path on this machine."""
-    short = _SHORT.fullmatch(told.strip())
+    short = _SCP_ADDRESS.fullmatch(told.strip())
     text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else told.strip()
     return text if _REMOTE.fullmatch(text) else None
 

@@ -68,12 +68,12 @@ def test_a_broken_line_is_named(tmp_path: Path, line: bytes, what: str) -> None:
 
 
 def test_a_huge_line_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_LINE", 1000)
+    monkeypatch.setattr(module, "MAX_LINE_BYTES", 1000)
     assert "longer than 1,000 bytes" in refused(tmp_path, EXPORT)
 
 
 def test_more_json_than_fits_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_JSON", 10_000)
+    monkeypatch.setattr(module, "MAX_JSON_BYTES", 10_000)
     assert "more than 10,000 bytes of JSON" in refused(tmp_path, EXPORT)
 
 

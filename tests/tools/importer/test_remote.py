@@ -35,7 +35,7 @@ def there() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(download, "_MIN_BACKOFF_S", 0.001)
 
 
 def fetched(root: Path, address: str, token: str = TOKEN, **options: bool) -> Imported:

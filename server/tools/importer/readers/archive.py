@@ -25,9 +25,9 @@ from server.tools.importer.source import (
     SourceUpload,
 )
 
-MAX_LINE = 64_000_000  # bytes of one line of JSON
-MAX_JSON = 4_000_000_000  # bytes of all lines
-_BLOCK = 1 << 20
+MAX_LINE_BYTES = 64_000_000  # Of one line of JSON.
+MAX_JSON_BYTES = 4_000_000_000  # Of all lines.
+_CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _EXPORT = "export it again: strapi export --no-encrypt"
 
@@ -78,17 +78,17 @@ class Archive:
             return self._read_members()
 
     def _read_members(self) -> ArchiveRows:
-        found, left = ArchiveRows(), MAX_JSON
+        found, left = ArchiveRows(), MAX_JSON_BYTES
         for member, file in self._members():
             folder, _, rest = member.name.partition("/")
             if member.name.startswith("assets/uploads/"):
                 found.files[member.name] = (member.size, stream_digest(file))
             elif member.name == "metadata.json":
-                found.metadata = self._parse(file.read(MAX_LINE), member.name, 1)
+                found.metadata = self._parse(file.read(MAX_LINE_BYTES), member.name, 1)
             elif rest and folder in _TAKE:
                 left -= member.size
                 if left < 0:
-                    raise self._refuse(f"has more than {MAX_JSON:,} bytes of JSON", "split it")
+                    raise self._refuse(f"has more than {MAX_JSON_BYTES:,} bytes of JSON", "split it")
                 for number, line in self._lines(file, member.name):
                     try:
                         _TAKE[folder](found, line)
@@ -99,10 +99,10 @@ class Archive:
 
     def _lines(self, file: IO[bytes], name: str) -> Iterator[tuple[int, Any]]:
         number = 0
-        while line := file.readline(MAX_LINE + 1):
+        while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
-            if len(line) > MAX_LINE:
-                raise self._refuse(f"{name}, line {number}: longer than {MAX_LINE:,} bytes")
+            if len(line) > MAX_LINE_BYTES:
+                raise self._refuse(f"{name}, line {number}: longer than {MAX_LINE_BYTES:,} bytes")
             if line.strip():
                 yield number, self._parse(line, name, number)
 
@@ -164,7 +164,7 @@ def _copy_member(file: IO[bytes], folder: Path, name: str) -> Path:
     target = folder / hashlib.sha256(name.encode()).hexdigest()
     try:
         with target.open("wb") as made:
-            while block := file.read(_BLOCK):
+            while block := file.read(_CHUNK_BYTES):
                 made.write(block)
     except OSError as error:
         fix = "make room; nothing was imported"

@@ -15,10 +15,10 @@ from server.formats.tree import SyntaxProblem
 # What to do about a token that is missing, or that is not let in.
 FULL_ACCESS = "make a full-access API token there (Settings, API Tokens) and give it with --token"
 TIMEOUT_S = 60.0
-TRIES = 4
-_PAUSE_S = 0.5
-_LATER = (429, 502, 503, 504)
-_BLOCK = 1 << 20
+MAX_ATTEMPTS = 4
+_MIN_BACKOFF_S = 0.5
+_RETRIED_STATUSES = (429, 502, 503, 504)
+_CHUNK_BYTES = 1 << 20
 _MISSING: Any = object()
 
 
@@ -51,7 +51,7 @@ class Client:
         except (SyntaxProblem, UnicodeDecodeError) as error:
             raise SetupError(url, None, "did not answer in JSON", "is Strapi there?") from error
         except (OSError, http.client.HTTPException) as error:
-            raise SetupError(url, None, f"broke off: {error}", _AGAIN) from error
+            raise SetupError(url, None, f"broke off: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, own: bool) -> None:
         """Download a file; the token is sent only if it is the installation's `own`. Raises SetupError."""
@@ -59,36 +59,36 @@ class Client:
         try:
             with self._open(url, own=own) as answer, part.open("wb") as file:
                 expected, got = answer.headers.get("Content-Length"), 0
-                while block := answer.read(_BLOCK):
+                while block := answer.read(_CHUNK_BYTES):
                     got += file.write(block)
         except urllib.error.HTTPError as error:
             raise _refusal(url, error) from error
         except (OSError, http.client.HTTPException) as error:
-            raise SetupError(url, None, f"can't be fetched: {error}", _AGAIN) from error
+            raise SetupError(url, None, f"can't be fetched: {error}", _RETRY_HINT) from error
         if expected is not None and got != int(expected):
-            raise SetupError(url, None, f"broke off after {got:,} of {int(expected):,} bytes", _AGAIN)
+            raise SetupError(url, None, f"broke off after {got:,} of {int(expected):,} bytes", _RETRY_HINT)
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
         """An open response. Raises HTTPError, and SetupError if there is no response."""
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(MAX_ATTEMPTS)):
             try:
                 return self._opener.open(request, timeout=TIMEOUT_S)
             except urllib.error.HTTPError as error:
                 error.close()
-                if error.code not in _LATER or not left:
+                if error.code not in _RETRIED_STATUSES or not left:
                     raise
             except (OSError, http.client.HTTPException) as error:
                 if not left:
                     reason = getattr(error, "reason", None) or error
-                    raise SetupError(url, None, f"does not answer: {reason}", _AGAIN) from error
-            time.sleep(_PAUSE_S * 2 ** (TRIES - 1 - left))
+                    raise SetupError(url, None, f"does not answer: {reason}", _RETRY_HINT) from error
+            time.sleep(_MIN_BACKOFF_S * 2 ** (MAX_ATTEMPTS - 1 - left))
         raise AssertionError("unreachable")
 
 
-_AGAIN = "nothing was imported; run it again"
+_RETRY_HINT = "nothing was imported; run it again"
 _WHY = {
     401: ("does not take the token", FULL_ACCESS),
     403: ("does not let the token read this", FULL_ACCESS),
@@ -100,5 +100,5 @@ def _refusal(url: str, error: urllib.error.HTTPError) -> SetupError:
     if error.code in range(300, 400):
         where = error.headers.get("Location", "elsewhere")
         return SetupError(url, None, f"redirects to {where}", "name that address instead")
-    what, fix = _WHY.get(error.code, (f"answered {error.code}", _AGAIN))
+    what, fix = _WHY.get(error.code, (f"answered {error.code}", _RETRY_HINT))
     return SetupError(url, None, what, fix)

@@ -30,8 +30,8 @@ from server.tools.importer.uploads import file_name, read_upload
 
 # --- populate -------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # of components in components
-MAX_QUERY = 12_000  # characters; servers refuse longer addresses
+MAX_DEPTH = 8  # Of components in components.
+MAX_QUERY_CHARS = 12_000  # Servers refuse longer addresses.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
@@ -42,10 +42,10 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
         text = "&".join(_populate(schemas, f"populate[{name}]", attribute, 0))
-        if len(text) > MAX_QUERY:
+        if len(text) > MAX_QUERY_CHARS:
             what = f'"{name}" of {schema["info"]["singularName"]} is too deep to be asked for'
             raise SetupError(base, None, what, "export it there and import the archive")
-        if length + len(text) > MAX_QUERY:
+        if length + len(text) > MAX_QUERY_CHARS:
             made.append("")
             length = 0
         made[-1] = joined(made[-1], text)
@@ -87,10 +87,10 @@ def joined(*parts: str) -> str:
 
 # --- remote ---------------------------------------------------------------------------------------
 
-PAGE = 100
+PAGE_ENTRIES = 100
 _BUILDER = "content-type-builder"
 _UPLOADS = "upload/files"
-_ADDED = ("required", "private")  # the builder adds them to relations and media, as false
+_BUILDER_OPTIONS = ("required", "private")  # The builder adds them to relations and media, as false.
 
 
 class Remote:
@@ -214,7 +214,7 @@ class Remote:
         everywhere = "locale=*" if localized else ""
         page, pages = 1, 1
         while page <= pages:
-            where = f"sort=id&pagination[page]={page}&pagination[pageSize]={PAGE}"
+            where = f"sort=id&pagination[page]={page}&pagination[pageSize]={PAGE_ENTRIES}"
             answers = [
                 self._client.json(f"{info['pluralName']}?{joined(query, everywhere, where)}")
                 for query in queries
@@ -229,9 +229,9 @@ class Remote:
     def _files(self) -> Iterator[Json]:
         """All files of the media library; a response is a bare list, of as many as the server chooses."""
         start = 0
-        while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE}"):
+        while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
-            if len(found) < PAGE:
+            if len(found) < PAGE_ENTRIES:
                 return
             start += len(found)
 
@@ -249,7 +249,11 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}
         if clean["type"] in ("relation", "media"):
-            clean = {key: value for key, value in clean.items() if key not in _ADDED or value is not False}
+            clean = {
+                key: value
+                for key, value in clean.items()
+                if key not in _BUILDER_OPTIONS or value is not False
+            }
         found[name] = clean
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 from server.schema.model import UPLOAD
 from server.tools.importer.locales import read_roles
 from server.tools.importer.readers.links import Linked, RowKey
-from server.tools.importer.schemas import LEFT, UNKNOWN, clean_schemas, note_users, our_uids
+from server.tools.importer.schemas import LEFT, UNKNOWN_TYPE_MESSAGE, clean_schemas, note_users, our_uids
 from server.tools.importer.source import (
     ImportNotes,
     Shape,
@@ -56,8 +56,8 @@ def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source
             made = (_version(schemas, uids[uid], row, data, linked) for row, data in rows)
             versions += [version for version in made if version]
             created |= {(uids[uid], row): data["createdAt"] for row, data in rows}
-        elif uid not in _ELSEWHERE:
-            notes.add(uid, LEFT.get(uid, UNKNOWN), len(rows))
+        elif uid not in _SEPARATE_TYPES:
+            notes.add(uid, LEFT.get(uid, UNKNOWN_TYPE_MESSAGE), len(rows))
     linked.note_orders(created)
     note_users(contents.schemas, uids, notes)
     default = contents.configuration.get("plugin_i18n_default_locale") or "en"
@@ -67,7 +67,7 @@ def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source
     return Source(title, schemas, tuple(used), default, versions, uploads, notes, roles)
 
 
-_ELSEWHERE = (UPLOAD, "plugin::i18n.locale")
+_SEPARATE_TYPES = (UPLOAD, "plugin::i18n.locale")
 
 
 def _version(
