@@ -53,7 +53,9 @@ def _nothing_kept(self: Fragments, shown: Any) -> Any:
 
 
 OPTIMISATIONS = (
-    Optimisation("response cache", "list of 25", lambda: _out(entrances, "LARGEST", -1), again=True),
+    Optimisation(
+        "response cache", "list of 25", lambda: _out(entrances, "MAX_RESPONSE_BYTES", -1), again=True
+    ),
     Optimisation("reading without Flask", "one document", lambda: _out(entrances, "content_at", _nothing)),
     Optimisation(
         "rendered-document cache",

@@ -22,7 +22,7 @@ from server.api.openapi import routes as openapi
 from server.api.operations.operation import CONVERTERS
 from server.api.operations.table import OPERATIONS
 from server.api.request import not_found, options_of
-from server.api.response import OF_BODY, Answer, Environ, without
+from server.api.response import BODY_HEADERS, Answer, Environ, without
 from server.api.routes import (
     access,
     auth,
@@ -47,7 +47,7 @@ from server.api.routes import (
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import handlers as history
 from server.api.routes.write_requests import open_branch, open_dry_run
-from server.api.serving.bodies import MAX_BODY
+from server.api.serving.bodies import MAX_BODY_BYTES
 from server.api.studio import routes as studio
 from server.errors import HTTP_NAMES
 from server.history.past import PastStates
@@ -60,7 +60,7 @@ from server.storage.bucket.site_bucket import SiteBucket
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
 
-_TOLD = ("Content-Range", "Retry-After")  # the headers of werkzeug's errors that clients act on
+_KEPT_HEADERS = ("Content-Range", "Retry-After")  # Clients act on these headers of werkzeug's errors.
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
@@ -103,7 +103,7 @@ class _App(Flask):
 def _make(site: Site, identities: Identities, past: PastStates, watched: Watched) -> Flask:
     app = _App("quire", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
     writes = Writes(site, past, identities.signature)
     bucket = SiteBucket(site.root, site.image_cache.folder)
@@ -188,7 +188,7 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
     if response.direct_passthrough or response.is_streamed:
         body, _, sent = response.get_wsgi_response(environ)
         return Answer(body, status, "", "", control, vary, without(sent, "Cache-Control", "Vary"))
-    kept = without(headers.items(), "Cache-Control", "ETag", "Vary", *OF_BODY)
+    kept = without(headers.items(), "Cache-Control", "ETag", "Vary", *BODY_HEADERS)
     kind, etag = headers.get("Content-Type", ""), headers.get("ETag", "")
     return Answer(response.get_data(), status, kind, etag, control, vary, kept)
 
@@ -199,5 +199,5 @@ def _http_failure(error: HTTPException) -> Answer:
     if status < 400:
         return _adapt(error.get_response(), {"REQUEST_METHOD": "GET"})
     message = error.name if status != 404 else "Not Found"
-    headers = tuple((name, value) for name, value in error.get_headers() if name in _TOLD)
+    headers = tuple((name, value) for name, value in error.get_headers() if name in _KEPT_HEADERS)
     return envelope(status, HTTP_NAMES.get(status, "ApplicationError"), message, {}, headers)

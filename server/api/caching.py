@@ -22,9 +22,9 @@ from server.site.site import State
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_PAST_BYTES = 16 * 1024 * 1024
-LARGEST = 4 * 1024 * 1024  # a larger answer is not kept
-LONGEST_QUERY = 200  # characters; of a longer query, a key has the digest
-OVERHEAD = 1200  # bytes; measured of an answer beside its body, its path and its query
+MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # A larger response is not cached.
+MAX_QUERY_CHARS = 200  # Of a longer query, a key has the digest.
+ENTRY_OVERHEAD_BYTES = 1200  # Measured of a response beside its body, its path and its query.
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -65,7 +65,7 @@ class CachedAnswer(NamedTuple):
 
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
-    """A cache of answers; one of more than LARGEST bytes is not for it."""
+    """A cache of answers; one of more than MAX_RESPONSE_BYTES is not for it."""
     return StateCache(most, _size)  # Saves 0.44 ms of 0.45 of a repeated list of 25 in brotli.
 
 
@@ -80,7 +80,7 @@ def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format:
     It never says who asks, only what that one may do.
     """
     query: str | bytes = environ.get("QUERY_STRING", "")
-    if len(query) > LONGEST_QUERY:
+    if len(query) > MAX_QUERY_CHARS:
         query = blake2b(str(query).encode(errors="surrogatepass"), digest_size=32).digest()
     return (
         commit,
@@ -108,18 +108,18 @@ def _access_digest(everything: bool, reading: bool, permissions: frozenset[str])
 def _size(key: CacheKey, kept: CachedAnswer) -> int:
     body = len(kept.answer.body) if isinstance(kept.answer.body, bytes) else 0
     tags = sum(len(value) for name, value in kept.answer.headers if name == CACHE_TAG)
-    return len(key[1]) + len(key[2]) + body + tags + OVERHEAD
+    return len(key[1]) + len(key[2]) + body + tags + ENTRY_OVERHEAD_BYTES
 
 
 # --- file tags ------------------------------------------------------------------------------------
 
-_PORTION = 1024 * 1024
-_SETTLED_NS = 100_000_000  # A file that changed more lately may change again at the same time, by its clock.
-_MOST, _EACH = 4 * 1024 * 1024, 400  # bytes of the tags that a process keeps, and of each, about
+_CHUNK_BYTES = 1024 * 1024
+_RACY_WINDOW_NS = 100_000_000  # A file that changed more recently may change again with the same timestamp.
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # Of the tags that a process keeps, and of each, about.
 
 Seen = tuple[int, int, int, int, int]
 # Saves 0.2 ms of 1.0 of a file of 1 MB.
-_known: Cache[Seen, str] = Cache(_MOST, lambda *_: _EACH)
+_known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
 
 def tag_of_file(file: IO[bytes]) -> str:
@@ -128,7 +128,7 @@ def tag_of_file(file: IO[bytes]) -> str:
     tag = _known.get(seen)
     if tag is None:
         tag = _hash_file(file)
-        if _look_up(file) == seen and time.time_ns() - max(seen[-2:]) > _SETTLED_NS:
+        if _look_up(file) == seen and time.time_ns() - max(seen[-2:]) > _RACY_WINDOW_NS:
             _known.put(seen, tag)
     return tag
 
@@ -140,7 +140,7 @@ def _look_up(file: IO[bytes]) -> Seen:
 
 def _hash_file(file: IO[bytes]) -> str:
     hashed, at = xxh3_128(), 0
-    while data := os.pread(file.fileno(), _PORTION, at):
+    while data := os.pread(file.fileno(), _CHUNK_BYTES, at):
         hashed.update(data)
         at += len(data)
     return hashed.hexdigest()

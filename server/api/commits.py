@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.api.environ import GONE, IN_PLACE
-from server.api.response import NOBODY, Environ, Representation, without
+from server.api.response import NO_STORE, Environ, Representation, without
 from server.bounded import Cache
 from server.errors import BehindError, ClientGone, NeedsThreadPool, ValidationError
 from server.site.site import Site, State
@@ -17,12 +17,12 @@ from server.storage.git.refs import is_ancestor
 
 # --- arrivals -------------------------------------------------------------------------------------
 
-AFTER = "HTTP_QUIRE_AFTER"
-WAIT_S = 2.0  # how long a request waits for a commit
-WAITING = 8  # requests of a process that may wait at once
-WAKE_S = 0.5  # between two times that the follower is asked to look for commits
-_PAUSE_S = 0.02
-_MOST, _EACH = 256 * 1024, 300  # bytes of what is known to be there, and of each, about
+AFTER_KEY = "HTTP_QUIRE_AFTER"
+COMMIT_TIMEOUT_S = 2.0  # How long a request waits for a commit.
+MAX_WAITING_REQUESTS = 8  # Of one process.
+WAKE_INTERVAL_S = 0.5  # Between two times that the follower is woken to look for commits.
+_POLL_INTERVAL_S = 0.02
+_MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300  # Of the commits known to be here, and of each, about.
 PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # of what the header says
 _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
@@ -33,9 +33,9 @@ class CommitWaiter:
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
         """`wake` has the remote asked for new commits."""
         self.site, self._ask = site, wake
-        self._waiting = threading.BoundedSemaphore(WAITING)
+        self._waiting = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
         # Saves 2.7 ms of 4.3 of a read that names a commit.
-        self._there: Cache[tuple[str, str], bool] = Cache(_MOST, lambda *_: _EACH)
+        self._there: Cache[tuple[str, str], bool] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
         self._woken = 0.0
 
     def state_after(self, environ: Environ, state: State) -> State:
@@ -43,7 +43,7 @@ class CommitWaiter:
 
         Raises ValidationError for what is no commit id, BehindError, NeedsThreadPool and ClientGone.
         """
-        wanted = _read(environ[AFTER])
+        wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
             return state
         if IN_PLACE in environ:
@@ -56,7 +56,7 @@ class CommitWaiter:
             self._waiting.release()
 
     def _wait(self, wanted: str, environ: Environ) -> State:
-        deadline, looked_at = time.monotonic() + WAIT_S, ""
+        deadline, looked_at = time.monotonic() + COMMIT_TIMEOUT_S, ""
         while True:
             self.site.catch_up()
             state = self.site.state
@@ -70,7 +70,7 @@ class CommitWaiter:
             gone = environ.get(GONE)
             if gone is not None and gone():
                 raise ClientGone()
-            time.sleep(_PAUSE_S)
+            time.sleep(_POLL_INTERVAL_S)
 
     def _is_known(self, wanted: str, commit: str) -> bool:
         return bool(commit) and (commit.startswith(wanted) or bool(self._there.get((commit, wanted))))
@@ -84,7 +84,7 @@ class CommitWaiter:
 
     def _wake(self) -> None:
         """Have the remote asked for new commits, now and then."""
-        if time.monotonic() - self._woken > WAKE_S:
+        if time.monotonic() - self._woken > WAKE_INTERVAL_S:
             self._woken = time.monotonic()
             self._ask()
 
@@ -105,10 +105,10 @@ def _read(text: str) -> str:
 # --- header ---------------------------------------------------------------------------------------
 
 COMMIT_HEADER = "Quire-Commit"
-CHANGED = "; changed"  # What is served differs from the commit, by files that are in none.
+CHANGED_SUFFIX = "; changed"  # Files that are in no commit make what is served differ from the commit.
 # What a full commit id names never changes; who may see it is asked of the server, not of a shared cache.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
-OF_FILES = ("200", "206", "304")  # of an answer that has an entity tag of its own, to a read of a file
+FILE_STATUSES = ("200", "206", "304")  # A read of a file with one of these has its own entity tag.
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +125,13 @@ class AnsweredCommit:
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
     """A representation of what is the same whenever it is asked for again, if it is."""
-    if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(OF_FILES)):
+    if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown
-    if ("Cache-Control", NOBODY) in shown.headers:
+    if ("Cache-Control", NO_STORE) in shown.headers:
         return shown
     return replace(shown, headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))
 
 
 def commit_of(state: State) -> str:
     """What the header says of a state with a commit."""
-    return state.commit + CHANGED if state.changed else state.commit
+    return state.commit + CHANGED_SUFFIX if state.changed else state.commit

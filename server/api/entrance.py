@@ -12,8 +12,8 @@ from functools import partial
 from importlib import import_module
 from typing import NoReturn, cast
 
-from server.api.caching import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
-from server.api.commits import AFTER, COMMIT_HEADER, AnsweredCommit, CommitWaiter, as_of, commit_of
+from server.api.caching import MAX_RESPONSE_BYTES, CachedAnswer, answer_cache, key_of, past_answer_cache
+from server.api.commits import AFTER_KEY, COMMIT_HEADER, AnsweredCommit, CommitWaiter, as_of, commit_of
 from server.api.environ import (
     ADMITTED,
     BUDGET,
@@ -41,8 +41,8 @@ from server.api.operations.site import HEALTH
 from server.api.operations.table import OPERATIONS, area_of, operations_at
 from server.api.response import (
     CACHE_TAG,
-    NOBODY,
-    READING,
+    NO_STORE,
+    READ_METHODS,
     Answer,
     Environ,
     Header,
@@ -52,7 +52,7 @@ from server.api.response import (
     send,
     without,
 )
-from server.api.serving.bodies import SMALL
+from server.api.serving.bodies import SMALL_BODY_BYTES
 from server.api.source_maps import HEADER as SOURCE_MAPS
 from server.api.source_maps import mark
 from server.api.studio.cookie import HEADER, use_cookie
@@ -83,13 +83,14 @@ Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 # Answers every request that does not read content. It raises whatever the handler of the path raises.
 Handle = Callable[[Environ], Answer]
 # Where the entrance answers itself, beside reads of content.
-LIVE = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
-WAITING = tuple(operation for operation in OPERATIONS if operation.waits)
+LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
+WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 # A browser that was answered over TLS once uses nothing else for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
-READ_ONLY = "The site is served as it was at commit {}, so that nothing can be written"
-AT = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)  # in a query string, as it was sent
+READ_ONLY_MESSAGE = "The site is served as it was at commit {}, so that nothing can be written"
+# In a query string, as the client sent it.
+AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
 READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Quire-Studio")
 
@@ -125,15 +126,15 @@ class Entrance:
             within, counted = self._admit(environ, state.settings)
             environ[BUDGET] = budget = self._budget(environ, state.settings)
             if self.past.held and _changes_site(environ):
-                raise ForbiddenError(READ_ONLY.format(self.past.held.commit[:10]))
+                raise ForbiddenError(READ_ONLY_MESSAGE.format(self.past.held.commit[:10]))
             use_cookie(environ)
             if REFUSED in environ:
                 raise environ.pop(REFUSED)
             if not within:
                 raise RateLimitError()
-            if AFTER in environ and not self.past.held:
+            if AFTER_KEY in environ and not self.past.held:
                 environ[STATE] = state = self.arrivals.state_after(environ, state)
-            if COMMIT in environ or self.past.held or AT.search(environ.get("QUERY_STRING", "")):
+            if COMMIT in environ or self.past.held or AT_PARAMETER.search(environ.get("QUERY_STRING", "")):
                 environ[STATE] = state = self._past(environ, state)
             shown = self._answer(environ, state)
         except (NeedsThreadPool, ClientGone):
@@ -153,7 +154,7 @@ class Entrance:
             shown, headers = as_of(environ[COMMIT], shown), (*headers, (COMMIT_HEADER, environ[COMMIT].id))
         elif (
             state.commit
-            and environ["REQUEST_METHOD"] in READING
+            and environ["REQUEST_METHOD"] in READ_METHODS
             and area_of(environ["PATH_INFO"]).varies_by_commit
         ):
             headers = (*headers, (COMMIT_HEADER, commit_of(state)))
@@ -173,18 +174,21 @@ class Entrance:
         """
         state = self.site.current()
         if self.past.held:
-            return SMALL
+            return SMALL_BODY_BYTES
         for operation, type_ in operations_at(environ["PATH_INFO"], state.schema):
-            if operation.method == environ["REQUEST_METHOD"] and operation.max_body != SMALL:
+            if operation.method == environ["REQUEST_METHOD"] and operation.max_body != SMALL_BODY_BYTES:
                 use_cookie(environ)
                 actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
                 may = operation.permission(actor, state.schema, type_)
-                return (operation.max_body or state.settings.api.upload_limit) if may else SMALL
-        return SMALL
+                return (operation.max_body or state.settings.api.upload_limit) if may else SMALL_BODY_BYTES
+        return SMALL_BODY_BYTES
 
     def waits_long(self, environ: Environ) -> bool:
         """Whether a request waits for another process, as an upload does for the formats of pictures."""
-        return any(o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"]) for o in WAITING)
+        return any(
+            o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
+            for o in WAITING_OPERATIONS
+        )
 
     def may_query_accounts(self, environ: Environ) -> bool:
         """Whether a request may have to wait for a database of accounts that is elsewhere.
@@ -216,12 +220,12 @@ class Entrance:
         return Budget(settings, self.turns, waits=waits, costly=costly, on_loop=on_loop, gone=gone)
 
     def _answer(self, environ: Environ, state: State) -> Representation:
-        if environ["REQUEST_METHOD"] in READING:
+        if environ["REQUEST_METHOD"] in READ_METHODS:
             place = content_at(environ["PATH_INFO"], state.schema)
             if place is not None:
                 return self._read(environ, state, *place)
-            if environ["PATH_INFO"] in LIVE:
-                return _represent(Answer(b"", 204, cache_control=NOBODY), environ, state)
+            if environ["PATH_INFO"] in LIVENESS_PATHS:
+                return _represent(Answer(b"", 204, cache_control=NO_STORE), environ, state)
         preflight = preflight_headers(state.settings.api.cors, environ)
         if preflight is not None:
             return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
@@ -248,7 +252,7 @@ class Entrance:
         name = params.get("at")
         if name is None or not area.takes_at:
             return self._held(environ, state)
-        if environ["REQUEST_METHOD"] not in READING:
+        if environ["REQUEST_METHOD"] not in READ_METHODS:
             raise ValidationError("at is for reads; a past state can't be changed")
         if not isinstance(name, str):
             raise ValidationError("at must be one commit, tag, branch or time")
@@ -265,7 +269,7 @@ class Entrance:
         )
         lasting = name == commit and not uses_current_settings
         environ[COMMIT] = AnsweredCommit(commit, lasting, complete)
-        asked = (part for part in environ["QUERY_STRING"].split("&") if not AT.match(part))
+        asked = (part for part in environ["QUERY_STRING"].split("&") if not AT_PARAMETER.match(part))
         environ["QUERY_STRING"] = "&".join(asked)
         return past
 
@@ -318,11 +322,11 @@ class Entrance:
             raise
         if marked:  # It is for a preview: neither kept here nor by anybody else.
             body = mark(read.body, type_, state, environ[BUDGET])
-            return _represent(Answer(body, cache_control=NOBODY, vary=READ_VARY), environ, state)
+            return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
         # Caches need no tags of a past state: no change that is told of changes it.
         tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
-        if shown.body and len(read.body) <= LARGEST and (at is None or at.complete):
+        if shown.body and len(read.body) <= MAX_RESPONSE_BYTES and (at is None or at.complete):
             cache.put(key, CachedAnswer(shown, read.users))
         return shown
 
@@ -354,7 +358,7 @@ def _counter(rate: str, table: CountTable | None) -> Count | None:
 
 def _changes_site(environ: Environ) -> bool:
     """Whether a request is to change anything but users and their sessions, those of the studio included."""
-    reads = environ["REQUEST_METHOD"] in (*READING, "OPTIONS")
+    reads = environ["REQUEST_METHOD"] in (*READ_METHODS, "OPTIONS")
     return not reads and area_of(environ["PATH_INFO"]).writes_site
 
 

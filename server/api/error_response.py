@@ -11,7 +11,7 @@ import orjson
 from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, MethodNotAllowedError, NotAllowedBySettingError
 
-LONGEST = 2000  # characters of what an error quotes: a client may have sent millions
+MAX_QUOTED_CHARS = 2000  # Characters that an error quotes: a client may have sent millions.
 log = logging.getLogger("quire")
 
 
@@ -57,16 +57,21 @@ def envelope(
 
 
 def _short(value: Any) -> Any:
-    return f"{value[:LONGEST]}…" if isinstance(value, str) and len(value) > LONGEST else value
+    return (
+        f"{value[:MAX_QUOTED_CHARS]}…" if isinstance(value, str) and len(value) > MAX_QUOTED_CHARS else value
+    )
 
 
 # --- cors -----------------------------------------------------------------------------------------
 
-EXPOSED = ("Access-Control-Expose-Headers", "ETag, Preference-Applied, Quire-Commit, Quire-Undo, Cache-Tag")
-METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+EXPOSED_HEADERS = (
+    "Access-Control-Expose-Headers",
+    "ETag, Preference-Applied, Quire-Commit, Quire-Undo, Cache-Tag",
+)
+ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 MAX_AGE = ("Access-Control-Max-Age", "31536000")  # seconds; browsers have shorter limits of their own
 CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
-_ANY: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED)
+_ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED_HEADERS)
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
@@ -76,8 +81,10 @@ def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
     and caches may give the same to all.
     """
     if "*" in origins:
-        return _ANY
-    return (("Access-Control-Allow-Origin", origin), CREDENTIALS, EXPOSED) if origin in origins else ()
+        return _ANY_ORIGIN
+    return (
+        (("Access-Control-Allow-Origin", origin), CREDENTIALS, EXPOSED_HEADERS) if origin in origins else ()
+    )
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
@@ -93,4 +100,4 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
     if "*" not in origins and origin not in origins:
         return None
     wanted = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
-    return (METHODS, MAX_AGE, *([("Access-Control-Allow-Headers", wanted)] if wanted else []))
+    return (ALLOWED_METHODS, MAX_AGE, *([("Access-Control-Allow-Headers", wanted)] if wanted else []))

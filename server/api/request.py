@@ -11,8 +11,8 @@ from server.api.environ import BUDGET, COMMIT, IDENTITIES, STATE, parse_query, r
 from server.api.identities import Identities
 from server.api.operations.operation import Operation
 from server.api.operations.table import BY_ID, methods_at
-from server.api.response import CACHE_TAG, JSON, READING
-from server.api.serving.bodies import SMALL
+from server.api.response import CACHE_TAG, JSON, READ_METHODS
+from server.api.serving.bodies import SMALL_BODY_BYTES
 from server.auth.permissions import Actor
 from server.errors import (
     ApiError,
@@ -80,7 +80,7 @@ def options_of(request: Request) -> tuple[str, ...]:
 def not_found(request: Request) -> ApiError:
     """The error for a path that nothing is at, or for a method that it does not have."""
     allowed = options_of(request)
-    if request.method in READING and ("GET" in allowed or allowed == ("OPTIONS",)):
+    if request.method in READ_METHODS and ("GET" in allowed or allowed == ("OPTIONS",)):
         return NotFoundError()
     return MethodNotAllowedError(allowed)
 
@@ -91,7 +91,7 @@ def read_body(request: Request) -> object:
     Raises PayloadTooLargeError for more bytes than the operation takes, and ValidationError, also for more
     values than are read (`api.limits.values`).
     """
-    most = operation_of(request).max_body or SMALL
+    most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
     if not form and not request.is_json:
         return None
@@ -100,7 +100,7 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    if len(data) > SMALL:  # It may take long, and so waits until other costly requests are done.
+    if len(data) > SMALL_BODY_BYTES:  # It may take long, and so waits until other costly requests are done.
         budget_of(request).take_turn()
     try:
         return qs.parse(data.decode()) if form else _read_json(data.decode("utf-8-sig"), request)

@@ -23,15 +23,15 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 
 JSON = "application/json; charset=utf-8"
-READING = ("GET", "HEAD")
+READ_METHODS = ("GET", "HEAD")
 CACHE_TAG = "Cache-Tag"  # the header that says what an answer was made of (service.cache_tags)
 
 # Cache-Control: who may store an answer. Whoever does must ask the server each time whether it still holds.
-EVERYBODY = "public, max-age=0, must-revalidate"
-CALLER = "private, no-cache"
-NOBODY = "no-store"
+PUBLIC_REVALIDATE = "public, max-age=0, must-revalidate"
+PRIVATE_REVALIDATE = "private, no-cache"
+NO_STORE = "no-store"
 
-SECURITY: tuple[Header, ...] = (
+SECURITY_HEADERS: tuple[Header, ...] = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "SAMEORIGIN"),
@@ -41,19 +41,20 @@ ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 4),
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
-SMALLEST_COMPRESSED = 1024  # bytes; below that it is not worth it
+MIN_COMPRESSED_BYTES = 1024  # To compress a smaller body saves nothing.
 # A larger body is compressed less well, in a third of the time, and by one request of a process at a time.
-LARGE = 256 * 1024
-LARGE_ON_LOOP = 64 * 1024  # an event loop compresses no larger body: that takes some milliseconds
+FAST_COMPRESSION_BYTES = 256 * 1024
+# An event loop compresses no larger body: that takes some milliseconds.
+OFF_LOOP_COMPRESSION_BYTES = 64 * 1024
 QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
 }
 # A name and its quality in Accept-Encoding. werkzeug reads it too, but takes 25 ms of every start.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
-LONGEST_ACCEPT = 200  # characters of Accept-Encoding that are read; known clients send some thirty
+MAX_ACCEPT_CHARS = 200  # Characters of Accept-Encoding that are read; known clients send some thirty.
 _STATUS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
-OF_BODY = ("Content-Type", "Content-Length", "Content-Encoding")  # headers that a 304 does not have
+BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")  # A 304 does not have these headers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +100,14 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
     on, beside what this one does. Raises BusyError and NeedsThreadPool for a large body to compress.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
-    read = answer.status == 200 and environ["REQUEST_METHOD"] in READING
-    headers = [*answer.headers, *SECURITY, ("Cache-Control", _cache_control(answer, environ))]
+    read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS
+    headers = [*answer.headers, *SECURITY_HEADERS, ("Cache-Control", _cache_control(answer, environ))]
     if isinstance(body, bytes) and answer.status != 204:
         if not etag and read:
             etag = tag_of_bytes(body)
         encoding = _worthwhile(encoding_for(environ), len(body), read=read)
         headers.extend(_about_body(body, answer.content_type, etag, encoding))
-        if encoding and len(body) > LARGE and _needs_headers_only(environ, etag):
+        if encoding and len(body) > FAST_COMPRESSION_BYTES and _needs_headers_only(environ, etag):
             body = b""
         else:
             body = _encode(body, encoding, environ)
@@ -122,7 +123,7 @@ def send(
     """Answer a request; `more` are headers of this answer alone."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
-        start_response("304 Not Modified", [*without(shown.headers, *OF_BODY), *more])
+        start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])
         return _close(shown.body)
     start_response(shown.status, [*shown.headers, *more])
     if environ["REQUEST_METHOD"] == "HEAD":
@@ -133,7 +134,7 @@ def send(
 def encoding_for(environ: Environ) -> str:
     """The best encoding of those that a client takes (Accept-Encoding); "" where it takes none of ours."""
     accepted = environ.get("HTTP_ACCEPT_ENCODING")
-    return _encoding_for(accepted[:LONGEST_ACCEPT]) if accepted else ""
+    return _encoding_for(accepted[:MAX_ACCEPT_CHARS]) if accepted else ""
 
 
 def in_brotli(body: bytes, quality: int) -> bytes:
@@ -169,9 +170,9 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
     """As the answer says, else: a successful read is the caller's, or everybody's where none is named."""
     if answer.cache_control:
         return answer.cache_control
-    if answer.status != 200 or environ["REQUEST_METHOD"] not in READING:
-        return NOBODY
-    return CALLER if environ.get("HTTP_AUTHORIZATION") else EVERYBODY
+    if answer.status != 200 or environ["REQUEST_METHOD"] not in READ_METHODS:
+        return NO_STORE
+    return PRIVATE_REVALIDATE if environ.get("HTTP_AUTHORIZATION") else PUBLIC_REVALIDATE
 
 
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
@@ -179,7 +180,7 @@ def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
 
     A large one has to wait for its turn, so that only a read can: a write is done when it is answered.
     """
-    return encoding if size >= SMALLEST_COMPRESSED and (read or size <= LARGE) else ""
+    return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 
 
 def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Iterable[Header]:
@@ -202,9 +203,9 @@ def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
     """A body in an encoding. Raises BusyError and NeedsThreadPool, for a large one."""
     if not encoding:
         return body
-    if len(body) > LARGE_ON_LOOP:
+    if len(body) > OFF_LOOP_COMPRESSION_BYTES:
         environ[BUDGET].leave_loop()
-    if len(body) <= LARGE:
+    if len(body) <= FAST_COMPRESSION_BYTES:
         return ENCODINGS[encoding](body)
     environ[BUDGET].take_turn()
     return QUICK_ENCODINGS[encoding](body)

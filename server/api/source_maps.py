@@ -39,18 +39,19 @@ def _quote(value: str) -> str:
 # --- marking --------------------------------------------------------------------------------------
 
 HEADER = "Strapi-Encode-Source-Maps"  # `true` asks for marks
-LARGE = 64 * 1024  # bytes; to mark a larger answer is costly
+COSTLY_BYTES = 64 * 1024  # To mark a larger response is costly.
 # The types whose texts are marked. A `uid` is none of them: it is a part of addresses.
-MARKED = frozenset(
+MARKED_TYPES = frozenset(
     (
         *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
         *("date", "time", "datetime", "timestamp"),
     )
 )
-OF_FILES = frozenset(("name", "alternativeText", "caption"))  # all else of a file is for machines
+# All other fields of a file are for machines.
+FILE_TEXT_FIELDS = frozenset(("name", "alternativeText", "caption"))
 _ADDRESS = re.compile(r"(?:https?://|/|#|mailto:|tel:)\S*")
-_LONGEST_INTEGER = 18  # digits
-_NONE = Preview("")
+_MAX_INTEGER_DIGITS = 18
+_NO_PREVIEW = Preview("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class _Source:
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
     """The answer to a read of a type with marks in it. Raises LimitError where that is too large."""
-    if len(body) > LARGE:
+    if len(body) > COSTLY_BYTES:
         budget.take_turn()
     # Numbers are written again as they were.
     answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
@@ -102,7 +103,7 @@ class _Marker:
         """Mark a document, unless it is a user, a role or a file, which are not edited as documents."""
         if "documentId" not in document or type_.uid in ACCOUNT_UIDS or type_.uid == UPLOAD:
             return
-        unmarked = self.previews.get(type_.singular, _NONE).unmarked
+        unmarked = self.previews.get(type_.singular, _NO_PREVIEW).unmarked
         locale = document.get("locale") or ""
         self.texts(document, type_, _Source(document["documentId"], locale, unmarked, type_.uid, type_.kind))
 
@@ -113,7 +114,7 @@ class _Marker:
             inner = source.inside(name)
             if attribute is None or value is None or inner.names in source.unmarked:
                 continue
-            if attribute.type in MARKED:
+            if attribute.type in MARKED_TYPES:
                 values[name] = self.marked(value, attribute.type, inner)
             elif attribute.type == "blocks":
                 self.blocks(value, inner)
@@ -133,7 +134,7 @@ class _Marker:
     def files(self, value: Any, source: _Source) -> None:
         """Mark the files of an attribute; of several, all have the place of the attribute."""
         for file in _objects(value):
-            for name in OF_FILES & file.keys():
+            for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
                 if inner.names not in source.unmarked:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
@@ -196,4 +197,4 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _integer(text: str) -> Any:
-    return int(text) if len(text) <= _LONGEST_INTEGER else orjson.Fragment(text)
+    return int(text) if len(text) <= _MAX_INTEGER_DIGITS else orjson.Fragment(text)

@@ -26,7 +26,7 @@ from server.api.monitoring.request_counts import Observer, RequestCounts, Watche
 from server.api.monitoring.request_log import JsonHandler, write_line
 from server.api.response import Answer
 from server.api.serving.generations import Generation
-from server.api.serving.http_server import WAITING, Connections, HttpServer
+from server.api.serving.http_server import BACKLOG_CONNECTIONS, Connections, HttpServer
 from server.api.serving.leader import Leader, jobs_of
 from server.api.serving.supervisor import Supervisor
 from server.auth.permissions import Actor
@@ -55,13 +55,14 @@ from server.site.loading import cores, give_back
 from server.site.site import Site
 from server.write.precondition import use_key
 
-MOST_WORKERS = 4
-COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers
-OTHER_KEY = (
+MAX_DEFAULT_WORKERS = 4
+GC_THRESHOLDS = (20_000, 20, 50)  # Few objects here are in cycles, and a collection delays responses.
+OTHER_KEY_MESSAGE = (
     "The server that last opened these accounts had another key: logins and entity tags of one machine are "
     "not good at another. Give all the same QUIRE_JWT_SECRET (said once where it was changed)"
 )
-SWITCH_S = 0.0002  # how long a thread computes until others have a turn: the event loop waits for that
+# A thread computes for so long until others have a turn: the event loop waits for that.
+SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -94,15 +95,15 @@ def check_accounts(root: Path, settings: Settings) -> str:
             directory = module.open_directory(root, settings)
             differs = is_server(settings.accounts) and module.differs_from_last(directory.accounts, key)
             directory.accounts.close()
-            return OTHER_KEY if differs else ""
+            return OTHER_KEY_MESSAGE if differs else ""
     except SetupError as error:
         return f"{error}; until that is repaired, nobody can log in"
     return ""
 
 
 def worker_count(wanted: int | None) -> int:
-    """How many processes answer: as wanted, else one for each core up to MOST_WORKERS."""
-    return wanted or min(cores(), MOST_WORKERS)
+    """How many processes answer: as wanted, else one for each core up to MAX_DEFAULT_WORKERS."""
+    return wanted or min(cores(), MAX_DEFAULT_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def serve(
     prepare_texts((past.held or site).state.snapshot)
     if generation.number == 1:
         site.share(log)
-        shared.listener.listen(WAITING)
+        shared.listener.listen(BACKLOG_CONNECTIONS)
     else:
         change = site.succeed(log)
         give_back()  # what the record took, before each worker has it as its own
@@ -185,8 +186,8 @@ def _start(
 ) -> tuple[Entrance, Leader]:
     """What an answering process does before its first request; returns the WSGI app, and what may lead."""
     site = opened.site
-    sys.setswitchinterval(SWITCH_S)
-    gc.set_threshold(*COLLECT)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.set_threshold(*GC_THRESHOLDS)
     worker = shared.log.enter()
     shared.streams.enter(worker)
     shared.counts.enter(worker)

@@ -37,8 +37,8 @@ FILES: dict[str, str | bytes] = {
     "content/uploads/empty.txt": "",
 }
 # The limits of a server that is not to be waited for.
-SOON = "from server.api.serving import bodies, connection; connection.HEAD_S = 0.7; "
-SOON += "bodies.PROGRESS_S, bodies.WHOLE_S = 0.7, 1.5"
+SOON = "from server.api.serving import bodies, connection; connection.HEAD_TIMEOUT_S = 0.7; "
+SOON += "bodies.PROGRESS_TIMEOUT_S, bodies.BODY_TIMEOUT_S = 0.7, 1.5"
 PATIENCE_S = 60.0  # of a client, for a machine on which others compute
 
 
@@ -417,7 +417,9 @@ def test_a_type_whose_name_begins_like_uploads_is_content(server: Server) -> Non
 
 
 def test_large_bodies_leave_room_for_small_ones(tmp_path: Path) -> None:
-    server = Server(tmp_path, "from server.api.serving import bodies; bodies.ROOM = 1_000_000; ")
+    server = Server(
+        tmp_path, "from server.api.serving import bodies; bodies.MAX_RECEIVED_BYTES = 1_000_000; "
+    )
     begun = head("PUT", "/api/notes/one", FORM, "Content-Length: 2000000") + b"x" * 990_000
     large = head("PUT", "/api/notes/one", FORM, "Content-Length: 200000") + b"x" * 200_000
     small = json.dumps({"data": {"title": "later"}}) + " " * 30_000

@@ -158,7 +158,7 @@ def test_a_response_is_not_split_by_a_header() -> None:
 
 
 def test_who_takes_nothing_of_an_answer_is_given_up(tmp_path: Path) -> None:
-    soon = "from server.api.serving import connection; connection.STALLED_S = connection.HEAD_S = 0.5; "
+    soon = "from server.api.serving import connection as c; c.STALL_TIMEOUT_S = c.HEAD_TIMEOUT_S = 0.5; "
     running = Server(tmp_path, soon)
     try:
         with running.connect(head("GET", "/uploads/large.bin")) as client:

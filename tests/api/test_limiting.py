@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from server.api.limiting.limiter import Limiter
-from server.api.limiting.sharing import MOST, ShareCounts, check_store, exchange
+from server.api.limiting.sharing import BATCH_CLIENTS, ShareCounts, check_store, exchange
 from server.api.limiting.stores import PostgresStore, RedisStore, Store
 from server.api.limiting.table import SETS, WAYS, CountTable, id_of
 from server.config.model import DEFAULTS, with_values
@@ -138,10 +138,10 @@ def test_a_window_at_a_store_ends(store: Callable[[], Store]) -> None:
 
 def test_no_more_is_told_at_once_than_a_store_takes(store: Callable[[], Store]) -> None:
     table, one = CountTable(), store()
-    for number in range(MOST + 100):
+    for number in range(BATCH_CLIENTS + 100):
         table.add(id_of(f"one of {number}"), WINDOW_S)
     exchange(table, one, 1, WINDOW_S)
-    assert 0 < len(table.unsent(1, MOST)) <= 100
+    assert 0 < len(table.unsent(1, BATCH_CLIENTS)) <= 100
     one.close()
 
 

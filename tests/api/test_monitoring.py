@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from server.api.monitoring.request_counts import BOUNDS_S, RequestCounts
+from server.api.monitoring.request_counts import BUCKET_BOUNDS_S, RequestCounts
 from server.api.monitoring.request_log import JsonHandler, request_id
 from server.api.operations.table import OPERATIONS, ROUTES, route_of
 from tests.conftest import MakeApi
@@ -136,7 +136,7 @@ def test_counts_of_all_workers_are_one_and_outlast_them() -> None:
     }
     durations = {found.route: found for found in counts.durations()}
     assert set(durations) == {"content", "other"}, "a stream takes as long as it is read"
-    assert durations["content"].counts[BOUNDS_S.index(0.005)] == 3
+    assert durations["content"].counts[BUCKET_BOUNDS_S.index(0.005)] == 3
     assert math.isclose(durations["content"].seconds, 0.009, rel_tol=0.01)
     assert durations["other"].counts[-1] == 2
     assert list(counts.workers()) == []

@@ -16,7 +16,7 @@ from openapi_spec_validator import validate
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from server.api.openapi.values import OPERAND_KINDS, OPERANDS, SHOWN, WRITTEN
+from server.api.openapi.values import BODY_VALUES, OPERAND_KINDS, OPERANDS, RESPONSE_VALUES
 from server.api.operations.table import OPERATIONS, operations_at
 from server.errors import ApiError
 from server.query.operators import LOGIC, OPERATORS
@@ -115,8 +115,8 @@ def test_it_has_the_tables_of_the_code(everything: Api) -> None:
     text = json.dumps(described)
     assert all(f'"{name}"' in text for name in (*OPERATORS, *LOGIC))
     beyond = {"relation", "media", "component", "dynamiczone"}
-    assert set(WRITTEN) == set(ATTRIBUTE_TYPES) - beyond
-    assert set(SHOWN) == set(WRITTEN) - {"password"}
+    assert set(BODY_VALUES) == set(ATTRIBUTE_TYPES) - beyond
+    assert set(RESPONSE_VALUES) == set(BODY_VALUES) - {"password"}
     assert set(OPERAND_KINDS.values()) <= set(OPERANDS)
     told = {
         (int(key.removeprefix("Error")), name)

@@ -8,7 +8,7 @@ import pytest
 from server.api.entrance import Entrance
 from server.api.operations.operation import Operation
 from server.api.operations.table import AREAS, OPERATIONS, area_of, methods_at, operations_at
-from server.api.serving.bodies import MAX_BODY, MEDIUM, SMALL
+from server.api.serving.bodies import MAX_BODY_BYTES, MEDIUM_BODY_BYTES, SMALL_BODY_BYTES
 from server.schema.model import Schema
 from tests.sites import STRING, Api, collection, make
 
@@ -96,27 +96,27 @@ def test_paths_that_nothing_is_at_have_no_methods(schema: Schema) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "who", "most"),
     [
-        ("POST", "/api/notes", "full", MAX_BODY),
-        ("POST", "/api/notes/", "full", MAX_BODY),
-        ("PUT", "/api/notes/a", "full", MAX_BODY),
-        ("PUT", "/api/notes/a", "drafter", MAX_BODY),
-        ("PUT", "/api/notes/a", "reader", SMALL),
-        ("PUT", "/api/home", "full", MAX_BODY),
-        ("POST", "/api/home", "full", SMALL),
-        ("POST", "/api/notes/a/actions/discard", "full", SMALL),
-        ("POST", "/api/none", "full", SMALL),
-        ("POST", "/batch", "full", MAX_BODY),
-        ("POST", "/batch", "reader", SMALL),
-        ("POST", "/batch/undo/a", "full", SMALL),
-        ("PUT", "/source/home", "full", MEDIUM),
-        ("PUT", "/source/notes/a", "reader", SMALL),
-        ("POST", "/history/commit", "full", MEDIUM),
-        ("POST", "/problems/fix", "full", MEDIUM),
-        ("POST", "/git/hook", "public", MEDIUM),
-        ("POST", "/branches/a/b/merge", "full", MAX_BODY),
-        ("POST", "/branches/a/b/merge", "merger", MAX_BODY),
-        ("POST", "/branches/a/b/merge", "reader", SMALL),
-        ("POST", "/api/users", "full", SMALL),
+        ("POST", "/api/notes", "full", MAX_BODY_BYTES),
+        ("POST", "/api/notes/", "full", MAX_BODY_BYTES),
+        ("PUT", "/api/notes/a", "full", MAX_BODY_BYTES),
+        ("PUT", "/api/notes/a", "drafter", MAX_BODY_BYTES),
+        ("PUT", "/api/notes/a", "reader", SMALL_BODY_BYTES),
+        ("PUT", "/api/home", "full", MAX_BODY_BYTES),
+        ("POST", "/api/home", "full", SMALL_BODY_BYTES),
+        ("POST", "/api/notes/a/actions/discard", "full", SMALL_BODY_BYTES),
+        ("POST", "/api/none", "full", SMALL_BODY_BYTES),
+        ("POST", "/batch", "full", MAX_BODY_BYTES),
+        ("POST", "/batch", "reader", SMALL_BODY_BYTES),
+        ("POST", "/batch/undo/a", "full", SMALL_BODY_BYTES),
+        ("PUT", "/source/home", "full", MEDIUM_BODY_BYTES),
+        ("PUT", "/source/notes/a", "reader", SMALL_BODY_BYTES),
+        ("POST", "/history/commit", "full", MEDIUM_BODY_BYTES),
+        ("POST", "/problems/fix", "full", MEDIUM_BODY_BYTES),
+        ("POST", "/git/hook", "public", MEDIUM_BODY_BYTES),
+        ("POST", "/branches/a/b/merge", "full", MAX_BODY_BYTES),
+        ("POST", "/branches/a/b/merge", "merger", MAX_BODY_BYTES),
+        ("POST", "/branches/a/b/merge", "reader", SMALL_BODY_BYTES),
+        ("POST", "/api/users", "full", SMALL_BODY_BYTES),
     ],
 )
 def test_a_large_body_is_read_from_who_may_use_the_operation(
@@ -131,7 +131,7 @@ def test_a_large_body_is_read_from_who_may_use_the_operation(
 def test_an_upload_may_be_as_large_as_the_site_says(api: Api) -> None:
     entrance = api.app.wsgi_app
     assert isinstance(entrance, Entrance)
-    for who, most in (("uploader", api.site.state.settings.api.upload_limit), ("reader", SMALL)):
+    for who, most in (("uploader", api.site.state.settings.api.upload_limit), ("reader", SMALL_BODY_BYTES)):
         token = f"Bearer {api.tokens[who]}"
         asked = {"REQUEST_METHOD": "POST", "PATH_INFO": "/api/upload", "HTTP_AUTHORIZATION": token}
         assert entrance.most_bytes(asked) == most

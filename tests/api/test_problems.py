@@ -247,7 +247,7 @@ def test_what_takes_too_long_is_not_waited_for(api: Api, monkeypatch: pytest.Mon
         return (), 0
 
     monkeypatch.setattr("server.site.check.served.check", slow)
-    monkeypatch.setattr("server.api.routes.problems.WAIT_S", 0.05)
+    monkeypatch.setattr("server.api.routes.problems.CHECK_TIMEOUT_S", 0.05)
     refused = api.get("/problems")
     assert (refused.status, refused.error["name"]) == (503, "ServiceUnavailableError")
     checks = Checks(api.site, lambda: api.site.state.snapshot)

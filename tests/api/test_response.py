@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.api.environ import BUDGET
-from server.api.response import ENCODINGS, JSON, LARGE, Answer, encoding_for, matches, represent, send
+from server.api.response import (
+    ENCODINGS,
+    FAST_COMPRESSION_BYTES,
+    JSON,
+    Answer,
+    encoding_for,
+    matches,
+    represent,
+    send,
+)
 from server.config.model import Settings
 from server.errors import NeedsThreadPool
 from server.index.budget import Budget, turns
@@ -112,7 +121,7 @@ def large_read(method: str = "GET", known: str = "", budget: Budget | None = Non
 def sent_of(environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
     """(status, headers, body) of a large answer."""
     told: list[tuple[str, list[tuple[str, str]]]] = []
-    shown = represent(Answer(b"x" * (LARGE + 1), etag=TAG), environ)
+    shown = represent(Answer(b"x" * (FAST_COMPRESSION_BYTES + 1), etag=TAG), environ)
     body = b"".join(send(shown, environ, lambda line, headers: told.append((line, headers))))
     return told[0][0], dict(told[0][1]), body
 
@@ -120,7 +129,7 @@ def sent_of(environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
 def test_a_large_answer_is_compressed_by_one_request_at_a_time() -> None:
     taken = turns()
     line, headers, body = sent_of(large_read(budget=Budget(Settings(), taken)))
-    assert (line, gzip.decompress(body)) == ("200 OK", b"x" * (LARGE + 1))
+    assert (line, gzip.decompress(body)) == ("200 OK", b"x" * (FAST_COMPRESSION_BYTES + 1))
     assert int(headers["Content-Length"]) == len(body)
     with pytest.raises(NeedsThreadPool):  # The first one still has the turn.
         sent_of(large_read(budget=Budget(Settings(), taken, waits=False)))
@@ -147,5 +156,5 @@ def test_a_large_answer_to_a_write_waits_for_no_turn() -> None:
     taken = turns()
     taken.take()
     _, headers, body = sent_of(large_read("PUT", budget=Budget(Settings(), taken, waits=False)))
-    assert len(body) == LARGE + 1
+    assert len(body) == FAST_COMPRESSION_BYTES + 1
     assert "Content-Encoding" not in headers

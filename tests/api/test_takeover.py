@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from server.api.serving.takeover import MOST_SILENT, take_over
+from server.api.serving.takeover import BACKLOG_CONNECTIONS, take_over
 from tests.servers import free_port, get, is_alive, start, stop, wait
 from tests.sites import STRING, collection, documents, write
 from tests.waiting import until
@@ -202,7 +202,7 @@ def test_who_connects_and_says_nothing_is_in_nobodys_way(tmp_path: Path, servers
     write(root, FILES)
     launch(servers, root, port)
     with ExitStack() as stack:
-        silent = [stack.enter_context(connected(root, port)) for _ in range(MOST_SILENT + 5)]
+        silent = [stack.enter_context(connected(root, port)) for _ in range(BACKLOG_CONNECTIONS + 5)]
         assert silent[0].recv(1) == b""  # There are so many at most.
         launch(servers, root, port, "--takeover")
         assert servers[0].wait(60) == 0
@@ -212,7 +212,7 @@ def test_who_connects_and_says_nothing_is_in_nobodys_way(tmp_path: Path, servers
 def test_who_takes_too_long_gives_way_to_another(tmp_path: Path, servers: list[Server]) -> None:
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
-    soon = "from server.api.serving import takeover; takeover.LONGEST_S = 0"
+    soon = "from server.api.serving import takeover; takeover.READY_TIMEOUT_S = 0"
     launch(servers, root, port, first=soon)
     until((root / f".quire/serve-{port}.sock").exists)
     taken = take_over(root, port)

@@ -2,8 +2,8 @@
 
 A request is counted in the memory of its machine, and waits for nothing. Twice a second, what was counted is
 added up in a store, and what there is of the same clients at all machines is taken over. A machine tells of a
-client once that has used up a part of the limit (1/PARTS) more, so that many clients who ask little cost the
-store nothing. While the store is away, each machine counts for itself.
+client once it has used up 1 / EXCHANGES_PER_LIMIT of the limit more, so many clients with few requests cost
+the store nothing. While the store is away, each machine counts for itself.
 """
 
 import logging
@@ -24,9 +24,9 @@ from server.jobs.job import Job, JobContext, JobFailedError, Timing
 
 log = logging.getLogger("quire")
 
-PARTS = 16
+EXCHANGES_PER_LIMIT = 16
 MEMORY, ENVIRONMENT = "memory", "env:"  # what the setting may be, or begin with, beside an address
-MOST = 1000  # clients at once
+BATCH_CLIENTS = 1000
 
 
 def is_shared(settings: Settings) -> bool:
@@ -65,7 +65,7 @@ class ShareCounts(Job):
         """Exchange counts once. While the store is away, it is tried again less often."""
         assert self._store is not None
         try:
-            least = max(1, self._limit.amount // PARTS)
+            least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
             exchange(self._table, self._store, least, self._limit.get_expiry())
         except Exception as error:  # Each driver has its own.
             self._store.close()
@@ -87,7 +87,7 @@ class ShareCounts(Job):
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
     """Tell a store of the clients with at least so many requests that it does not know, once."""
-    unsent = table.unsent(least, MOST)
+    unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:
         table.told(one, *totals[one.id])

@@ -9,7 +9,7 @@ from limits.storage import Storage, storage_from_string
 from server.api.limiting.table import Unsent
 
 TIMEOUT_S = 1.0
-FORGET_EVERY_S = 60.0
+SWEEP_INTERVAL_S = 60.0
 # Nothing is lost that matters where the server crashes: so what is counted is in no write-ahead log.
 _TABLE = (
     "CREATE UNLOGGED TABLE IF NOT EXISTS rate_counts"
@@ -56,7 +56,7 @@ class PostgresStore:
             self._connection.execute(_TABLE)
         if time.monotonic() > self._forget_at:
             self._connection.execute("DELETE FROM rate_counts WHERE ends <= now()")
-            self._forget_at = time.monotonic() + FORGET_EVERY_S
+            self._forget_at = time.monotonic() + SWEEP_INTERVAL_S
         amounts = {one.id.hex(): one.count for one in counts}
         rows = self._connection.execute(_ADD, (window_s, list(amounts), list(amounts.values())))
         return {bytes.fromhex(client): (count, left) for client, count, left in rows}

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from server.site.change_log import SharedLock
 
-SETS, WAYS = 4096, 8  # so many places for a client, of so many sets
+SETS, WAYS = 4096, 8  # A client has 8 possible places, in one of 4096 sets.
 ID_BYTES = 16
 _SLOTS = SETS * WAYS
 

@@ -19,22 +19,22 @@ from server.history.remote.remote_status import RemoteStatus, read_remote_status
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 
-AWAY = "away"
-READ_ONLY = "read-only"
-READY = "ready"
-BEHIND = "behind"
+AWAY_STATUS = "away"
+READ_ONLY_STATUS = "read-only"
+READY_STATUS = "ready"
+BEHIND_STATUS = "behind"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The parts of a server beside its content, each READY or not, and what waits in them."""
+    """The parts of a server beside its content, each READY_STATUS or not, and what waits in them."""
 
     accounts: str
     commits: int  # writes that are in the files and not in git yet
     events: str
     last_event: int
     deliveries: Mapping[str, int]  # those of each webhook that wait, or are tried again
-    media: str  # READY where the bucket of media can be used, or there is none
+    media: str  # READY_STATUS also without a bucket
     remote: RemoteStatus | None  # how what is served stands to the git remote; None where none is followed
     push: Backlog | None  # what the git remote has not got yet; None where nothing is pushed
 
@@ -47,7 +47,7 @@ class Condition:
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
         """As `/_health/ready` has it; `all_of_it`: with names, and the reasons, which name files."""
         return {
-            "content": READY,
+            "content": READY_STATUS,
             "accounts": self.accounts,
             "events": self.events,
             "media": self.media,
@@ -69,10 +69,10 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
     return Condition(
         accounts=_condition_of_accounts(site, identities),
         commits=site.committer.queue.waiting,
-        events=BEHIND if missed else READY,
+        events=BEHIND_STATUS if missed else READY_STATUS,
         last_event=last,
         deliveries=deliveries,
-        media=READY if bucket.is_ready(site.state.settings) else AWAY,
+        media=READY_STATUS if bucket.is_ready(site.state.settings) else AWAY_STATUS,
         remote=read_remote_status(site.root) if site.state.settings.git.follow is not None else None,
         push=_backlog(site) if site.state.settings.git.push else None,
     )
@@ -102,11 +102,11 @@ def _push(found: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
 
 def _condition_of_accounts(site: Site, identities: Identities) -> str:
     if not site.state.settings.accounts:
-        return READY if is_sound(database_file(site.root)) else AWAY
+        return READY_STATUS if is_sound(database_file(site.root)) else AWAY_STATUS
     with suppress(ApiError):
         identities.users.get(0)
-        return READ_ONLY if identities.are_read_only else READY
-    return AWAY
+        return READ_ONLY_STATUS if identities.are_read_only else READY_STATUS
+    return AWAY_STATUS
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:

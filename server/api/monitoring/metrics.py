@@ -10,8 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from server.api.monitoring.condition import AWAY, READY, Condition, problems_of, versions_of
-from server.api.monitoring.request_counts import BOUNDS_S, RequestCounts, Watched
+from server.api.monitoring.condition import AWAY_STATUS, READY_STATUS, Condition, problems_of, versions_of
+from server.api.monitoring.request_counts import BUCKET_BOUNDS_S, RequestCounts, Watched
 from server.jobs.table import JobTable
 from server.site.site import Site
 
@@ -73,7 +73,7 @@ def _of_requests(counts: RequestCounts) -> Iterator[Metric]:
     )
     for durations in counts.durations():
         total, buckets = 0, []
-        for bound, count in zip((*map(str, BOUNDS_S), "+Inf"), durations.counts, strict=True):
+        for bound, count in zip((*map(str, BUCKET_BOUNDS_S), "+Inf"), durations.counts, strict=True):
             total += count
             buckets.append((bound, total))
         seconds.add_metric((durations.route,), buckets, durations.seconds)
@@ -138,13 +138,17 @@ def _of_jobs(jobs: JobTable) -> Iterator[Metric]:
 
 
 def _of_condition(found: Condition) -> Iterator[Metric]:
-    yield _gauge("quire_accounts_up", "Whether accounts can be asked and changed.", found.accounts == READY)
-    yield _gauge("quire_media_up", "Whether the bucket of media can be used.", found.media == READY)
-    yield _gauge("quire_events_up", "Whether the log of events has all changes.", found.events == READY)
+    yield _gauge(
+        "quire_accounts_up", "Whether accounts can be asked and changed.", found.accounts == READY_STATUS
+    )
+    yield _gauge("quire_media_up", "Whether the bucket of media can be used.", found.media == READY_STATUS)
+    yield _gauge(
+        "quire_events_up", "Whether the log of events has all changes.", found.events == READY_STATUS
+    )
     yield CounterMetricFamily("quire_events", "Events in the log so far.", value=found.last_event)
     yield _gauge("quire_commits_waiting", "Writes that are to be committed.", found.commits)
     if found.remote:
-        yield _gauge("quire_remote_up", "Whether the git remote answers.", found.remote.state != AWAY)
+        yield _gauge("quire_remote_up", "Whether the git remote answers.", found.remote.state != AWAY_STATUS)
         text = "Commits of the git remote that are not served."
         yield _gauge("quire_remote_behind_commits", text, found.remote.commits)
         text = "For how long what is served has been behind the git remote."

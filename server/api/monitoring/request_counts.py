@@ -29,19 +29,19 @@ STATUSES = (
     *(500, 501, 502, 503, 504, 507),
     0,  # any other
 )  # fmt: skip
-BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-PLACES = 64  # of workers, by their numbers
+BUCKET_BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+MAX_WORKERS = 64  # By their numbers.
 _METHOD = {method: number for number, method in enumerate(METHODS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
 _PROCESS, _CACHED, _HEAD = 0, 1, 2  # what a place begins with: whose it is, and the bytes that one keeps
-_BUCKETS = len(BOUNDS_S) + 1
+_BUCKETS = len(BUCKET_BOUNDS_S) + 1
 _TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)  # of each route: its buckets, then microseconds
 _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How long the requests of a route took: how many up to each of BOUNDS_S, and longer; seconds in all."""
+    """Durations of the requests of a route: how many up to each of BUCKET_BOUNDS_S, and their sum."""
 
     route: str
     counts: tuple[int, ...]
@@ -52,14 +52,14 @@ class RequestCounts:
     """The counts of all workers. Made before the workers are forked; each then enters with its number."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, PLACES * _SIZE * 8)
+        self._memory = mmap.mmap(-1, MAX_WORKERS * _SIZE * 8)
         self._numbers = memoryview(self._memory).cast("Q")
         self._lock = threading.Lock()
         self._place = 0
 
     def enter(self, worker: int) -> None:
         """Count in the place of the worker with a number from now on."""
-        self._place = worker % PLACES * _SIZE
+        self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
         self._numbers[self._place + _PROCESS] = os.getpid()
@@ -73,7 +73,7 @@ class RequestCounts:
             self._numbers[cell] += 1
             if seconds is not None:
                 times = self._place + _TIMES + route * (_BUCKETS + 1)
-                self._numbers[times + bisect_left(BOUNDS_S, seconds)] += 1
+                self._numbers[times + bisect_left(BUCKET_BOUNDS_S, seconds)] += 1
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def keep(self, cached: int) -> None:
@@ -108,13 +108,13 @@ class RequestCounts:
         return [sum(counts) for counts in zip([0] * (end - begin), *places, strict=True)]
 
     def _taken_slots(self) -> Iterator[int]:
-        return (place for place in range(0, PLACES * _SIZE, _SIZE) if self._numbers[place + _PROCESS])
+        return (place for place in range(0, MAX_WORKERS * _SIZE, _SIZE) if self._numbers[place + _PROCESS])
 
 
 # --- observer -------------------------------------------------------------------------------------
 
 BEGAN, REQUEST = "quire.began", "quire.request"
-KEEP_S = 1.0  # how often it is said how much this process keeps
+CACHE_REPORT_INTERVAL_S = 1.0  # How often a process reports the size of its caches.
 
 
 class Observer:
@@ -143,7 +143,7 @@ class Observer:
         seconds = None if streams else now - environ[BEGAN]
         self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)
         if now >= self._next:
-            self._next = now + KEEP_S
+            self._next = now + CACHE_REPORT_INTERVAL_S
             self._counts.keep(self._kept())
         if self._log:
             request_log.tell(environ, environ[REQUEST], status, environ[BEGAN])

@@ -20,8 +20,8 @@ from server.site.change import Change
 from server.site.site import State
 
 HEADER = "X-Request-Id"
-LONGEST = 1000  # characters of a path or query
-SECRET = ("studio", "users")  # routes whose queries may have keys
+MAX_PATH_CHARS = 1000  # Of a path, or of a query.
+SECRET_ROUTES = ("studio", "users")  # Their queries may have keys.
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _current = threading.local()
 
@@ -51,8 +51,8 @@ def tell(environ: Mapping[str, Any], request: str, status: int, began: float) ->
         "request": request,
         "client": environ.get("REMOTE_ADDR", ""),
         "method": environ["REQUEST_METHOD"],
-        "path": path[:LONGEST],
-        "query": "…" if query and ROUTES[route_of(path)] in SECRET else query[:LONGEST],
+        "path": path[:MAX_PATH_CHARS],
+        "query": "…" if query and ROUTES[route_of(path)] in SECRET_ROUTES else query[:MAX_PATH_CHARS],
         "status": status,
         "ms": round((time.perf_counter() - began) * 1000, 2),
     }

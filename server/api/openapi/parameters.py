@@ -10,7 +10,7 @@ from typing import Any
 from server.api.commits import PATTERN
 from server.api.openapi.types import TypeSchemas
 from server.api.operations.json_schema import TEXT, JsonSchema, in_header, in_path, in_query, ref
-from server.api.routes.write_requests import LONGEST_MESSAGE, MESSAGE
+from server.api.routes.write_requests import MAX_MESSAGE_CHARS, MESSAGE
 from server.auth.permissions import Actor
 from server.auth.query_permissions import narrow
 from server.config.model import Settings
@@ -29,8 +29,8 @@ from server.service.render import Renderer
 from server.site.site import State
 
 _BRANCH: JsonSchema = {"type": "string", "minLength": 1}
-_MOST = 10**18 - 1  # more digits are refused
-_WHOLE: JsonSchema = {"type": "integer", "minimum": -_MOST, "maximum": _MOST}
+_MAX_INTEGER = 10**18 - 1  # A number with more digits is refused.
+_WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maximum": _MAX_INTEGER}
 
 
 def _list_parameter(
@@ -113,7 +113,7 @@ def _headers() -> Iterator[tuple[str, JsonSchema]]:
         ),
     )
     said = "The message of the commit, where the write becomes one."
-    yield "message", in_header(MESSAGE, said, maxLength=LONGEST_MESSAGE)
+    yield "message", in_header(MESSAGE, said, maxLength=MAX_MESSAGE_CHARS)
     yield (
         "ifNoneMatch",
         in_header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
@@ -129,10 +129,10 @@ def _locale_sentence(settings: Settings) -> str:
 def _pagination(sizes: str, settings: Settings) -> JsonSchema:
     words: list[Any] = [*BOOLEANS]
     properties = {
-        "page": {**_WHOLE, "description": "The first page is 1."},
-        "pageSize": {**_WHOLE, "description": f"Documents on a page: {sizes}."},
-        "start": {**_WHOLE, "description": "How many documents to leave out."},
-        "limit": {**_WHOLE, "description": f"How many documents to show: {sizes}."},
+        "page": {**_WHOLE_NUMBER, "description": "The first page is 1."},
+        "pageSize": {**_WHOLE_NUMBER, "description": f"Documents on a page: {sizes}."},
+        "start": {**_WHOLE_NUMBER, "description": "How many documents to leave out."},
+        "limit": {**_WHOLE_NUMBER, "description": f"How many documents to show: {sizes}."},
         "withCount": {"enum": words, "description": "Whether to count all documents."},
     }
     by_page, by_offset = (
@@ -222,8 +222,8 @@ def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
 
 # --- examples -------------------------------------------------------------------------------------
 
-LONGEST = 120  # characters of a text
-MOST = 2  # entries of a list
+MAX_EXAMPLE_CHARS = 120  # Of a text.
+MAX_EXAMPLE_ITEMS = 2  # Of a list.
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
@@ -264,9 +264,9 @@ def _example_of(state: State, public: Actor, document: Document, params: Mapping
 def _cut(value: Any) -> Any:
     """A value with long texts and lists made short."""
     if isinstance(value, str):
-        return value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
+        return value if len(value) <= MAX_EXAMPLE_CHARS else f"{value[: MAX_EXAMPLE_CHARS - 1]}…"
     if isinstance(value, list):
-        return [_cut(item) for item in value[:MOST]]
+        return [_cut(item) for item in value[:MAX_EXAMPLE_ITEMS]]
     return {key: _cut(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 

@@ -12,11 +12,11 @@ from werkzeug.wrappers import Response as BaseResponse
 from server.api.caching import StateCache, access_digest
 from server.api.openapi.document import describe_site
 from server.api.request import actor_of, answer, state_of
-from server.api.response import EVERYBODY
+from server.api.response import PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 
-MAX_BYTES = 16 * 1024 * 1024  # of documents that are kept, one for each set of permissions that asks
+MAX_BYTES = 16 * 1024 * 1024  # Of cached documents, one for each set of permissions that asks.
 _PAGE = Path(__file__).parent / "page"
 _FILES = {
     "index.html": "text/html; charset=utf-8",
@@ -60,5 +60,5 @@ def bind(handles: Handlers) -> None:
 def _file(name: str) -> Response:
     if name not in _FILES:
         raise NotFoundError()
-    headers = {"Cache-Control": EVERYBODY, "Content-Security-Policy": _POLICY}
+    headers = {"Cache-Control": PUBLIC_REVALIDATE, "Content-Security-Policy": _POLICY}
     return Response((_PAGE / name).read_bytes(), headers=headers, content_type=_FILES[name])

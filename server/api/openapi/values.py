@@ -21,7 +21,7 @@ _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
 # A value of each attribute type in an answer.
-SHOWN: Mapping[str, JsonSchema] = {
+RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "string": TEXT,
     "text": TEXT,
     "richtext": TEXT,
@@ -43,8 +43,8 @@ SHOWN: Mapping[str, JsonSchema] = {
 }
 _TIMESTAMP_WRITTEN: JsonSchema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
 # A value of each attribute type in a body: where text stands for a number, the text that is read as one.
-WRITTEN: Mapping[str, JsonSchema] = {
-    **SHOWN,
+BODY_VALUES: Mapping[str, JsonSchema] = {
+    **RESPONSE_VALUES,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
     "email": {"type": "string", "format": "email"},
     "uid": {"type": "string", "pattern": UID_PATTERN.pattern},
@@ -76,8 +76,8 @@ OPERANDS: Mapping[str, JsonSchema] = {
     "Time": {"type": "string", "pattern": _TIME_TEXT},
     "Timestamp": _TIMESTAMP_WRITTEN,
 }
-_TEXTS = ("string", "text", "richtext", "enumeration", "email", "uid", "password")
-_NUMBERS = ("integer", "biginteger", "float", "decimal")
+_TEXT_TYPES = ("string", "text", "richtext", "enumeration", "email", "uid", "password")
+_NUMBER_TYPES = ("integer", "biginteger", "float", "decimal")
 
 
 def nullable(schema: Mapping[str, Any]) -> JsonSchema:
@@ -99,12 +99,12 @@ def with_description(schema: Mapping[str, Any], attribute: Attribute) -> JsonSch
 def value_schema(attribute: Attribute) -> JsonSchema:
     """A scalar attribute in an answer."""
     values = {"enum": list(attribute.enum)} if attribute.type == "enumeration" else {}
-    return with_description(nullable({**SHOWN[attribute.type], **values}), attribute)
+    return with_description(nullable({**RESPONSE_VALUES[attribute.type], **values}), attribute)
 
 
 def input_value_schema(attribute: Attribute) -> JsonSchema:
     """A scalar attribute in a body."""
-    schema = {**WRITTEN[attribute.type], **dict(_bounds(attribute))}
+    schema = {**BODY_VALUES[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
         patterns = [p for p in (schema.get("pattern"), attribute.regex) if p]
         schema["pattern"] = patterns[-1]
@@ -120,9 +120,9 @@ def input_value_schema(attribute: Attribute) -> JsonSchema:
 def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
     least, most = attribute.min, attribute.max
     found: list[tuple[str, Any]] = []
-    if attribute.type in _TEXTS:
+    if attribute.type in _TEXT_TYPES:
         found = [("minLength", attribute.min_length), ("maxLength", attribute.max_length)]
-    elif attribute.type in _NUMBERS:
+    elif attribute.type in _NUMBER_TYPES:
         found = [("minimum", _number(least)), ("maximum", _number(most))]
     return [(name, value) for name, value in found if value is not None]
 

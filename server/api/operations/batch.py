@@ -16,11 +16,11 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may_undo, may_write_any
-from server.api.serving.bodies import MAX_BODY
+from server.api.serving.bodies import MAX_BODY_BYTES
 
 BATCH = Tag("Batch", "Several writes as one.")
 MAX_OPERATIONS = 100
-MAX_MESSAGE = 10_000  # characters
+MAX_MESSAGE_CHARS = 10_000
 MERGE = "merge"  # what an operation may prefer, as requests do in the header `Prefer`
 
 _OPERATION: JsonSchema = {
@@ -47,7 +47,7 @@ _OPERATION: JsonSchema = {
 _BODY = object_of(
     {
         "operations": list_of(_OPERATION, minItems=1, maxItems=MAX_OPERATIONS),
-        "message": {**TEXT, "maxLength": MAX_MESSAGE, "description": "The message of the commit."},
+        "message": {**TEXT, "maxLength": MAX_MESSAGE_CHARS, "description": "The message of the commit."},
     },
     optional=("message",),
 )
@@ -88,7 +88,7 @@ WRITES = Area(
                 {200: answer("The result of each operation, in order.", _undoable(list_of(_RESULT)))},
                 shared_parameters("prefer"), body_of(_BODY), (*WRITE, 404, 412),
             ),
-            MAX_BODY, branch=True, dry_run=True, commits="maybe",
+            MAX_BODY_BYTES, branch=True, dry_run=True, commits="maybe",
         ),
         Operation(
             "undoWrite", "POST", "/batch/undo/{id}", may_undo,

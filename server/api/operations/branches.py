@@ -18,7 +18,7 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
-from server.api.serving.bodies import MAX_BODY
+from server.api.serving.bodies import MAX_BODY_BYTES
 from server.auth.permissions import BRANCH
 
 BRANCHES = Tag("Branches", "States of the site that are not served.")
@@ -130,7 +130,7 @@ OF_REPOSITORY = Area(
                 {200: answer("What was merged.", object_of({"data": _MERGED}))},
                 [_NAME], body_of(_MERGE, required=False), (*WRITE, 404),
             ),
-            MAX_BODY, commits="always", slash=False,
+            MAX_BODY_BYTES, commits="always", slash=False,
         ),
         Operation(
             "findBranchChanges", "GET", f"{_ONE}/changes", may(BRANCH, "find"),

@@ -20,7 +20,7 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, TypeView
 from server.api.operations.permission import MayOfType
-from server.api.serving.bodies import MAX_BODY
+from server.api.serving.bodies import MAX_BODY_BYTES
 from server.schema.model import Schema, Type
 
 COLLECTION, SINGLE = "collectionType", "singleType"
@@ -158,18 +158,18 @@ CONTENT = Area(
     varies_by_commit=True,
     operations=(
         _of_collection("findDocument", "GET", _LIST, MayOfType("find"), _list, runs_inline=True),
-        _writes_collection("createDocument", "POST", _LIST, MayOfType("create"), _create, MAX_BODY),
+        _writes_collection("createDocument", "POST", _LIST, MayOfType("create"), _create, MAX_BODY_BYTES),
         _of_collection(
             "findOneDocument", "GET", _DOCUMENT, MayOfType("findOne"), _find_one, runs_inline=True
         ),
-        _writes_collection("updateDocument", "PUT", _DOCUMENT, MayOfType("update"), _update, MAX_BODY),
+        _writes_collection("updateDocument", "PUT", _DOCUMENT, MayOfType("update"), _update, MAX_BODY_BYTES),
         _writes_collection("deleteDocument", "DELETE", _DOCUMENT, MayOfType("delete"), _delete),
         _writes_collection(
             "unpublishDocument", "POST", f"{_DOCUMENT}/actions/{UNPUBLISH}", _UNPUBLISHES, _unpublish
         ),
         _writes_collection("discardDocument", "POST", f"{_DOCUMENT}/actions/{DISCARD}", _DISCARDS, _discard),
         _of_single("findOneSingle", "GET", _SINGLE, MayOfType("find"), _find_one, runs_inline=True),
-        _writes_single("updateSingle", "PUT", _SINGLE, MayOfType("update"), _update, MAX_BODY),
+        _writes_single("updateSingle", "PUT", _SINGLE, MayOfType("update"), _update, MAX_BODY_BYTES),
         _writes_single("deleteSingle", "DELETE", _SINGLE, MayOfType("delete"), _delete),
         _writes_single("unpublishSingle", "POST", f"{_SINGLE}/actions/{UNPUBLISH}", _UNPUBLISHES, _unpublish),
         _writes_single("discardSingle", "POST", f"{_SINGLE}/actions/{DISCARD}", _DISCARDS, _discard),

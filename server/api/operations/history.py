@@ -20,11 +20,11 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
-from server.api.serving.bodies import MEDIUM
+from server.api.serving.bodies import MEDIUM_BODY_BYTES
 
 HISTORY = Tag("History", "Git history of documents.")
-MAX_FILES = 5000  # of one commit
-MAX_MESSAGE = 10_000  # characters
+MAX_FILES = 5000  # Of one commit.
+MAX_MESSAGE_CHARS = 10_000
 _COMMIT = {
     "commit": {**TEXT_OR_NULL, "description": "null if not committed yet."},
     "author": or_null(object_of({"name": TEXT, "email": TEXT})),
@@ -98,7 +98,7 @@ _DIFFERENCE = object_of(
 _FILES_TO_COMMIT: JsonSchema = {
     "type": "object",
     "properties": {
-        "message": {**TEXT, "minLength": 1, "maxLength": MAX_MESSAGE},
+        "message": {**TEXT, "minLength": 1, "maxLength": MAX_MESSAGE_CHARS},
         "files": list_of(TEXT, minItems=1, maxItems=MAX_FILES),
     },
     "required": ["message", "files"],
@@ -172,7 +172,7 @@ COMMITS = Area(
                 {201: answer("The commit.", _COMMITTED)},
                 body=body_of(_FILES_TO_COMMIT), errors=WRITE,
             ),
-            MEDIUM,
+            MEDIUM_BODY_BYTES,
         ),
         _read(
             "findTypeHistory", _OF_TYPE, "Commits of a single type, or deleted documents of a type",

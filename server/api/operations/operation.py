@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from server.api.operations.json_schema import READ, JsonSchema
 from server.api.operations.permission import Permission
-from server.api.serving.bodies import SMALL
+from server.api.serving.bodies import SMALL_BODY_BYTES
 from server.auth.permissions import Actor, may_branch, may_source
 from server.config.model import Settings
 from server.schema.model import Schema, Type
@@ -94,7 +94,7 @@ class Operation:
     - `permission` says who may use it at all; the handler may check more.
     - `docs` describes it, or says why OpenAPI leaves it out.
     - `max_body` is the largest body in bytes, None for the limit of uploads. If the caller may not use the
-      operation, the server reads no more than SMALL.
+      operation, the server reads no more than SMALL_BODY_BYTES.
     - `runs_inline`: the entrance handles it itself, without a handler and a thread pool.
     - `waits`: it waits long for another process, so that it has threads of its own.
     - `branch` and `dry_run` say which of these parameters it takes.
@@ -108,7 +108,7 @@ class Operation:
     path: str
     permission: Permission
     docs: Docs | Callable[[Audience], Docs] | str
-    max_body: int | None = SMALL
+    max_body: int | None = SMALL_BODY_BYTES
     runs_inline: bool = False
     waits: bool = False
     branch: bool = False

@@ -19,7 +19,7 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may
-from server.api.serving.bodies import MEDIUM
+from server.api.serving.bodies import MEDIUM_BODY_BYTES
 
 SITE = Tag("Site", "Information about the site and its server.")
 _PAGE = "A page for people, or a part of one."
@@ -213,7 +213,7 @@ GIT = Area(
                 body=body_of({"type": "object", "properties": {"ref": TEXT, "after": TEXT}}),
                 errors=(*READ_ONE, 413),
             ),
-            MEDIUM, slash=False,
+            MEDIUM_BODY_BYTES, slash=False,
         ),
     ),
 )  # fmt: skip

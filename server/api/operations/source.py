@@ -23,7 +23,7 @@ from server.api.operations.json_schema import (
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
-from server.api.serving.bodies import MEDIUM
+from server.api.serving.bodies import MEDIUM_BODY_BYTES
 from server.auth.permissions import PROBLEMS, SOURCE
 from server.problems import RULES
 
@@ -67,7 +67,14 @@ def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Oper
     return (
         Operation(f"find{name}Source", "GET", path, may(SOURCE, "read"), shown),
         Operation(
-            f"replace{name}Source", "PUT", path, writes, written, MEDIUM, dry_run=True, commits="maybe"
+            f"replace{name}Source",
+            "PUT",
+            path,
+            writes,
+            written,
+            MEDIUM_BODY_BYTES,
+            dry_run=True,
+            commits="maybe",
         ),
     )
 
@@ -139,7 +146,7 @@ PROBLEMS_OF_FILES = Area(
                 {200: answer("What was fixed, and what was not.", object_of({"data": _FIXED}))},
                 body=body_of(_FIXES), errors=WRITE,
             ),
-            MEDIUM, commits="maybe",
+            MEDIUM_BODY_BYTES, commits="maybe",
         ),
     ),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from server.api.identities import Identities
 from server.api.operations.people import CHANGE, EMAIL, LOGIN, REGISTER, RESET
 from server.api.request import answer, parameters, read_body, require_permission, state_of
-from server.api.response import NOBODY
+from server.api.response import NO_STORE
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import (
     attempt_at,
@@ -27,7 +27,7 @@ from server.errors import ApplicationError, ValidationError
 from server.service.forms import read_form, refuse_others
 from server.service.render import dumps
 
-NO_PROVIDER = (
+NO_PROVIDER_MESSAGE = (
     "This provider is disabled"  # Logging in with an account of another site (OAuth) is not offered.
 )
 
@@ -123,19 +123,19 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if user is None:
             raise ValidationError("Invalid token")
         url = state_of(request).settings.auth.url
-        return redirect(url) if url else answer(dumps({"ok": True}), cache_control=NOBODY)
+        return redirect(url) if url else answer(dumps({"ok": True}), cache_control=NO_STORE)
 
     @handles("returnFromProvider")
     def return_from_provider(provider: str) -> Response:
         require_permission(request, "auth", "callback")
         if provider == "local":  # a login without its form
             read_form(None, LOGIN)
-        raise ApplicationError(NO_PROVIDER)
+        raise ApplicationError(NO_PROVIDER_MESSAGE)
 
     @handles("connectProvider")
     def connect(provider: str) -> Response:
         require_permission(request, "auth", "connect")
-        raise ApplicationError(NO_PROVIDER)
+        raise ApplicationError(NO_PROVIDER_MESSAGE)
 
 
 def _same_passwords(form: Mapping[str, str]) -> None:

@@ -8,16 +8,16 @@ from urllib.parse import unquote
 import orjson
 from flask import Response, request
 
-from server.api.operations.batch import MAX_MESSAGE, MAX_OPERATIONS, MERGE
+from server.api.operations.batch import MAX_MESSAGE_CHARS, MAX_OPERATIONS, MERGE
 from server.api.operations.content import content_at
 from server.api.request import answer, caller_of, prefers, read_body, tell_commit
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import (
     DRY_RUN,
-    METHODS,
     STATUSES,
     UNDO,
     VERBS,
+    WRITE_METHODS,
     answer_files,
     data_of,
     is_dry_run,
@@ -37,9 +37,9 @@ from server.service.read import Caller, Rendering
 from server.service.render import dumps
 from server.service.write import Command, Writes, Written
 
-LONGEST_PATH = 40_000  # characters, with its query
-_LONGEST_NAME = 100  # characters of a word for which a similar one is looked for
-_KEYS = ("method", "path", "body", "ifMatch", "prefer")
+MAX_PATH_CHARS = 40_000  # With its query.
+_MAX_NAME_CHARS = 100  # Characters of a word for which a similar one is searched.
+_OPERATION_KEYS = ("method", "path", "body", "ifMatch", "prefer")
 _ACTION = re.compile(rf"(.+)/actions/({'|'.join(ACTIONS)})/?")
 # What is written in another way, by the part of a path behind /api/.
 _OTHERS = {
@@ -84,15 +84,17 @@ def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
         raise ValidationError(f"A batch has 1 to {MAX_OPERATIONS} operations, not {len(operations):,}")
     if message is not None and type(message) is not str:
         raise ValidationError("message must be text")
-    if message and (len(message) > MAX_MESSAGE or "\0" in message):
-        raise ValidationError(f"message must have at most {MAX_MESSAGE:,} characters, none of them null")
+    if message and (len(message) > MAX_MESSAGE_CHARS or "\0" in message):
+        raise ValidationError(
+            f"message must have at most {MAX_MESSAGE_CHARS:,} characters, none of them null"
+        )
     return operations, message or ""
 
 
 def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
     for key in found:
         if key not in known:
-            hint = suggestion(key[:_LONGEST_NAME], known) or f"it has {', '.join(known)}"
+            hint = suggestion(key[:_MAX_NAME_CHARS], known) or f"it has {', '.join(known)}"
             raise ValidationError(f'{what} has no "{key}"; {hint}')
 
 
@@ -107,11 +109,11 @@ def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
 def _operation(wanted: Any, caller: Caller) -> Operation:
     if not isinstance(wanted, dict):
         raise ValidationError("An operation is an object with a method and a path")
-    _refuse_keys(wanted, _KEYS, "An operation")
+    _refuse_keys(wanted, _OPERATION_KEYS, "An operation")
     method, path, if_match = wanted.get("method"), wanted.get("path"), wanted.get("ifMatch")
-    if method not in METHODS:
+    if method not in WRITE_METHODS:
         raise ValidationError("method must be POST, PUT or DELETE")
-    if type(path) is not str or len(path) > LONGEST_PATH:
+    if type(path) is not str or len(path) > MAX_PATH_CHARS:
         raise ValidationError("path must be text, such as /api/articles")
     if if_match is not None and type(if_match) is not str:
         raise ValidationError("ifMatch must be text: the entity tag of a document")
@@ -142,7 +144,8 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
     if found is None:
         name = path.removeprefix("/api/").partition("/")[0]
         why = _OTHERS.get(name) or suggestion(
-            name[:_LONGEST_NAME], (key for key, type_ in schema.endpoints.items() if _may_use(caller, type_))
+            name[:_MAX_NAME_CHARS],
+            (key for key, type_ in schema.endpoints.items() if _may_use(caller, type_)),
         )
         if not path.startswith("/api/"):
             why = "its path has to begin with /api/"

@@ -13,10 +13,10 @@ from server.api.request import (
     read_body,
     tell_commit,
 )
-from server.api.response import CALLER
+from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.history.document import shown_differences
-from server.api.routes.write_requests import LONGEST_MESSAGE, message_of
+from server.api.routes.write_requests import MAX_MESSAGE_CHARS, message_of
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
 from server.history.branching import DocumentChange
@@ -30,8 +30,8 @@ from server.service.render import dumps
 from server.storage.git.branches import Branch
 
 _KEYS = ("name", "from")
-_OF_MERGE = ("into", "message", "resolve")
-_PAGE = ("page", "pageSize")
+_MERGE_KEYS = ("into", "message", "resolve")
+_PAGE_KEYS = ("page", "pageSize")
 
 
 def bind(handles: Handlers, branches: SiteBranches) -> None:
@@ -46,7 +46,8 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     def listed() -> Response:
         found, served = branches.all(permitted("find")), branches.served
         return answer(
-            dumps({"data": [_branch_json(branch, served) for branch in found]}), cache_control=CALLER
+            dumps({"data": [_branch_json(branch, served) for branch in found]}),
+            cache_control=PRIVATE_REVALIDATE,
         )
 
     @handles("createBranch")
@@ -64,7 +65,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     @handles("findBranchChanges")
     def changes(name: str) -> Response:
         caller, params = permitted("find"), parameters(request)
-        page = read_page({key: params[key] for key in _PAGE if key in params}, caller.state.settings)
+        page = read_page({key: params[key] for key in _PAGE_KEYS if key in params}, caller.state.settings)
         found = branches.changes(caller, name)
         part = found.documents[page.start : page.start + page.limit]
         caller.budget.spend(len(part) * 20)
@@ -74,7 +75,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
             "pagination": pagination(page, len(found.documents)),
         }
         data = [_change(each, caller.budget) for each in part]
-        return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
+        return answer(dumps({"data": data, "meta": meta}), cache_control=PRIVATE_REVALIDATE)
 
     @handles("mergeBranch")
     def merge(name: str) -> Response:
@@ -102,9 +103,9 @@ def _read_merge(body: Any) -> tuple[str, str, Resolution]:
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
     if not isinstance(into, str) or not isinstance(message, str):
         raise ValidationError('The body must be like {"into": "main", "message": "Publish", "resolve": {}}')
-    _refuse_other_keys(body, _OF_MERGE)
-    if len(message) > LONGEST_MESSAGE:
-        raise ValidationError(f"message must have at most {LONGEST_MESSAGE:,} characters")
+    _refuse_other_keys(body, _MERGE_KEYS)
+    if len(message) > MAX_MESSAGE_CHARS:
+        raise ValidationError(f"message must have at most {MAX_MESSAGE_CHARS:,} characters")
     return into, message, read_resolution(body.get("resolve"))
 
 

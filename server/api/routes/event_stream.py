@@ -15,8 +15,8 @@ from server.events.stream import CONTENT_TYPE, Stream
 
 # nginx, and what does as it does, would wait for more before it passes on a part.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-TOO_MANY = "Too many event streams are open; try again"
-TOO_MANY_HERE = "Too many event streams are open from this address; try again"
+TOO_MANY_MESSAGE = "Too many event streams are open; try again"
+TOO_MANY_OF_CLIENT_MESSAGE = "Too many event streams are open from this address; try again"
 
 
 def wants_stream(request: Request) -> bool:
@@ -34,11 +34,11 @@ def stream(
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):
-        raise BusyError(TOO_MANY)
+        raise BusyError(TOO_MANY_MESSAGE)
     # From this machine come the clients of a proxy that settings do not name.
     sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
     if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
-        raise BusyError(TOO_MANY_HERE)
+        raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)
     bounds = database.bounds()
     newest = (hub.newest if hub is not None else 0) or bounds.last
     begun = start_position(

@@ -15,7 +15,7 @@ from flask import Response, request
 
 from server.api.request import FORM, state_of
 from server.api.routes.handlers import Handlers
-from server.api.serving.bodies import MEDIUM
+from server.api.serving.bodies import MEDIUM_BODY_BYTES
 from server.database.notices import COMMITS, Notices
 from server.errors import NotFoundError, PayloadTooLargeError, UnauthorizedError, ValidationError
 from server.history.remote.waking import wake
@@ -91,8 +91,8 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
 
 def _body() -> bytes:
     """The body as it was sent, for its signature is of that. Raises PayloadTooLargeError."""
-    if (request.content_length or 0) > MEDIUM:
-        raise PayloadTooLargeError(f"The body has more than {MEDIUM:,} bytes")
+    if (request.content_length or 0) > MEDIUM_BODY_BYTES:
+        raise PayloadTooLargeError(f"The body has more than {MEDIUM_BODY_BYTES:,} bytes")
     return request.get_data(cache=False, parse_form_data=False)
 
 

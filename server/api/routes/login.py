@@ -23,7 +23,7 @@ WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
 COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # with "httpOnly", a request asks for the cookie by itself
-LONGEST_AGENT = 1024
+MAX_AGENT_CHARS = 1024
 # What tells a browser and a system in a User-Agent: of several that are there, the first one counts.
 _BROWSERS = {
     "Edge": r"\bEdg(e|A|iOS)?/",
@@ -143,7 +143,7 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 def device_name(agent: str) -> str | None:
     """What a person would call a User-Agent's device, such as Firefox on Linux; None for an unknown one."""
-    found = [_first(patterns, agent[:LONGEST_AGENT]) for patterns in (_BROWSERS, _SYSTEMS)]
+    found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 
 

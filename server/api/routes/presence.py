@@ -27,7 +27,7 @@ from server.site.site import State
 KEYS = ("type", "documentId", "locale", "field")
 PARAMETERS = ("type", "documentId")
 _CLIENT = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LONGEST = 100  # characters of a word that an error repeats
+_MAX_QUOTED_CHARS = 100  # Characters of a word that an error quotes.
 
 
 def bind(handles: Handlers, table: PresenceTable) -> None:
@@ -81,7 +81,7 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
     """The type and the document that are asked about, "" for all. Raises ValidationError."""
     for key in asked:
         if key not in PARAMETERS:
-            raise ValidationError(f'There is no parameter "{key[:_LONGEST]}"')
+            raise ValidationError(f'There is no parameter "{key[:_MAX_QUOTED_CHARS]}"')
     name, document_id = (asked.get(key, "") for key in PARAMETERS)
     if not isinstance(document_id, str):
         raise ValidationError('"documentId" must be the id of one document')
@@ -99,7 +99,9 @@ def _read_place(
             'The body must be like {"type": "article", "documentId": "…", "field": "title"}'
         )
     for key in body.keys() - set(KEYS):
-        raise ValidationError(f'The body has no key "{str(key)[:_LONGEST]}"; there are {", ".join(KEYS)}')
+        raise ValidationError(
+            f'The body has no key "{str(key)[:_MAX_QUOTED_CHARS]}"; there are {", ".join(KEYS)}'
+        )
     type_, document_id = _find_type(body.get("type"), types), compose(body["documentId"])
     locale, field = body.get("locale"), body.get("field")
     locale = state.settings.locales.default if locale is None else locale
@@ -116,7 +118,7 @@ def _find_type(name: object, types: Mapping[str, Type]) -> Type:
     """The type with a name, of those that the caller may attend to. Raises ValidationError for any other."""
     if isinstance(name, str) and name in types:
         return types[name]
-    shown = str(name)[:_LONGEST]
+    shown = str(name)[:_MAX_QUOTED_CHARS]
     hint = suggestion(shown, types)
     raise ValidationError(f'"type" names "{shown}", which there is not' + (f": {hint}" if hint else ""))
 

@@ -7,7 +7,7 @@ from flask import Response, request
 from server.api.identities import Identities
 from server.api.operations.source import MAX_FIXES
 from server.api.request import answer, answer_within, caller_of, parameters, read_body, tell_commit
-from server.api.response import CALLER
+from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import message_of
 from server.errors import ValidationError
@@ -19,7 +19,7 @@ from server.service.write import Writes
 from server.site.check.served import Change, Checks, Found
 from server.site.site import Site
 
-WAIT_S = 3.0  # how long a request waits for a check
+CHECK_TIMEOUT_S = 3.0  # How long a request waits for a check.
 _KEYS = ("path", "key", "before", "after")
 
 
@@ -34,7 +34,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
         settings, schema = viewer.caller.state.settings, viewer.caller.state.schema
         wanted = ProblemFilter.of(params)
         page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, settings)
-        told = problems.find(viewer, wanted, WAIT_S)
+        told = problems.find(viewer, wanted, CHECK_TIMEOUT_S)
         part = told.found[page.start : page.start + page.limit]
         errors = sum(one.problem.severity == "error" for one in told.seen)
         meta = {
@@ -47,7 +47,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
             "pagination": pagination(page, len(told.found)),
         }
         data = [_problem_json(one, schema) for one in part]
-        return answer_within(request, {"data": data, "meta": meta}, CALLER)
+        return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
     @handles("fixProblems")
     def fix() -> Response:

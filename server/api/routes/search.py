@@ -3,7 +3,7 @@
 from flask import Response, request
 
 from server.api.request import answer, caller_of, parameters, with_cache_tags
-from server.api.response import CALLER
+from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.search.find import Search
 from server.service.cache_tags import tags_of_types
@@ -20,5 +20,5 @@ def bind(handles: Handlers, site: Site) -> None:
     def found() -> Response:
         caller = caller_of(request)
         body, scope = search(engine, caller, parameters(request))
-        shown = answer(dumps(body), cache_control=CALLER)
+        shown = answer(dumps(body), cache_control=PRIVATE_REVALIDATE)
         return with_cache_tags(shown, request, tags_of_types(scope.statuses, caller.state.schema))

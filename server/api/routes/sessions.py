@@ -7,7 +7,7 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.request import answer, read_body, require_permission, state_of
-from server.api.response import NOBODY
+from server.api.response import NO_STORE
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import COOKIE, forget_cookie, in_cookie, with_tokens
 from server.auth.login import Login
@@ -76,7 +76,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user_id, login_id = caller("getSessions")
         found = sorted(identities.logins.of_user(user_id), key=lambda login: login.id != login_id)
         return answer(
-            dumps({"data": [_login_json(login, login_id) for login in found]}), cache_control=NOBODY
+            dumps({"data": [_login_json(login, login_id) for login in found]}), cache_control=NO_STORE
         )
 
     @handles("revokeSession")

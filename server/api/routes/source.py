@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response, request
 
 from server.api.request import answer, budget_of, caller_of, parameters, read_body, tell_commit
-from server.api.response import CALLER
+from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import DRY_RUN, answer_files, is_dry_run, message_of
 from server.errors import ValidationError
@@ -74,7 +74,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         files = [{"path": d.path, "locale": d.locale, "status": d.status} for d in sibling_files(file)]
         body = dumps({"data": data, "meta": {"files": files}})
         budget_of(request).write(len(body))
-        response = answer(body, cache_control=CALLER)
+        response = answer(body, cache_control=PRIVATE_REVALIDATE)
         response.headers["ETag"] = tag_of(source.version, body)
         return response
 

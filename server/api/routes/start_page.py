@@ -24,8 +24,8 @@ from server.schema.model import Attribute, Type
 from server.service.render import dumps
 from server.site.site import State
 
-EXAMPLES = 20  # documents of each type that are looked at for example queries
-FILTERED = (
+MAX_EXAMPLE_DOCUMENTS = 20  # Documents of each type that are searched for example queries.
+FILTERED_TYPES = (
     "enumeration",
     "string",
     "uid",
@@ -33,8 +33,8 @@ FILTERED = (
     "integer",
     "date",
 )  # whose values examples have, the best first
-LONGEST = 40  # characters of such a value
-SHORT = 3  # letters of a word that is too short to be searched for
+MAX_VALUE_CHARS = 40  # Of such a value.
+MAX_SHORT_WORD_CHARS = 3  # A word of so few letters is too short to search for.
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 _STYLE = (TEMPLATES / "start.css").read_text(encoding="utf-8")
@@ -94,10 +94,14 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
     """A query or two that find something: by the value of an attribute, and with a relation."""
-    wanted = sorted((a for a in type_.attributes.values() if a.type in FILTERED and a.visible), key=_rank)
+    wanted = sorted(
+        (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
+    )
     values = ((a, _value(type_, document, a)) for a in wanted for document in documents)
     texts = ((a, str(v).lower() if isinstance(v, bool) else str(v)) for a, v in values if v is not None)
-    filtered = next((f"filters[{a.name}]={text}" for a, text in texts if 0 < len(text) <= LONGEST), None)
+    filtered = next(
+        (f"filters[{a.name}]={text}" for a, text in texts if 0 < len(text) <= MAX_VALUE_CHARS), None
+    )
     related = (
         f"populate={a.name}"
         for a in type_.attributes.values()
@@ -112,7 +116,7 @@ def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
 
 
 def _rank(attribute: Attribute) -> int:
-    return FILTERED.index(attribute.type)
+    return FILTERED_TYPES.index(attribute.type)
 
 
 def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
@@ -128,13 +132,13 @@ def _word(type_: Type, documents: list[Document]) -> str:
         if a.type == "string" and a.visible
     )
     words = (max(re.findall(r"[^\W\d_]+", text), key=len, default="") for text in texts if text)
-    return next((word for word in words if len(word) > SHORT), "")
+    return next((word for word in words if len(word) > MAX_SHORT_WORD_CHARS), "")
 
 
 def _page(state: State, readable: list[Type], actor: Actor) -> Response:
     locale = state.settings.locales.default
     listed = {t.uid: state.snapshot.list(t, locale, PUBLISHED) for t in readable}
-    shown = {t.uid: list(islice(listed[t.uid], EXAMPLES)) for t in readable}
+    shown = {t.uid: list(islice(listed[t.uid], MAX_EXAMPLE_DOCUMENTS)) for t in readable}
     in_locale = f" in {name_of(locale)}" if len(state.settings.locales.available) > 1 else ""
     words = (_word(t, shown[t.uid]) for t in readable)
     page = render_template(

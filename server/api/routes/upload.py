@@ -39,9 +39,9 @@ from server.write.uploads.attach import Attachment
 from server.write.uploads.file_info import read_info
 
 Form = MultiDict[str, str]
-MAX_PARTS = 200  # files and fields of one form: each file is open while the form is read
-MAX_FIELDS = 1_000_000  # bytes of all that is no file
-ABANDONED_S = 3600
+MAX_PARTS = 200  # Files and fields of one form: each file is open while the form is read.
+MAX_FIELDS_BYTES = 1_000_000  # Of all parts that are not files.
+ABANDONED_FILE_AGE_S = 3600
 
 
 def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> None:
@@ -145,7 +145,7 @@ def _sweep(folder: Path) -> None:
     """Remove what an upload left that was cut off by a crash: nobody has written to it for long."""
     for path in folder.glob("*"):
         with suppress(OSError):
-            if path.stat().st_mtime < time.time() - ABANDONED_S:
+            if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
                 path.unlink()
 
 
@@ -160,7 +160,10 @@ def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStora
             return cast(IO[bytes], file)
 
         parser = FormDataParser(
-            open_file, max_form_memory_size=MAX_FIELDS, max_content_length=limit, max_form_parts=MAX_PARTS
+            open_file,
+            max_form_memory_size=MAX_FIELDS_BYTES,
+            max_content_length=limit,
+            max_form_parts=MAX_PARTS,
         )
         try:
             state_folder(folder.parent.parent)

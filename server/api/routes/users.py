@@ -7,7 +7,7 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.request import answer, budget_of, parameters, read_body, require_permission, state_of
-from server.api.response import NOBODY
+from server.api.response import NO_STORE
 from server.api.routes.handlers import Handlers
 from server.config.model import FILE
 from server.errors import MethodNotAllowedError, NotFoundError
@@ -43,7 +43,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     def me() -> Response:
         callers = people("me")
         found = callers.get(own_id(callers.reader.actor), parameters(request))
-        return answer(found, cache_control=NOBODY)
+        return answer(found, cache_control=NO_STORE)
 
     @handles("updateMe")
     def update_me() -> Response:

@@ -17,11 +17,11 @@ from server.service.document_write import Verb
 from server.service.dry_run import FileChange
 from server.service.write import Result, UndoOffer, Writes
 
-METHODS = ("POST", "PUT", "DELETE")
+WRITE_METHODS = ("POST", "PUT", "DELETE")
 DRY_RUN = "dryRun"  # the parameter
 _LIKE = "dryrun"  # the parameter and its misspellings in lower case, without hyphens
 MESSAGE = "Quire-Message"  # the header that has the message of a commit
-LONGEST_MESSAGE = 10_000  # characters
+MAX_MESSAGE_CHARS = 10_000
 MERGE, UNDO = "merge", "undo"  # preferences
 UNDO_HEADER = "Quire-Undo"
 APPLIED = "Preference-Applied"
@@ -38,7 +38,7 @@ def open_branch(writes: Writes) -> None:
     Raises ForbiddenError, ValidationError, and what `Writes.on_branch` raises.
     """
     environ = request.environ
-    if request.method not in METHODS or "branch" not in environ.get("QUERY_STRING", ""):
+    if request.method not in WRITE_METHODS or "branch" not in environ.get("QUERY_STRING", ""):
         return
     if request.routing_exception:
         return
@@ -58,7 +58,7 @@ def open_dry_run() -> None:
     Other parameters that are not known are ignored. Here that would write.
     """
     query = request.environ.get("QUERY_STRING", "")
-    if request.method not in METHODS or "dry" not in query.lower() or request.routing_exception:
+    if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
         return
     for name, value in parse_query(query).items():
         if not is_like_dry_run(name):
@@ -83,8 +83,8 @@ def is_dry_run() -> bool:
 def message_of(request: Request, otherwise: str = "") -> str:
     """Return the message that a request has for its commit. Raises ValidationError if it is too long."""
     said = wsgi_text(request.environ.get("HTTP_QUIRE_MESSAGE", "")) or otherwise
-    if len(said) > LONGEST_MESSAGE:
-        raise ValidationError(f"{MESSAGE} must have at most {LONGEST_MESSAGE:,} characters")
+    if len(said) > MAX_MESSAGE_CHARS:
+        raise ValidationError(f"{MESSAGE} must have at most {MAX_MESSAGE_CHARS:,} characters")
     return said
 
 

@@ -13,14 +13,15 @@ from typing import IO, Protocol
 
 from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
-MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
-SMALL = 64 * 1024  # bytes that anybody may send; of a body of most kinds, all
-MEDIUM = 1_000_000  # bytes of a body that names many files or values, or has the text of a file
-IN_MEMORY = 1024 * 1024  # bytes of a body beyond which it is in a file
-ROOM = 1024 * 1024 * 1024  # bytes of all bodies that one process receives at a time
-SMALL_ROOM = 256 * 1024 * 1024  # more bytes for small bodies: one of each connection that a process can have
-PROGRESS_S = 30.0  # how long a client may send nothing
-WHOLE_S = 300.0  # how long a body may take in all
+MAX_BODY_BYTES = 16 * 1024 * 1024  # Of JSON; a larger body is refused unread.
+SMALL_BODY_BYTES = 64 * 1024  # The limit for most kinds of body: anybody may send so much.
+MEDIUM_BODY_BYTES = 1_000_000  # For a body that names many files or values, or has the text of a file.
+MAX_MEMORY_BYTES = 1024 * 1024  # A larger body is written to a file.
+MAX_RECEIVED_BYTES = 1024 * 1024 * 1024  # Of all bodies that one process receives at a time.
+# More for small bodies: one of each connection that a process can have.
+SMALL_RESERVE_BYTES = 256 * 1024 * 1024
+PROGRESS_TIMEOUT_S = 30.0  # How long a client may send nothing.
+BODY_TIMEOUT_S = 300.0  # How long a body may take in all.
 
 
 class Exchange(Protocol):
@@ -35,7 +36,7 @@ class Receiver:
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
-        self._room = ROOM
+        self._room = MAX_RECEIVED_BYTES
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> tuple[IO[bytes], int]:
         """A body as a file at its beginning, and its length; of more than `most` bytes, only that it is more.
@@ -48,13 +49,13 @@ class Receiver:
         body, received = _Body(self._folder), 0
         failure: ApiError | None = None
         try:
-            async with asyncio.timeout(WHOLE_S):
+            async with asyncio.timeout(BODY_TIMEOUT_S):
                 async for chunk in _parts(exchange):
                     received += len(chunk)
                     self._room -= len(chunk)
                     if received > most:
                         break
-                    if self._room < (-SMALL_ROOM if received <= SMALL else 0):
+                    if self._room < (-SMALL_RESERVE_BYTES if received <= SMALL_BODY_BYTES else 0):
                         raise BusyError("Too much is being sent to this server; try again")
                     body.write(chunk)
                 else:
@@ -81,7 +82,7 @@ class _Body:
 
     def write(self, chunk: bytes) -> None:
         """Add a part. Raises OSError."""
-        if isinstance(self.file, BytesIO) and self.file.tell() + len(chunk) > IN_MEMORY:
+        if isinstance(self.file, BytesIO) and self.file.tell() + len(chunk) > MAX_MEMORY_BYTES:
             on_disk = TemporaryFile(dir=self._folder())  # noqa: SIM115
             on_disk.write(self.file.getbuffer())
             self.file = on_disk
@@ -91,7 +92,7 @@ class _Body:
 async def _parts(exchange: Exchange) -> AsyncIterator[bytes]:
     """The parts of a body as they come. Raises BadRequestError for what is no HTTP, and ClientGone."""
     while True:
-        async with asyncio.timeout(PROGRESS_S):
+        async with asyncio.timeout(PROGRESS_TIMEOUT_S):
             part = await exchange.read()
         if not part:
             return

@@ -27,18 +27,18 @@ from server.api.serving.heads import (
 from server.api.serving.sockets import unsent_bytes
 from server.errors import ApiError, BadRequestError, ClientGone
 
-HEAD_S = 30.0  # how long the head of a request may take, and how long a client may send nothing between two
-HEAD_BYTES = 128 * 1024  # of a head; a larger one is refused with 431
+HEAD_TIMEOUT_S = 30.0  # For the head of a request, and for the pause between two requests.
+MAX_HEAD_BYTES = 128 * 1024  # A larger head is refused with 431.
 MAX_HEADERS = 100
-MAX_TARGET_BYTES = 65_534  # a longer target is refused with 414
-MAX_PIPELINED = 64  # requests that wait for their turn; more close the connection
-MAX_UNREAD_BYTES = 256 * 1024  # of a body that is not read yet; then the connection stops reading
-MAX_DISCARDED_BYTES = 64 * 1024  # of an unwanted body; more close the connection
-READ_BYTES = 64 * 1024  # in one read
-MAX_HEADS, MAX_KEPT_HEAD_BYTES = 512, 1024  # of the cache of parsed heads
-LINGER_S = 2.0  # how long a client may go on sending to a connection that is being closed
-STALLED_S = 60.0  # how long a client may read nothing of a response
-_BODILESS = (204, 304)
+MAX_TARGET_BYTES = 65_534  # A longer target is refused with 414.
+MAX_PIPELINED_REQUESTS = 64  # Requests that wait for their turn. More close the connection.
+MAX_UNREAD_BYTES = 256 * 1024  # If more of a body is unread, the connection stops reading.
+MAX_DISCARDED_BYTES = 64 * 1024  # A longer unwanted body closes the connection.
+READ_BYTES = 64 * 1024  # In one read.
+MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Of the cache of parsed heads.
+LINGER_TIMEOUT_S = 2.0  # How long a client may send to a connection that is being closed.
+STALL_TIMEOUT_S = 60.0  # How long a client may read nothing of a response.
+_BODILESS_STATUSES = (204, 304)
 
 
 def _refusal(status: int, name: str, message: str) -> bytes:
@@ -54,7 +54,7 @@ _REFUSALS = {
     431: _refusal(
         431,
         "RequestHeaderFieldsTooLargeError",
-        f"The head has more than {MAX_HEADERS} headers or {HEAD_BYTES:,} bytes",
+        f"The head has more than {MAX_HEADERS} headers or {MAX_HEAD_BYTES:,} bytes",
     ),
 }
 
@@ -147,7 +147,7 @@ class Connection(asyncio.BufferedProtocol):
             self._parse(data if not begins or data.isascii() else with_escaped_target(data))
             if begins:
                 self._keep_head(data)
-            if self._head_bytes > HEAD_BYTES:
+            if self._head_bytes > MAX_HEAD_BYTES:
                 self._fail(431)
         except HttpParserError as error:
             cause = error.__context__
@@ -182,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a request."""
-        if len(self._waiting) >= MAX_PIPELINED:
+        if len(self._waiting) >= MAX_PIPELINED_REQUESTS:
             self._is_last = True
         if self._is_last:
             raise _RefusedError(400)
@@ -278,12 +278,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport.get_write_buffer_size():
             if (unsent := self.unsent) != self._unsent:
                 self._unsent, self._stalled_since = unsent, now
-            elif now - self._stalled_since > STALLED_S:
+            elif now - self._stalled_since > STALL_TIMEOUT_S:
                 self.give_up()
         elif self._lingers:
-            if now - self._since > LINGER_S:
+            if now - self._since > LINGER_TIMEOUT_S:
                 self.give_up()
-        elif self._turn is None and now - self._since > HEAD_S:
+        elif self._turn is None and now - self._since > HEAD_TIMEOUT_S:
             self._transport.close()
 
     # --- its own -----------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _keep_head(self, data: bytes) -> None:
         """Cache the parsed head if the read was one whole request without a body."""
-        if len(self._parsed) != 1 or len(data) > MAX_KEPT_HEAD_BYTES:
+        if len(self._parsed) != 1 or len(data) > MAX_CACHED_HEAD_BYTES:
             return
         (environ,) = self._parsed
         if (
@@ -309,7 +309,7 @@ class Connection(asyncio.BufferedProtocol):
         ):
             return
         if not has_body(environ) and REFUSED not in environ and "HTTP_EXPECT" not in environ:
-            if len(self.server.heads) >= MAX_HEADS:
+            if len(self.server.heads) >= MAX_CACHED_HEADS:
                 self.server.heads.clear()
             self.server.heads[data] = environ
 
@@ -477,7 +477,11 @@ class Exchange:
         """Send a whole response. Raises ValueError for headers that can't be sent."""
         head = encode_head(self._version, status, tuple(headers))
         more = b""
-        if not head.has_length and status not in _BODILESS and self.environ["REQUEST_METHOD"] != "HEAD":
+        if (
+            not head.has_length
+            and status not in _BODILESS_STATUSES
+            and self.environ["REQUEST_METHOD"] != "HEAD"
+        ):
             more = b"content-length: %d\r\n" % len(body)
         self.connection.write(self._whole(head, more) + body)
         self._finish()

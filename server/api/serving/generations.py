@@ -15,12 +15,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from server.api.serving.supervisor import ENDING, GRACE_S, PAUSES_S, SOON_S, arriving_signals, why
+from server.api.serving.supervisor import (
+    BACKOFFS_S,
+    END_SIGNALS,
+    MIN_UPTIME_S,
+    STOP_TIMEOUT_S,
+    arriving_signals,
+    why,
+)
 from server.api.serving.takeover import Offer
 
 log = logging.getLogger("quire")
 
-MARGIN_S = 2.0  # how much longer a generation may take to end than its workers
+MARGIN_S = 2.0  # How much longer a generation may take to end than its workers.
 _NEWS = struct.Struct("=cI")  # what a process has to say, and of which generation it is
 _WANTED, _ANSWERS = b"w", b"a"
 RETIRE = b"r"
@@ -92,7 +99,7 @@ class Generations:
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
                 wait = min((s for s in (self._begin(), self._renew()) if s is not None), default=None)
-                if any(number in ENDING for number in arrived(wait)):
+                if any(number in END_SIGNALS for number in arrived(wait)):
                     return self._end(arrived)
                 self._hear()
                 if not self._leaving and self._offer.hear():
@@ -123,7 +130,7 @@ class Generations:
             stream.flush()
         self._number += 1
         reader, writer = os.pipe()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
         try:
             pid = os.fork()
             if not pid:
@@ -209,7 +216,7 @@ class Generations:
                     self._fail(f"(process {pid}) {why(status)}")
             else:
                 self._current = None
-                early = time.monotonic() - process.began < SOON_S
+                early = time.monotonic() - process.began < MIN_UPTIME_S
                 self._failures = self._failures if early else 0
                 self._fail(f"(process {pid}) {why(status)}")
         return None
@@ -219,7 +226,7 @@ class Generations:
         if self._leaving:
             return
         self._failures += 1
-        pause = PAUSES_S[min(self._failures, len(PAUSES_S) - 1)]
+        pause = BACKOFFS_S[min(self._failures, len(BACKOFFS_S) - 1)]
         log.error("the process that loads the site for the workers %s; another begins in %d s", what, pause)
         self._wanted, self._due = True, time.monotonic() + pause
 
@@ -229,10 +236,12 @@ class Generations:
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
         """End all generations; with a second signal at once."""
         self._signal(signal.SIGTERM)
-        deadline = time.monotonic() + GRACE_S + MARGIN_S
+        deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:
             renewal = self._renew()
-            if any(number in ENDING for number in arrived(left if renewal is None else min(left, renewal))):
+            if any(
+                number in END_SIGNALS for number in arrived(left if renewal is None else min(left, renewal))
+            ):
                 self._signal(signal.SIGTERM)
             self._bury()
         self._signal(signal.SIGKILL)

@@ -28,7 +28,7 @@ from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, ON_LOOP
 from server.api.monitoring.request_counts import Observer
 from server.api.response import Environ, Header
 from server.api.serving import connection
-from server.api.serving.bodies import SMALL, Receiver
+from server.api.serving.bodies import SMALL_BODY_BYTES, Receiver
 from server.api.serving.connection import READ_BYTES, Connection, Exchange
 from server.api.serving.heads import has_body
 from server.api.serving.sockets import Acceptor
@@ -40,16 +40,17 @@ log = logging.getLogger("quire")
 T = TypeVar("T")
 
 COMPUTING_THREADS = 2  # for longer reads; a costly read may hold one
-THREADS = 24  # that may wait: costly reads take up nine (server.index.budget), passwords six (server.auth)
+# Threads that may wait: costly reads take up nine (server.index.budget), passwords six (server.auth).
+WAITING_THREADS = 24
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
-CLIENT_GONE = 499  # the status in the log if the client has left
-CONNECTIONS = 4096  # of one process; more wait until one is closed
-FILES = 200  # files that a process may open beside its connections
-RETIRE_S = 1.0  # how long responses announce `Connection: close` before idle connections are closed
-WAITING = 1024  # connections that are not accepted yet
-CHECK_S = 1.0  # between two checks for stalled clients
-LARGE = 1024 * 1024  # bytes; smaller bodies are in memory as a whole
-_PART = 128 * 1024  # bytes of a larger body that are in memory, about
+CLIENT_GONE_STATUS = 499  # In the log, if the client has left.
+MAX_CONNECTIONS = 4096  # Of one process; more wait until one is closed.
+RESERVED_FILES = 200  # Files that a process may open beside its connections.
+CLOSE_NOTICE_S = 1.0  # how long responses announce `Connection: close` before idle connections are closed
+BACKLOG_CONNECTIONS = 1024  # Connections that are not accepted yet.
+STALL_CHECK_INTERVAL_S = 1.0
+MAX_MEMORY_BYTES = 1024 * 1024  # A larger body is not in memory as a whole.
+_CHUNK_BYTES = 128 * 1024  # Of a larger body that are in memory, about.
 
 
 class Connections:
@@ -125,11 +126,11 @@ class HttpServer:
         # Many requests may wait for a remote accounts database, or for a git remote that is pushed to before
         # each write. The others must not wait with them. Keys: whether a request needs accounts, and writes.
         self._pools = {
-            (asks, writes): ThreadPoolExecutor(THREADS, "write" if writes else "answer")
+            (asks, writes): ThreadPoolExecutor(WAITING_THREADS, "write" if writes else "answer")
             for asks in (False, True)
             for writes in (False, True)
         }
-        self._waiting = ThreadPoolExecutor(THREADS, "upload")
+        self._waiting = ThreadPoolExecutor(WAITING_THREADS, "upload")
         self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
@@ -141,12 +142,12 @@ class HttpServer:
     def retire(self) -> None:
         """Move clients to another process, then end as with SIGTERM.
 
-        The other process accepts new connections from now on. For RETIRE_S, responses say that their
+        The other process accepts new connections from now on. For CLOSE_NOTICE_S, responses say that their
         connection closes. Then idle connections are closed.
         """
         self.retiring = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
-        time.sleep(RETIRE_S)
+        time.sleep(CLOSE_NOTICE_S)
         self._loop.call_soon_threadsafe(self._end)
 
     async def _serve(self) -> None:
@@ -172,12 +173,12 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Close stalled connections, once each CHECK_S."""
+        """Close stalled connections, once each STALL_CHECK_INTERVAL_S."""
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
             one.check(now)
-        self._loop.call_later(min(CHECK_S, connection.HEAD_S / 4), self._check)
+        self._loop.call_later(min(STALL_CHECK_INTERVAL_S, connection.HEAD_TIMEOUT_S / 4), self._check)
 
     # --- called by connections -------------------------------------------------------------------
 
@@ -255,8 +256,8 @@ class HttpServer:
         told = environ.get("CONTENT_LENGTH", "")
         length = int(told) if told.isdigit() else None
         try:
-            most = SMALL
-            if length is None or length > SMALL:
+            most = SMALL_BODY_BYTES
+            if length is None or length > SMALL_BODY_BYTES:
                 most = await self._in_thread(environ, self._app.most_bytes, environ)
             body, received = await self._receiver.receive(exchange, length, most)
         except ClientGone:  # The client sent less than it announced.
@@ -289,7 +290,9 @@ class HttpServer:
             body: bytes | Iterable[bytes]
             body = answered = self._app(environ, lambda *told: begun.extend(told))
             headers = [*begun[1], *told]
-            if not isinstance(body, Stream) and (isinstance(body, list | tuple) or _length(headers) <= LARGE):
+            if not isinstance(body, Stream) and (
+                isinstance(body, list | tuple) or _length(headers) <= MAX_MEMORY_BYTES
+            ):
                 body = _joined(answered)
             response = _Response(int(begun[0][:3]), headers, body)
         except NeedsThreadPool:
@@ -300,7 +303,7 @@ class HttpServer:
             log.exception("a request could not be answered")
             response = _Response(500, [], b"")
         streams = response is not None and isinstance(response.body, Stream)
-        self._observer.end(environ, response.status if response else CLIENT_GONE, streams=streams)
+        self._observer.end(environ, response.status if response else CLIENT_GONE_STATUS, streams=streams)
         return response
 
     def _send(self, exchange: Exchange, response: _Response | None) -> None:
@@ -360,19 +363,19 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
     for block in body:
         blocks.append(block)
         size += len(block)
-        if size >= _PART:
+        if size >= _CHUNK_BYTES:
             yield b"".join(blocks)
             blocks, size = [], 0
     yield b"".join(blocks)
 
 
 def most_connections() -> int:
-    """Raise the limit of open files; return how many connections it allows beside FILES."""
+    """Raise the limit of open files; return how many connections it allows beside RESERVED_FILES."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS + FILES
+    wanted = MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    return max(files - FILES, 1)
+    return max(files - RESERVED_FILES, 1)
 
 
 def _length(headers: Iterable[Header]) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 _SIOCOUTQ = 0x5411  # Linux: how many bytes the other side has not acknowledged
 _SO_NWRITE = 0x1024  # macOS: the same, as an option of the socket
 _INT = struct.Struct("=i")
-_PAUSE_S = 0.2  # until the next try if the system lacks descriptors or memory
+_BACKOFF_S = 0.2  # If the system lacks descriptors or memory.
 
 
 def unsent_bytes(connection: Any) -> int:
@@ -62,7 +62,7 @@ class Acceptor:
             return  # Another process accepted it first, or the client has left.
         except OSError:
             self._pause()
-            self._loop.call_later(_PAUSE_S, self.start)
+            self._loop.call_later(_BACKOFF_S, self.start)
             return
         connection.setblocking(False)
         self._room -= 1

@@ -25,12 +25,12 @@ from server.api.serving.heartbeats import INTERVAL_S, TIMEOUT_S, Heartbeats
 
 log = logging.getLogger("quire")
 
-PAUSES_S = (0, 1, 2, 4, 8, 16, 30)  # until the next worker starts, by how many before it ended early
-SOON_S = 60.0  # a worker that ran for so long has not ended early
-RETIRING_S = 600.0  # how long workers that others have replaced may take for that
-GRACE_S = 4.0  # how long workers may take to finish what they have begun to answer
-ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-IGNORED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
+BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)  # Until the next worker starts, by how many before it ended early.
+MIN_UPTIME_S = 60.0  # A worker that ran for so long has not ended early.
+RETIREMENT_TIMEOUT_S = 600.0  # How long workers may take to end after others have replaced them.
+STOP_TIMEOUT_S = 4.0  # How long workers may take to finish open requests.
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 
 @dataclass(slots=True)
@@ -68,11 +68,11 @@ class Supervisor:
     def run(self) -> None:
         """Keep the workers alive until SIGTERM, SIGINT or SIGHUP, then end them.
 
-        They get SIGTERM and GRACE_S to finish what they have begun; with a second signal they end at once.
+        They get SIGTERM and STOP_TIMEOUT_S to finish open requests. With a second signal they end at once.
         """
         leash = () if self._leash is None else (self._leash,)
         with arriving_signals(lambda: leash) as arrived:
-            while not any(number in ENDING for number in arrived(min(self._begin(), INTERVAL_S))):
+            while not any(number in END_SIGNALS for number in arrived(min(self._begin(), INTERVAL_S))):
                 self._reap()
                 self._kill_hung()
                 if self._leash is not None and _readable(self._leash):
@@ -80,9 +80,9 @@ class Supervisor:
                         self._wait_for_retired(arrived)
                     break
             self._signal(signal.SIGTERM)
-            deadline = time.monotonic() + GRACE_S
+            deadline = time.monotonic() + STOP_TIMEOUT_S
             while self._living() and (left := deadline - time.monotonic()) > 0:
-                if any(number in ENDING for number in arrived(left)):
+                if any(number in END_SIGNALS for number in arrived(left)):
                     break
                 self._reap(ending=True)
             self._signal(signal.SIGKILL)
@@ -92,10 +92,10 @@ class Supervisor:
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
         """Let all workers retire, and wait until they have ended or a signal arrives."""
         os.write(self._lifeline[1], b"." * len(self._living()))
-        deadline = time.monotonic() + RETIRING_S
+        deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
             signals = arrived(min(left, INTERVAL_S))
-            if any(number in ENDING for number in signals) or (self._leash and _readable(self._leash)):
+            if any(number in END_SIGNALS for number in signals) or (self._leash and _readable(self._leash)):
                 return
             self._reap(ending=True)
             self._kill_hung()
@@ -134,7 +134,7 @@ class Supervisor:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         # A signal that arrives before the worker knows what to do about it waits.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
         try:
             pid = os.fork()
             if not pid:
@@ -176,7 +176,7 @@ class Supervisor:
             if not pid:
                 continue
             now = time.monotonic()
-            place.deaths = place.deaths + 1 if now - place.at < SOON_S else 1
+            place.deaths = place.deaths + 1 if now - place.at < MIN_UPTIME_S else 1
             pause = _pause(place)
             reason = "was stopped or hung, and was killed" if place.is_hung else why(status)
             place.pid, place.at, place.is_hung = 0, now + pause, False
@@ -194,7 +194,7 @@ class Supervisor:
 
 def _pause(place: _Place) -> int:
     """After how many seconds the next worker starts, where some have ended early."""
-    return PAUSES_S[min(place.deaths, len(PAUSES_S)) - 1]
+    return BACKOFFS_S[min(place.deaths, len(BACKOFFS_S)) - 1]
 
 
 def why(status: int) -> str:
@@ -221,10 +221,10 @@ def arriving_signals(
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
         os.set_blocking(descriptor, False)
-    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.getsignal(number) for number in (*wanted, *IGNORED, signal.SIGCHLD)}
+    wanted = [number for number in END_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.getsignal(number) for number in (*wanted, *IGNORED_SIGNALS, signal.SIGCHLD)}
     for number in before:
-        signal.signal(number, signal.SIG_IGN if number in IGNORED else _do_nothing)
+        signal.signal(number, signal.SIG_IGN if number in IGNORED_SIGNALS else _do_nothing)
     signal.set_wakeup_fd(writer)
 
     def arrived(seconds: float | None) -> bytes:
@@ -260,5 +260,5 @@ def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
         closed.register(lifeline, 0)  # What is left to read is for other workers.
         closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE_S)
+    time.sleep(STOP_TIMEOUT_S)
     os._exit(1)

@@ -18,9 +18,9 @@ from pathlib import Path
 from server.errors import SetupError
 from server.paths import state_folder
 
-WAIT_S = 5.0  # how long the server that is there may take to hand its socket over
-LONGEST_S = 300.0  # how long one may take to answer, where another asks as well
-MOST_SILENT = 8  # connections that have not asked for anything yet
+HANDOVER_TIMEOUT_S = 5.0  # How long the running server may take to hand its socket over.
+READY_TIMEOUT_S = 300.0  # How long a successor may take to serve if another one asks as well.
+BACKLOG_CONNECTIONS = 8  # Connections that have not asked for anything yet.
 _ASK, _READY = b"a", b"r"
 _HANDED, _BUSY = b".", b"b"  # with the socket; without it, since another server has it already
 _CREDENTIALS = struct.Struct("3i")
@@ -49,7 +49,7 @@ def take_over(root: Path, port: int) -> Taken | None:
     Raises SetupError where there is one that does not hand it over.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    other.settimeout(WAIT_S)
+    other.settimeout(HANDOVER_TIMEOUT_S)
     try:
         with _short_path(root, port) as path:
             other.connect(path)
@@ -99,7 +99,7 @@ class Offer:
                 Path(path).unlink(missing_ok=True)
                 asked.bind(path)
                 os.chmod(path, 0o600)  # Nobody can connect before it listens.
-            asked.listen(MOST_SILENT)
+            asked.listen(BACKLOG_CONNECTIONS)
         except OSError:  # Then nobody takes over, which nothing else depends on.
             asked.close()
             return
@@ -127,7 +127,7 @@ class Offer:
                 self._silent.remove(other)
                 if not asks or not self._hand_over(other):
                     other.close()
-        while len(self._silent) > MOST_SILENT:
+        while len(self._silent) > BACKLOG_CONNECTIONS:
             self._silent.pop(0).close()
         return False
 
@@ -153,7 +153,7 @@ class Offer:
             return False
         now = time.monotonic()
         try:
-            if self._taker is not None and now - self._since < LONGEST_S:
+            if self._taker is not None and now - self._since < READY_TIMEOUT_S:
                 other.send(_BUSY)  # Two that take over at once would both go on.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])

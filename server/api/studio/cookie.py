@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from server.api.environ import COOKIE_USED, is_loopback
 from server.api.identities import COOKIE_SCHEME
-from server.api.response import READING, Environ
+from server.api.response import READ_METHODS, Environ
 from server.auth.owner import SESSION_PREFIX as OWNER_PREFIX
 from server.errors import ForbiddenError, UnauthorizedError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATH = "/studio"
 HEADER = "HTTP_QUIRE_STUDIO"
-ELSEWHERE = "A request of the studio must come from its own page"
+OTHER_PAGE_MESSAGE = "A request of the studio must come from its own page"
 
 
 def use_cookie(environ: Environ) -> None:
@@ -56,9 +56,9 @@ def require_own_page(environ: Environ) -> None:
     elif origin is not None:
         own = origin.lower().partition("://")[1:] == ("://", host_of(environ))
     else:
-        own = environ["REQUEST_METHOD"] in READING
+        own = environ["REQUEST_METHOD"] in READ_METHODS
     if not own or HEADER not in environ:
-        raise ForbiddenError(ELSEWHERE)
+        raise ForbiddenError(OTHER_PAGE_MESSAGE)
 
 
 def is_at_machine(environ: Environ) -> bool:

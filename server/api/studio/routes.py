@@ -15,7 +15,7 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.request import read_body, require_permission, state_of
-from server.api.response import EVERYBODY, encoding_for, in_brotli, matches
+from server.api.response import PUBLIC_REVALIDATE, encoding_for, in_brotli, matches
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import device_name, prove_password
 from server.api.studio.cookie import is_at_machine, read_cookie, require_own_page, set_cookie
@@ -26,7 +26,7 @@ from server.errors import BadRequestError, ForbiddenError, NotFoundError, Unavai
 from server.service.cache_tags import tag_of_bytes
 from server.site.site import Site
 
-FOR_EVER = "public, max-age=31536000, immutable"
+IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 # Plain modules in a checkout; in a package, what vendor/studio.mjs bundles of them.
 PAGE = Path(__file__).parent / "page"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
@@ -36,9 +36,9 @@ POLICY = (
 )
 # Qualities of brotli. The best takes half a second for the largest file, and as long for all modules, which a
 # first visit waits for; a quick one takes 30 ms for those, and makes them 8 % larger.
-BEST, QUICK = 11, 5
+BEST_BROTLI_QUALITY, QUICK_BROTLI_QUALITY = 11, 5
 VENDOR = "vendor/"
-PARTS = (
+PRELOADED_MODULES = (
     "documents/list-page.js",
     "documents/document-page.js",
 )  # the pages that pages.js loads, and that most people come for
@@ -46,8 +46,8 @@ IMPORT = re.compile(r'(?:^|[;}])(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)
 SHEET = "page.css"
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
 _COMMENT = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
-USED_KEY = "This key has been used, or is more than an hour old"
-ELSEWHERE = "A key can only be used at the machine that the server runs on"
+USED_KEY_MESSAGE = "This key has been used, or is more than an hour old"
+OTHER_MACHINE_MESSAGE = "A key can only be used at the machine that the server runs on"
 
 
 def bind(handles: Handlers, site: Site, identities: Identities) -> None:
@@ -87,13 +87,13 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
 
     def by_key(key: object) -> str:
         if not is_at_machine(request.environ):
-            raise ForbiddenError(ELSEWHERE)
+            raise ForbiddenError(OTHER_MACHINE_MESSAGE)
         try:
             session = spend_key(site.root, key) if isinstance(key, str) else None
         except OSError as error:
             raise UnavailableError() from error
         if session is None:
-            raise ValidationError(USED_KEY)
+            raise ValidationError(USED_KEY_MESSAGE)
         return session
 
     def by_password(body: object) -> str:
@@ -118,7 +118,7 @@ def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
     framed = sorted({preview.origin or "'self'" for preview in settings.preview.values()})
     policy = f"{POLICY}; frame-src {' '.join(framed)}" if framed else POLICY
     # The tag is that of both: a browser that knows the page asks for it again when the policy has changed.
-    headers = {"Cache-Control": EVERYBODY, "Content-Security-Policy": policy}
+    headers = {"Cache-Control": PUBLIC_REVALIDATE, "Content-Security-Policy": policy}
     headers["ETag"] = tag_of_bytes(f"{policy}\n{text}".encode())
     return Response(text, headers=headers, content_type="text/html; charset=utf-8")
 
@@ -128,7 +128,7 @@ def _file(version: str, name: str) -> Response:
     kind = KINDS.get(PurePosixPath(name).suffix)
     if name not in _files() or not kind:
         raise NotFoundError()
-    control = FOR_EVER if version == _version() else EVERYBODY
+    control = IMMUTABLE_CACHE_CONTROL if version == _version() else PUBLIC_REVALIDATE
     headers = {"Cache-Control": control, "Content-Security-Policy": POLICY, "Vary": "Accept-Encoding"}
     kind = f"{kind}; charset=utf-8"
     if encoding_for(request.environ) != "br":
@@ -146,7 +146,9 @@ def _file(version: str, name: str) -> Response:
 def compressed(name: str) -> bytes:
     """Return a file of the page in brotli, as the package has it or compressed once by each process."""
     packaged = _files().get(f"{name}.br")
-    return packaged or in_brotli(_files()[name], BEST if name.startswith(VENDOR) else QUICK)
+    return packaged or in_brotli(
+        _files()[name], BEST_BROTLI_QUALITY if name.startswith(VENDOR) else QUICK_BROTLI_QUALITY
+    )
 
 
 # Saves 14 ms of each file of the studio.
@@ -172,7 +174,7 @@ def _index(*, at_home: bool) -> str:
     (ahead.js).
     """
     first = modules_of("main.js")
-    more = sorted({name for part in PARTS for name in (part, *modules_of(part))} - {*first})
+    more = sorted({name for part in PRELOADED_MODULES for name in (part, *modules_of(part))} - {*first})
     links = [f'<link rel="modulepreload" href="./{name}">\n' for name in first]
     how = 'rel="ahead" fetchpriority="low"' if at_home else 'rel="modulepreload"'
     links += [f'<link {how} href="./{name}">\n' for name in more]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from server.api.source_maps import HEADER, OF_FILES, encode
+from server.api.source_maps import FILE_TEXT_FIELDS, HEADER, encode
 from server.schema.model import UPLOAD
 from tests.ci import IN_CI
 from tests.clients.npm import install, missing_node
@@ -83,7 +83,7 @@ def schemas(api: Api) -> Mapping[str, Any]:
     for uid, type_ in api.site.state.schema.types.items():
         kind = {} if type_.kind == "component" else {"kind": type_.kind}
         described[uid] = {"uid": uid, **kind, "attributes": type_.raw.get("attributes", {})}
-    of_files = {name: {"type": "string" if name == "name" else "text"} for name in OF_FILES}
+    of_files = {name: {"type": "string" if name == "name" else "text"} for name in FILE_TEXT_FIELDS}
     described[UPLOAD] = {"uid": UPLOAD, "kind": "collectionType", "attributes": of_files}
     return described
 

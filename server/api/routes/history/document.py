@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response, request
 
 from server.api.request import answer, answer_within
-from server.api.response import CALLER
+from server.api.response import PRIVATE_REVALIDATE
 from server.errors import ValidationError
 from server.history.blame import Blame
 from server.history.differences import Difference, Values, changed_attributes
@@ -66,7 +66,9 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
         "status": found.status,
         "unread": {"from": before, "to": after},
     }
-    return answer_within(request, {"data": shown_differences(found.differences), "meta": meta}, CALLER)
+    return answer_within(
+        request, {"data": shown_differences(found.differences), "meta": meta}, PRIVATE_REVALIDATE
+    )
 
 
 def _blame(histories: Histories, one: DocumentHistory) -> Response:
@@ -75,7 +77,7 @@ def _blame(histories: Histories, one: DocumentHistory) -> Response:
     commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
     data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
     meta = {"locale": found.locale, "status": found.status}
-    return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
+    return answer(dumps({"data": data, "meta": meta}), cache_control=PRIVATE_REVALIDATE)
 
 
 def _id_of(version: Version) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response, request
 
 from server.api.request import answer_within, budget_of, caller_of, parameters, read_body, state_of
-from server.api.response import CALLER
+from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import uncommitted
 from server.api.routes.history.document import READS, entry
@@ -138,7 +138,7 @@ def _page(
     part = found[page.start : page.start + page.limit]
     budget_of(request).spend(len(part) * 20)
     meta = {"pagination": pagination(page, len(found))}
-    return answer_within(request, {"data": rendered(part), "meta": meta}, CALLER)
+    return answer_within(request, {"data": rendered(part), "meta": meta}, PRIVATE_REVALIDATE)
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:

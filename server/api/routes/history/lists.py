@@ -15,7 +15,7 @@ from server.service.history import CommittedDocument
 from server.storage.git.log import Commit
 from server.storage.store import Store
 
-MOST_DOCUMENTS = 100  # that one commit names
+MAX_DOCUMENTS = 100  # Documents that one commit names.
 
 
 def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
@@ -32,7 +32,7 @@ def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: Mes
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),
-        "documents": [_document(document) for document in documents[:MOST_DOCUMENTS]],
+        "documents": [_document(document) for document in documents[:MAX_DOCUMENTS]],
         "count": len(documents),
     }
 
@@ -47,7 +47,7 @@ def _document(document: CommittedDocument) -> dict[str, Any]:
     }
 
 
-LONGEST_TITLE = 200  # characters
+MAX_TITLE_CHARS = 200
 
 
 def asks_deleted(params: Mapping[str, Any]) -> bool:
@@ -80,7 +80,7 @@ def _shown(document_id: str, versions: Sequence[Version], title: Any, message: M
     commit = last if all(version.commit for version in versions) else None
     return {
         "documentId": document_id,
-        "title": title[:LONGEST_TITLE] if isinstance(title, str) else None,
+        "title": title[:MAX_TITLE_CHARS] if isinstance(title, str) else None,
         **commit_of(commit, from_seconds(commit.authored) if commit else None),
         "message": message(commit) if commit else None,
         "versions": [{"locale": v.locale, "status": v.status, "at": v.parent} for v in versions],

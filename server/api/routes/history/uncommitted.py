@@ -8,9 +8,9 @@ from typing import Any
 from flask import Response, request
 
 from server.api.request import answer, answer_within, parameters, read_body, tell_commit
-from server.api.response import CALLER
+from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.history.document import shown_differences
-from server.api.routes.write_requests import LONGEST_MESSAGE, message_of
+from server.api.routes.write_requests import MAX_MESSAGE_CHARS, message_of
 from server.errors import ValidationError
 from server.history.past import PastStates
 from server.history.uncommitted import MAX_FILES, ChangedFile
@@ -40,7 +40,7 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
         "pagination": pagination(page, found.total),
     }
     data = [{**_shown(one, state, site.root), "attributes": names} for one, names in found.files]
-    return answer_within(request, {"data": data, "meta": meta}, CALLER)
+    return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
@@ -50,7 +50,7 @@ def diff(site: Site, past: PastStates, caller: Caller) -> Response:
     attributes = None if found.attributes is None else shown_differences(found.attributes)
     shown = _shown(found.file, caller.state, site.root)
     data = {**shown, "attributes": attributes, "lines": found.lines}
-    return answer_within(request, {"data": data, "meta": {"head": found.head}}, CALLER)
+    return answer_within(request, {"data": data, "meta": {"head": found.head}}, PRIVATE_REVALIDATE)
 
 
 def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
@@ -68,8 +68,8 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
         raise ValidationError('The body must be {"message": "What was done", "files": ["content/…"]}')
-    if len(message) > LONGEST_MESSAGE:
-        raise ValidationError(f"message must have at most {LONGEST_MESSAGE:,} characters")
+    if len(message) > MAX_MESSAGE_CHARS:
+        raise ValidationError(f"message must have at most {MAX_MESSAGE_CHARS:,} characters")
     if len(files) > MAX_FILES:
         raise ValidationError(f"At most {MAX_FILES:,} files are committed at once")
     return message, files
