@@ -12,12 +12,14 @@ from server.config.model import FILE
 from server.config.reader import read_settings
 from server.config.values import LOCALE
 from server.documents.path_rules import YAML, Layout
-from server.errors import SetupError
+from server.errors import GitError, SetupError
 from server.paths import STATE_FOLDER as STATE
 from server.schema.load import read_content_types
 from server.service.opening import Mode, open_site
 from server.site.check.survey import survey
 from server.storage.files import walk
+from server.storage.git.command import git
+from server.storage.git.refs import head_commit
 from server.storage.git.repository import git_folder
 from server.tools.check import count
 from server.tools.init.folders import TreeFolders
@@ -91,7 +93,7 @@ def init(
             return
         if proposal.locales and not locales:
             click.echo(f"Default locale: {proposal.locales[0]}; choose another with --locale\n")
-        files = files_of(proposal, title)
+        files = files_of(proposal, title, has_history=_has_history(folder))
         what = f"Write {FILE} and {count(len(proposal.types), 'content type')}?"
         if interactive and not click.confirm(what, default=True):
             return
@@ -143,6 +145,14 @@ def _look(folder: Path) -> tuple[Scan, list[str], int]:
     skipped = {path: at for path, at in found.skipped.items() if not claims.get(path)}
     used = [word for t in types for word in (t.singular, t.plural)]
     return Scan(free, found.unreadable, skipped=skipped), used, len(documents)
+
+
+def _has_history(folder: Path) -> bool:
+    """Whether git has commits of a folder; False where it does not say."""
+    try:
+        return bool(head_commit(folder) and git(folder, "ls-tree", "HEAD", "--", "."))
+    except GitError:
+        return False
 
 
 def _projects(folder: Path, found: Scan) -> frozenset[str]:

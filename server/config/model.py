@@ -27,6 +27,13 @@ class ResponseFormat(StrEnum):
     V4 = "v4"
 
 
+class TimestampSource(StrEnum):
+    """Where the times of a new change are kept: in the FILE, or in the history of GIT alone."""
+
+    FILE = "file"
+    GIT = "git"
+
+
 @dataclass(frozen=True, slots=True)
 class TypeExport:
     """What is asked of a type: read parameters as a query string has them, and the line that says so."""
@@ -373,6 +380,12 @@ class Settings:
         "SQLite in `.quire/accounts.db`",
     )
     search: SearchSettings = SearchSettings()
+    timestamps: TimestampSource = _setting(
+        TimestampSource.FILE,
+        "timestamps",
+        "Whether a write notes its time in the `file`, or leaves it to `git` ([more](files.md#timestamps)).",
+        "`file`",
+    )
     roles: Mapping[str, frozenset[str]] = _setting(
         {"public": frozenset(), "authenticated": frozenset()},
         "roles",

@@ -15,6 +15,7 @@ from server.config.model import (
     ResponseFormat,
     SettingKey,
     Settings,
+    TimestampSource,
     known_actions,
     value_of,
     with_values,
@@ -124,6 +125,10 @@ def _one_of(first: str, second: str) -> Callable[..., bool]:
     return read
 
 
+def _timestamps(file: ConfigFile, default: TimestampSource, *at: str) -> TimestampSource:
+    return TimestampSource.GIT if _one_of("file", "git")(file, False, *at) else TimestampSource.FILE
+
+
 def _response_format(file: ConfigFile, default: ResponseFormat, *at: str) -> ResponseFormat:
     return ResponseFormat.V4 if _one_of("v5", "v4")(file, False, *at) else ResponseFormat.V5
 
@@ -180,6 +185,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "webhooks": read_webhooks,
     "choice": _one_of("reject", "allow"),
     "format": _response_format,
+    "timestamps": _timestamps,
 }
 # What reads one entry of a section whose keys are names: (file, *path of keys) → value.
 ENTRIES: Mapping[str, Callable[..., Any]] = {

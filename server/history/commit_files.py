@@ -136,7 +136,7 @@ def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry 
         return None
     if entry.document is None or any(problem.severity == "error" for problem in entry.problems):
         return None  # It may have the document of an earlier version, which was sound.
-    return entry if entry.derived in (None, store.timestamps(path, 0)) else None
+    return entry if entry.derived in (None, store.derived_timestamps(path, 0)) else None
 
 
 def _keep_document(entry: Entry, before: Entry | None) -> Entry:

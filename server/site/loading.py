@@ -203,7 +203,7 @@ def _sift(
 def _still_right(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
     """What is kept of a file, if that and what else it was made of are as they were."""
     entry = kept.entry
-    if entry.derived and store.timestamps(path, found[0] / 1e9) != entry.derived:
+    if entry.derived and store.derived_timestamps(path, found[0] / 1e9) != entry.derived:
         return None
     if entry.signature == found and kept.settled:
         return kept

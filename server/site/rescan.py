@@ -45,7 +45,7 @@ from server.storage.links import has_links, link_problem
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.parse_cache import CachedEntry, frame, pack
 from server.storage.read import read_bytes
-from server.storage.store import Store
+from server.storage.store import DRAFT_MARK, Store
 from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
 log = logging.getLogger("quire")
@@ -200,7 +200,8 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
     moved = find_retimed(contents.git.committed, git.committed, paths)
-    record = _read(contents, git, owners if moved else (), ask_git=False)
+    read = _with_drafts(contents, owners) if moved else ()
+    record = _read(contents, git, read, ask_git=False)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
 
@@ -265,7 +266,14 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
         return set()
     beside = {path + SIDECAR_SUFFIX: path for path in contents.entries if upload_path(path)}
     found = find_retimed(contents.git.committed, git.committed, [*contents.entries, *beside])
-    return {beside.get(path, path) for path in found}
+    return _with_drafts(contents, {beside.get(path, path) for path in found})
+
+
+def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
+    """Some paths, and those of the drafts whose createdAt is that of one of them."""
+    drafts = [path for path in contents.entries if DRAFT_MARK in path] if paths else []
+    sibling = contents.store.layout.sibling
+    return paths | {path for path in drafts if sibling(path, draft=False) in paths}
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
@@ -361,7 +369,7 @@ def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
     now = signature_of(store.root / entry.path)
     if now is None or now[:3] != entry.signature[:3]:
         return None
-    if entry.derived and store.timestamps(entry.path, now[0] / 1e9) != entry.derived:
+    if entry.derived and store.derived_timestamps(entry.path, now[0] / 1e9) != entry.derived:
         return None
     try:
         data, now = read_bytes(store.root, entry.path)

@@ -39,6 +39,9 @@ from server.storage.unreadable_files import problem_of, syntax_problem, unreadab
 
 log = logging.getLogger("quire")
 
+DRAFT_MARK = ".draft."  # in the names of drafts that have files of their own
+_FAR_S = 4_102_444_800.0  # the year 2100, for a file of which git knows no time
+
 
 class Store:
     """Reads the documents of one site under one schema; it holds no content."""
@@ -60,6 +63,16 @@ class Store:
         other = copy(self)
         other.timestamps = timestamps
         return other
+
+    def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
+        """(createdAt, updatedAt) of a file that says neither and was modified at some seconds since 1970.
+
+        A draft was created when the document was, of which another file may have been published before.
+        """
+        created, updated = self.timestamps(path, modified)
+        if DRAFT_MARK in path and (beside := self.layout.sibling(path, draft=False)) not in (None, path):
+            created = min(created, self.timestamps(str(beside), _FAR_S)[0])
+        return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
         """The path whose entry a path belongs to: that of a description is the media file's."""
@@ -214,10 +227,10 @@ class Store:
                         fix = "the file has no front matter (its first line should be ---)"
                     reading.fail(at, sentence, fix, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
-        derived = None if written else self.timestamps(path, found[0] / 1e9)
+        derived = None if written else self.derived_timestamps(path, found[0] / 1e9)
         created, updated = _timestamps(tree, derived or ("", ""), reading)
         if not (created and updated):  # Something was written that is no timestamp.
-            derived = self.timestamps(path, found[0] / 1e9)
+            derived = self.derived_timestamps(path, found[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
         # Without drafts, what is made is published once and for all.
         default = updated if claim.type.draft_publish else created

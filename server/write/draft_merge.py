@@ -18,9 +18,9 @@ from server.documents.values import same_values
 from server.formats.edits import REMOVE
 from server.write.context import Context, Values
 from server.write.write_timestamps import (
+    timestamp_of_change,
     timestamps_of_new_draft,
     timestamps_of_publishing,
-    updated_timestamp,
 )
 
 
@@ -63,7 +63,7 @@ def write_draft(context: Context, published: Document | None, draft: Document | 
     if draft is None:
         changes |= {**timestamps_of_new_draft(context, base), **draft_mark(base.type)}
     else:
-        changes |= updated_timestamp(context.now)
+        changes |= timestamp_of_change(context, base)
     text = context.changed(base, changes)
     path = draft.path if draft else context.sibling(base.path, draft=True)
     context.replace(path, text, draft, published)

@@ -11,7 +11,7 @@ from server.storage.document_text import new_text
 from server.storage.files import ignored
 from server.write.context import Context, Values
 from server.write.request import Address
-from server.write.write_timestamps import new_timestamps
+from server.write.write_timestamps import timestamps_of_new_file
 
 MAX_NAME_BYTES = 120
 _ENDINGS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
@@ -29,7 +29,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
     claim = context.layout.claim(path)
     if claim is None or claim.document_id != document_id:
         trees["documentId"] = document_id
-    trees |= new_timestamps(context.now, is_published=type_.draft_publish and not address.draft)
+    trees |= timestamps_of_new_file(context, is_published=type_.draft_publish and not address.draft)
     if address.draft:
         trees.update(draft_mark(type_))
     context.replace(path, new_text(path, type_.body, trees, type_.front_matter))

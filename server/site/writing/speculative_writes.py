@@ -12,6 +12,7 @@ from server.index.snapshot import Snapshot, apply
 from server.schema.model import Type
 from server.site.configure import is_configuration
 from server.site.contents import Contents
+from server.site.git_state import with_written
 from server.storage.changeset import WorkingTree
 from server.storage.entry import Entry
 from server.storage.files import Signature, size_signature
@@ -80,6 +81,8 @@ class Chain:
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
             return False
+        written = with_written(contents.git, [write.path for write in writes])
+        store = store.timed(written.committed.timestamps)
         removed, added = list[Document](), list[Document]()
         for write in writes:
             path, found = write.path, size_signature(len(write.data or b""), time.time_ns())

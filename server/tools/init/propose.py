@@ -29,14 +29,25 @@ from server.tools.terminal import Part, Style, printable
 
 
 def settings_text(
-    name: str, locales: Iterable[str], readable: Iterable[str], comments: Iterable[str] = ()
+    name: str,
+    locales: Iterable[str],
+    readable: Iterable[str],
+    comments: Iterable[str] = (),
+    *,
+    has_history: bool = False,
 ) -> str:
-    """A site.yaml that lets everybody read some subjects; the first locale is the default one."""
+    """A site.yaml that lets everybody read some subjects; the first locale is the default one.
+
+    If git `has_history` of the files, it keeps their times.
+    """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
         text += f"\nlocales:\n  default: {codes[0]}\n  available: [{', '.join(codes)}]\n"
     text += "\n# Lets a request have populate and pagination together.\n"
     text += "api:\n  populate_with_pagination: allow\n"
+    if has_history:
+        text += "\n# When documents were created and updated is in git: no edit adds its time to a file.\n"
+        text += "timestamps: git\n"
     text += "\n# What everybody may read; for everything else a client needs a token.\n"
     text += "".join(f"# {comment}\n" for comment in comments)
     grants = [
@@ -181,10 +192,10 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
     return "post" if with_dates(each) or signed >= 0.9 * len(pages) > 1 else "page"
 
 
-def files_of(proposal: Proposal, name: str) -> Mapping[str, str]:
-    """The texts of the files to write, by path."""
+def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
+    """The texts of the files to write, by path; `has_history` if git has commits of the tree."""
     made = {each.path: _schema(each) for each in proposal.types}
-    made[FILE] = _settings(proposal, name)
+    made[FILE] = _settings(proposal, name, has_history=has_history)
     return made
 
 
@@ -215,11 +226,11 @@ def _schema(each: ProposedType) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _settings(proposal: Proposal, name: str) -> str:
+def _settings(proposal: Proposal, name: str, *, has_history: bool) -> str:
     what = "some of its files say that they are drafts, and Quire serves those like the others."
     comments = [f"{each.singular} is not here: {what}" for each in proposal.types if each.has_drafts]
     readable = [each.singular for each in proposal.types if not each.has_drafts]
-    return settings_text(name, proposal.locales, readable, comments)
+    return settings_text(name, proposal.locales, readable, comments, has_history=has_history)
 
 
 # --- table ----------------------------------------------------------------------------------------
