@@ -468,7 +468,7 @@ def test_sections_may_be_named_like_folders_of_templates(tmp_path: Path, base: s
 
 def test_skipped_folders_are_listed_with_their_number_of_files(tmp_path: Path) -> None:
     skipped = {
-        **{f"static/docs/{i}.md": page(f"title: {i}") for i in range(3)},
+        **{f"static/docs/{i}.md": page(f"title: Post {i}") for i in range(3)},
         **{f"sites/{i}/hugo.toml": "" for i in range(9)},
         **{f"sites/{i}/vendor/a.md": page("title: A") for i in range(9)},
         "themes/some/content/a.md": "---\n: [\n---\n",
@@ -674,7 +674,7 @@ def test_data_that_can_not_be_taken(tmp_path: Path) -> None:
 
 
 def test_what_matters_most_comes_first(tmp_path: Path) -> None:
-    tree = {f"zebras/{i}.md": page(f"title: {i}") for i in range(3)} | {
+    tree = {f"zebras/{i}.md": page(f"title: Post {i}") for i in range(3)} | {
         "ants/a.md": page("title: A"),
         "config/README.md": "# How this is set up\n",
     }
@@ -1420,3 +1420,17 @@ def test_a_site_without_settings_has_the_name_of_its_readme_or_folder(
 ) -> None:
     made(tmp_path / folder, {"README.md": readme, "content/posts/a.md": page("title: A")})
     assert read_settings(tmp_path / folder).name == name
+
+
+def test_times_of_a_tree_with_history_stay_in_git(tmp_path: Path) -> None:
+    for name in ("new", "old"):
+        write(tmp_path / name, {f"content/posts/{i}.md": page(f"title: Post {i}") for i in range(3)})
+        git(tmp_path / name, "init", "-q")
+    git(tmp_path / "old", "add", "-A")
+    git(tmp_path / "old", "commit", "-qm", "posts")
+    assert init(tmp_path / "new").exit_code == init(tmp_path / "old").exit_code == 0
+    assert read_settings(tmp_path / "new").timestamps == "file"
+    assert read_settings(tmp_path / "old").timestamps == "git"
+    api = Api.of(opened(tmp_path / "old"))
+    assert api.put("/api/posts/1", {"title": "B"}).data["createdAt"] == "2024-01-01T00:00:00.000Z"
+    assert (tmp_path / "old/content/posts/1.md").read_text() == page("title: B")
