@@ -2,7 +2,7 @@
 
 A token is 256 random bits, shown once; only its SHA-256 is kept, which is enough for a secret that
 nobody can guess. Revoking one is seen by the very next request of a running server; where accounts are in
-PostgreSQL, within FRESH_S by the processes that do not hear of it at once (`server.auth.identity_cache`).
+PostgreSQL, within CACHE_TTL_S by the processes that do not hear of it at once (`server.auth.identity_cache`).
 """
 
 import hashlib

@@ -20,7 +20,7 @@ from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 MIN_SIMILARITY = 0.6
 MAX_CPU_S = 1.0  # For all suggestions of one report.
 _SEPARATORS = "-_./: "
-_LIKENESS_OF_REST = 0.55  # of what two words have besides the parts that are the same in both
+_MIN_REST_SIMILARITY = 0.55  # of what two words have besides the parts that are the same in both
 _WORDS_PER_CLOCK_READ = 100
 
 
@@ -75,7 +75,7 @@ def _differs_a_little(word: str, other: str) -> bool:
     """
     word, other = _without_shared_start(word, other)
     word, other = (text[::-1] for text in _without_shared_start(word[::-1], other[::-1]))
-    return not (word and other) or SequenceMatcher(None, word, other).ratio() >= _LIKENESS_OF_REST
+    return not (word and other) or SequenceMatcher(None, word, other).ratio() >= _MIN_REST_SIMILARITY
 
 
 def _without_shared_start(word: str, other: str) -> tuple[str, str]:

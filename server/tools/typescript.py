@@ -52,8 +52,8 @@ def comment(sentences: Iterable[str], indent: str = "") -> str:
 
 # --- shapes ---------------------------------------------------------------------------------------
 
-# The TypeScript type of a value in a response (SHOWN) and in a request body (WRITTEN).
-SHOWN: Mapping[str, str] = {
+# The TypeScript type of a value in a response (RESPONSE_TYPES) and in a request body (BODY_TYPES).
+RESPONSE_TYPES: Mapping[str, str] = {
     "string": "string",
     "text": "string",
     "richtext": "string",
@@ -72,8 +72,8 @@ SHOWN: Mapping[str, str] = {
     "array": "Json[]",
     "json": "Json",
 }
-WRITTEN: Mapping[str, str] = {
-    **SHOWN,
+BODY_TYPES: Mapping[str, str] = {
+    **RESPONSE_TYPES,
     "password": "string",
     "datetime": "string | Date",
     "timestamp": "string | Date",
@@ -120,7 +120,9 @@ class Shapes:
             attribute = type_.columns[name]
             if type_.kind != "component" and name in STANDARD_FIELDS:
                 continue
-            value = union(attribute.enum) if attribute.type == "enumeration" else SHOWN[attribute.type]
+            value = (
+                union(attribute.enum) if attribute.type == "enumeration" else RESPONSE_TYPES[attribute.type]
+            )
             if type_.uid == UPLOAD and name == "formats":
                 value = "ImageFormats"
             sure = attribute.required or name in _ALWAYS.get(type_.uid, ())
@@ -177,7 +179,7 @@ class Shapes:
                 return f"{name}[]" if attribute.repeatable else name
             case "dynamiczone":
                 return f"({' | '.join(map(self._zone_entry, attribute.components)) or 'never'})[]"
-        return WRITTEN[attribute.type]
+        return BODY_TYPES[attribute.type]
 
     def _zone_entry(self, uid: str) -> str:
         return f"({{ __component: {text(uid)} }} & {self.names[uid]}Input)"

@@ -33,7 +33,7 @@ IGNORED_KEYS = ("publishedAt", "locale")
 # The components that an attribute holds, by type and id; None of a version that is only being made.
 _Held = Mapping[tuple[str, str], Component] | None
 _NO_VALUE: Any = object()  # stands for what an attribute holds of a version that is only being made
-LONGEST_STRING = 255  # characters, where the schema does not say
+MAX_STRING_CHARS = 255  # characters, where the schema does not say
 # What a target may say beside its attributes, where it was populated, and beside its operations.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 READ_ONLY = ("createdAt", "updatedAt")
@@ -378,7 +378,7 @@ def check(
     Of the options, those of the attributes in `only` count, where the body says something readable.
     """
     row, known = [values[name] for name in type_.attributes], list(faults)
-    broken = broken_within(type_, row, Limits(draft, LONGEST_STRING))
+    broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
     others = (Fault(path, sentence) for path, sentence in broken if only(str(path[0])))
     unread = {fault.path for fault in known}
     around = {outer for path in unread for outer in _outwards(path)}

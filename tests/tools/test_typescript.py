@@ -17,7 +17,7 @@ from server.config.reader import read_settings
 from server.query.operators import OPERATORS
 from server.schema.load import read_content_types
 from server.schema.model import ATTRIBUTE_TYPES
-from server.tools.typescript import SHOWN, WRITTEN, write_module
+from server.tools.typescript import BODY_TYPES, RESPONSE_TYPES, write_module
 from tests.sites import STRING, Files, collection, component, relation, write
 
 ROOT = Path(__file__).parents[2]
@@ -141,8 +141,8 @@ def test_what_a_schema_says_can_not_leave_its_comment(tmp_path: Path) -> None:
 
 def test_every_attribute_type_and_operator_has_its_type(tmp_path: Path) -> None:
     beyond = {"relation", "media", "component", "dynamiczone", "enumeration"}
-    assert set(WRITTEN) == set(ATTRIBUTE_TYPES) - beyond
-    assert set(SHOWN) == set(WRITTEN) - {"password"}
+    assert set(BODY_TYPES) == set(ATTRIBUTE_TYPES) - beyond
+    assert set(RESPONSE_TYPES) == set(BODY_TYPES) - {"password"}
     text = module(tmp_path, NOTE)
     assert all(f"  {name}?: " in text for name in OPERATORS)
 

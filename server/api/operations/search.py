@@ -20,7 +20,7 @@ from server.query.qs import BOOLEANS
 from server.search.question import MAX_QUESTION_CHARS
 
 OF_SEARCH = Tag("Search", "Ranked search across all types and locales.")
-_WHOLE = {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}  # more digits are refused
+_POSITIVE_INTEGER = {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}  # more digits are refused
 _COUNT_OR_NULL: JsonSchema = {"type": ["integer", "null"], "minimum": 0}
 
 
@@ -37,8 +37,8 @@ def _search(audience: Audience) -> Docs:
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
             in_query("locale", {"enum": [*locales, "*"]}, "Only this locale."),
             in_query("status", STATUS, "What drafts say, where the caller may read them."),
-            in_query("limit", _WHOLE, f"Hits on a page, at most {settings.api.page_size.max}."),
-            in_query("page", _WHOLE, "Which page, from 1."),
+            in_query("limit", _POSITIVE_INTEGER, f"Hits on a page, at most {settings.api.page_size.max}."),
+            in_query("page", _POSITIVE_INTEGER, "Which page, from 1."),
             in_query("prefix", prefix, "Whether the last word may be unfinished."),
         ],
     )
@@ -105,7 +105,11 @@ def _overview(audience: Audience) -> Docs:
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
             in_query("locale", {"enum": [*locales, "*"]}, "The locale, or all of them."),
             in_query("status", STATUS, "Drafts, where the caller may read them."),
-            in_query("limit", _WHOLE, f"How many documents to list, at most {settings.api.page_size.max}."),
+            in_query(
+                "limit",
+                _POSITIVE_INTEGER,
+                f"How many documents to list, at most {settings.api.page_size.max}.",
+            ),
         ],
     )
 

@@ -52,7 +52,7 @@ SWEEP_INTERVAL_S = 600.0  # Between two removals of old deliveries.
 STOP_TIMEOUT_S = 4.0  # How long tries may go on when the worker stops.
 COMMIT_TIMEOUT_S = 2.0  # How long a delivery waits for the commit of its write.
 SAME_MOMENT_S = 60.0  # how long a server may take to read a site.yaml that adds a webhook
-MOST_OF_A_MOMENT = 1000  # events that a new webhook is told of at most, of those before it was read
+MAX_EVENTS_OF_A_MOMENT = 1000  # events that a new webhook is told of at most, of those before it was read
 GONE_STATUS = 410  # A receiver that sends this status wants no further deliveries.
 _MIN_CLOCK_JUMP_S = 1.0  # A clock that differs by more was set to another time.
 
@@ -393,7 +393,7 @@ def _last_before(connection: Connection, root: Path, at: float) -> int:
         written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)
         since = datetime.fromtimestamp(written, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         latest = "SELECT seq, at FROM events ORDER BY seq DESC LIMIT ?"
-        for seq, made in connection.execute(latest, (MOST_OF_A_MOMENT,)).fetchall():
+        for seq, made in connection.execute(latest, (MAX_EVENTS_OF_A_MOMENT,)).fetchall():
             if made < since:
                 break
             number = seq - 1

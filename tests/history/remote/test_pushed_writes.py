@@ -77,5 +77,6 @@ def test_git_that_is_at_work_for_too_long_is_told_as_not_served_yet(
     assert answer.error["message"] == "The remote has the change, and it is not served here yet"
     lock.unlink()
     (two.bare / "hooks/post-receive").unlink()
-    until(lambda: change(two, summary="Long").status == 200)  # A busy machine may need longer than LONGEST_S.
+    # A busy machine may need longer than WRITE_TIMEOUT_S.
+    until(lambda: change(two, summary="Long").status == 200)
     assert "title: Uno" in (a.root / NOTE).read_text()
