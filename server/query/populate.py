@@ -1,7 +1,7 @@
 """The `fields` and `populate` parameters, in every form (spec.md 4.5)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.errors import ValidationError, invalid_key
@@ -179,7 +179,10 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _of(t, wanted), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """`on[category.component]=…`: only the types that it names are shown."""
+        """`on[category.component]=…`: only the types that it names are shown, in the order of the attribute.
+
+        A type that it names is shown whatever stands behind it, also `false`.
+        """
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
         for uid in value:
@@ -188,9 +191,10 @@ class _PopulateParser:
         found: dict[str, Selection] = {}
         for uid, item in value.items():
             # A type that exists, but that this attribute never holds, adds nothing to the answer.
-            options = _options(item, path[:-1]) if uid in targets else None
-            if options is not None:
-                found[uid] = self.selection(targets[uid], options, (*path, uid), (*path, uid))
+            if uid in targets:
+                options = _options(item, path[:-1]) or {}
+                selection = self.selection(targets[uid], options, (*path, uid), (*path, uid))
+                found[uid] = replace(selection, sort=())
         return found
 
 

@@ -320,10 +320,12 @@ def test_a_dynamic_zone_in_detail(api: Api) -> None:
     assert [a["title"] for a in on[0]["by"]["articles"]] == ["One", "Two"]
     both = one(api, "populate[zone][on][shared.quote]=true&populate[zone][on][shared.part][populate]=tag")
     assert both["zone"][1]["tag"]["name"] == "red"
-    assert one(api, "populate[zone][on][shared.quote]=false")["zone"] == []
+    for word in ("true", "false", "0"):
+        shown = one(api, f"populate[zone][on][shared.quote]={word}")["zone"]
+        assert [part["__component"] for part in shown] == ["shared.quote"], word
 
 
-def test_each_type_of_a_dynamic_zone_is_sorted_by_itself(api: Api) -> None:
+def test_a_dynamic_zone_keeps_its_order(api: Api) -> None:
     zone = [
         {"__component": "shared.part", "n": 2, "tag": "red"},
         {"__component": "shared.quote", "text": "q", "by": "ann"},
@@ -333,7 +335,8 @@ def test_each_type_of_a_dynamic_zone_is_sorted_by_itself(api: Api) -> None:
     others = "&populate[zone][on][shared.quote]=true"
     for sort in ("n", "tag.name"):
         found = one(api, f"populate[zone][on][shared.part][sort]={sort}{others}")["zone"]
-        assert [part.get("n", part.get("text")) for part in found] == [1, "q", 2]
+        assert [part.get("n", part.get("text")) for part in found] == [2, "q", 1]
+    assert api.get("/api/articles/one?populate[zone][on][shared.part][sort]=zzz").status == 400
 
 
 # --- morph relations -----------------------------------------------------------------------------
