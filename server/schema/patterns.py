@@ -4,15 +4,47 @@ Patterns come from schemas, texts from anyone: they are matched with a time limi
 that backtracks without end holds up nobody. Loaded when a schema has one.
 """
 
+import struct
 from functools import lru_cache
 from typing import Any
 
 import regex
 
 MATCH_TIMEOUT_S = 0.1
-_TOKEN = regex.compile(r"\\.|.", regex.DOTALL)
-_CLASSES = {r"\d": "0-9", r"\w": "A-Za-z0-9_"}  # as they are inside of brackets
-_TRANSLATIONS = {r"\D": "[^0-9]", r"\W": "[^A-Za-z0-9_]", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
+_TOKEN = regex.compile(
+    r"\\k<\w+>|\\[pP]\{[\w=]+\}|\\c[A-Za-z]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\.|"
+    r"\[\^?\]|\[\^|\(\?|[*+?}]\+|.",
+    regex.DOTALL,
+)
+_QUANTIFIER = regex.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
+_QUANTIFIER_END = regex.compile(r"\{[0-9]+(?:,[0-9]*)?\}$")
+_GROUP = regex.compile(r"\(\?(?:[:=!]|<[=!]|<[A-Za-z_$][\w$]*>|[ims]+(?:-[ims]+)?:|-[ims]+:)")
+_SPACES = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_NO_SPACES = (
+    r"\x00-\x08\x0e-\x1f!-\u009f\u00a1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e"
+    r"\u2060-\u2fff\u3001-\ufefe\uff00-\uffff"
+)
+_WORD = "A-Za-z0-9_"
+# Classes as they are inside of brackets.
+_CLASSES = {
+    r"\d": "0-9",
+    r"\D": r"\x00-/:-\uffff",
+    r"\w": _WORD,
+    r"\W": r"\x00-/:-@\[-\^`{-\uffff",
+    r"\s": _SPACES,
+    r"\S": _NO_SPACES,
+}
+_BOUNDARY = f"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))"
+_NO_BOUNDARY = f"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))"
+_TRANSLATIONS = {
+    "$": r"\Z",
+    ".": r"[^\n\r\u2028\u2029]",
+    r"\b": _BOUNDARY,
+    r"\B": _NO_BOUNDARY,
+    "[]": "(?!)",
+    "[^]": r"[\x00-\uffff]",
+}
+_LETTERS = frozenset("fnrtv")  # of escapes that mean the same to the library
 
 
 def fault(pattern: str) -> str:
@@ -27,7 +59,7 @@ def fault(pattern: str) -> str:
 def mismatch(pattern: str, text: str) -> str:
     """Why a text does not match a pattern, as a sentence without its subject; "" where it does."""
     try:
-        matched = _compile(pattern).search(text, timeout=MATCH_TIMEOUT_S)
+        matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
         return f'takes too long to match against "/{pattern}/"; shorten it'
     return "" if matched else f'must match the following: "/{pattern}/"'
@@ -36,22 +68,70 @@ def mismatch(pattern: str, text: str) -> str:
 # Saves 3.4 µs of 163 of a document with a pattern, at a cold start.
 @lru_cache(maxsize=256)
 def _compile(pattern: str) -> Any:
-    return regex.compile(_as_python(pattern))
+    return regex.compile(_as_python(_utf16_units(pattern)))
+
+
+def _utf16_units(text: str) -> str:
+    """Return a text with a character for each of its UTF-16 units, as JavaScript matches it."""
+    if text.isascii() or max(text) < "\U00010000":
+        return text
+    encoded = text.encode("utf-16-le", "surrogatepass")
+    return "".join(map(chr, struct.unpack(f"<{len(encoded) // 2}H", encoded)))
 
 
 def _as_python(pattern: str) -> str:
-    """Return an ECMAScript pattern in the library's syntax: `$` is the very end, classes are ASCII."""
+    """Return an ECMAScript pattern in the library's syntax. Raises regex.error for what JavaScript has not.
+
+    `\\p{…}` is a property of Unicode, as with the flag `u`, which a schema can't set.
+    """
     made, is_in_class, before = list[str](), False, ""
-    for token in _TOKEN.findall(pattern):
+    for found in _TOKEN.finditer(pattern):
+        token = found[0]
         if token in _CLASSES:
             if is_in_class and before == "-":  # It is no range, as in `[.-\d]`.
                 made[-1] = r"\-"
             made.append(_CLASSES[token] if is_in_class else f"[{_CLASSES[token]}]")
         elif is_in_class:
-            is_in_class = token != "]"
-            made.append(r"\-" if token == "-" and before in _CLASSES else token)
+            is_in_class = token not in ("]", "[]", "[^]")
+            made.append(r"\-" if token == "-" and before in _CLASSES else _in_brackets(token))
         else:
-            is_in_class = token == "["
-            made.append(_TRANSLATIONS.get(token, token))
+            is_in_class = token in ("[", "[^")
+            made.append(_outside_of_brackets(token, pattern, found.start()))
         before = token
     return "".join(made)
+
+
+def _in_brackets(token: str) -> str:
+    """Translate a token of a class, which may be one that means something only outside of brackets."""
+    if token == r"\b":
+        return r"\x08"
+    if len(token) > 1 and not token.startswith("\\"):
+        return "".join(map(_in_brackets, token))
+    return r"\[" if token == "[" else _escape(token)
+
+
+def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
+    """Translate a token. Raises regex.error for syntax of other languages: JavaScript has no such pattern."""
+    if token in _TRANSLATIONS:
+        return _TRANSLATIONS[token]
+    if token == "{" and not _QUANTIFIER.match(pattern, at):
+        return r"\{"  # It is a brace then; to the library it may be a fuzzy match.
+    if token == "(?" and not _GROUP.match(pattern, at):
+        raise regex.error(f"JavaScript has no group {pattern[at : at + 4]}", pattern, at)
+    if token in ("*+", "++", "?+") or (token == "}+" and _QUANTIFIER_END.search(pattern[: at + 1])):
+        raise regex.error(f"JavaScript has no quantifier {token}", pattern, at)
+    if token.startswith(r"\k<"):
+        return f"(?P={token[3:-1]})"
+    return _escape(token)
+
+
+def _escape(token: str) -> str:
+    """Translate an escape: of a letter that JavaScript has none for, it is the letter."""
+    if not token.startswith("\\"):
+        return token
+    letter = token[1]
+    if letter == "c" and len(token) == 3:
+        return rf"\x{ord(token[2]) % 32:02x}"
+    if letter.isascii() and letter.isalpha() and len(token) == 2 and letter not in _LETTERS:
+        return letter
+    return token
