@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bench.real.expected import Attribute
+from bench.real.layout import Components
 from bench.real.values import Served
 
 NOT_SENT = (
@@ -24,10 +25,18 @@ def body_of(served: Served) -> dict[str, Any]:
     return {name: value for name, value in served.values.items() if name not in NOT_SENT}
 
 
+def own_body_of(served: Served) -> dict[str, Any]:
+    """Return what a form sends back without what other documents store, which may have changed meanwhile."""
+    attributes = served.document.type.attributes
+    return {
+        name: value for name, value in body_of(served).items() if not attributes.get(name, {}).get("mappedBy")
+    }
+
+
 def choose(served: Served, turn: int) -> tuple[str, Any] | None:
     """Return an attribute and another value for it, another attribute each turn; None if it has none.
 
-    What the locales of a document share is left out: a write of it reaches the files of all.
+    What the locales of a document share is left out, and so is what the files of other documents store.
     """
     options = list(_options(served))
     return options[turn % len(options)] if options else None
@@ -36,16 +45,28 @@ def choose(served: Served, turn: int) -> tuple[str, Any] | None:
 def _options(served: Served) -> Iterator[tuple[str, Any]]:
     content_type = served.document.type
     for name, attribute in content_type.attributes.items():
-        value, change = served.values.get(name), _CHANGES.get(attribute["type"])
+        value = served.values.get(name)
         is_own = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized") or (
             attribute["type"] in ("uid", "relation")
         )
-        if value is None or value == [] or change is None or (content_type.is_localized and not is_own):
+        is_shared = content_type.is_localized and not is_own
+        if is_shared or attribute.get("mappedBy") or value is None or value == []:
             continue
-        changed = change(value, attribute)
+        changed = change(value, attribute, content_type.components)
         is_allowed = bool(changed) or changed in (0, False) or not attribute.get("required")
         if changed != value and is_allowed:
             yield name, changed
+
+
+def change(value: Any, attribute: Attribute, components: Components) -> Any:
+    """Return another value of an attribute, or the same if there is none."""
+    kind = attribute["type"]
+    if kind == "dynamiczone" or (kind == "component" and attribute.get("repeatable")):
+        uid = value[0].get("__component") or attribute["component"]
+        return [_change_component(value[0], components, components[uid]), *value[1:]]
+    if kind == "component":
+        return _change_component(value, components, components[attribute["component"]])
+    return _CHANGES[kind](value, attribute) if kind in _CHANGES else value
 
 
 def _change_text(value: Any, attribute: Attribute) -> str:
@@ -96,6 +117,23 @@ def _change_json(value: Any, attribute: Attribute) -> Any:
     return "again" if value is None else f"{value} again"
 
 
+def _change_component(value: Any, components: Components, attributes: Mapping[str, Attribute]) -> Any:
+    """Change one attribute of a component, the first that can be changed."""
+    for name, attribute in attributes.items():
+        if value.get(name) and (changed := change(value[name], attribute, components)) != value[name]:
+            return {**value, name: changed}
+    return value
+
+
+def _change_blocks(value: Any, attribute: Attribute) -> Any:
+    """Change the text of the first block."""
+    block = value[0]
+    return [
+        {**block, "children": [{**block["children"][0], "text": "again"}, *block["children"][1:]]},
+        *value[1:],
+    ]
+
+
 def _change_relation(value: Any, attribute: Attribute) -> Any:
     return value[:-1] if isinstance(value, list) else None
 
@@ -116,4 +154,5 @@ _CHANGES: Mapping[str, Callable[[Any, Attribute], Any]] = {
     "array": _change_list,
     "json": _change_json,
     "relation": _change_relation,
+    "blocks": _change_blocks,
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from bench.real.answers import populate
 from bench.real.layout import ContentType
 
 PAGE_SIZE = 100
@@ -35,11 +36,11 @@ class Client:
     def read_all(
         self, content_type: ContentType, locales: list[str], status: str
     ) -> Iterator[dict[str, Any]]:
-        """Yield all documents of a type in all locales, populated one level deep.
+        """Yield all documents of a type in all locales, with all components populated.
 
         Raises RuntimeError if the server refuses a request.
         """
-        query = f"populate=*&status={status}" if content_type.has_drafts else "populate=*"
+        query = populate(content_type) + (f"&status={status}" if content_type.has_drafts else "")
         if content_type.is_single:
             for locale in locales if content_type.is_localized else locales[:1]:
                 code, body = self.send("GET", f"{content_type.path}?{query}&locale={quote(locale)}")

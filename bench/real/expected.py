@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-from bench.real.layout import MARKDOWN, Document
+from bench.real.layout import MARKDOWN, Components, Document
 
 Attribute = Mapping[str, Any]
 Reader = Callable[[Any, Any], Any]
@@ -38,10 +38,7 @@ def expected(document: Document, name: str, attribute: Attribute) -> Any:
     typed, text = reading.typed.get(name), reading.text.get(name)
     if name not in reading.typed:
         typed = text = _from_file_name(document).get(name, attribute.get("default"))
-    if typed is None:
-        return None
-    reader: Reader = _READERS.get(attribute["type"], _read_text)
-    return reader(typed, text)
+    return _read(attribute, typed, text, content_type.components)
 
 
 def served_keys(document: Document) -> set[str]:
@@ -84,6 +81,32 @@ def _offset(zone: str | None) -> timedelta:
     hours, minutes = digits[1:3], digits[3:5] or "0"
     size = timedelta(hours=int(hours), minutes=int(minutes))
     return -size if digits[0] == "-" else size
+
+
+def _read(attribute: Attribute, typed: Any, text: Any, components: Components) -> Any:
+    """Return the value of an attribute of a document or a component. Raises Unreadable."""
+    kind = attribute["type"]
+    is_list = attribute.get("repeatable") or kind in ("relation", "media", "dynamiczone")
+    if typed is None:
+        return [] if is_list else None
+    if kind == "dynamiczone":
+        entries = zip(typed, text, strict=True)
+        return [_read_component(one["__component"], one, other, components) for one, other in entries]
+    if kind == "component" and is_list:
+        entries = zip(typed, text, strict=True)
+        return [_read_component(attribute["component"], one, other, components) for one, other in entries]
+    if kind == "component":
+        return _read_component(attribute["component"], typed, text, components)
+    reader: Reader = _READERS.get(kind, _read_text)
+    return reader(typed, text)
+
+
+def _read_component(uid: str, typed: Any, text: Any, components: Components) -> dict[str, Any]:
+    entries = {
+        name: _read(attribute, typed.get(name, attribute.get("default")), text.get(name), components)
+        for name, attribute in components[uid].items()
+    }
+    return {"__component": uid, **entries}
 
 
 def _strip_body(text: str) -> str:
@@ -145,9 +168,15 @@ def _read_json(typed: Any, text: Any) -> Any:
 
 
 def _read_relation(typed: Any, text: Any) -> list[str]:
-    """Return the documentIds that a relation names, one or many."""
+    """Return the documentIds that a relation names, each once."""
     values = text if isinstance(text, list) else [text]
-    return [_read_text(value, value).replace("/", "--") for value in values]
+    return list(dict.fromkeys(_read_text(value, value).replace("/", "--") for value in values))
+
+
+def _read_media(typed: Any, text: Any) -> list[str]:
+    """Return the paths of files below content/uploads/, one or many."""
+    values = text if isinstance(text, list) else [text]
+    return [_read_text(value, value).removeprefix("/uploads/") for value in values]
 
 
 _READERS: Mapping[str, Reader] = {
@@ -163,4 +192,6 @@ _READERS: Mapping[str, Reader] = {
     "json": _read_json,
     "array": _read_json,
     "relation": _read_relation,
+    "media": _read_media,
+    "blocks": _read_json,
 }

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from bench.real.reader import Reading
 
 MARKDOWN = (".md", ".mdx", ".markdown")
 ENDINGS = (*MARKDOWN, ".yaml", ".yml", ".json", ".toml")
+Components = Mapping[str, Mapping[str, Mapping[str, Any]]]  # their attributes, by uid
 NAME, LOCALE = "{name}", "{locale}"
 
 
@@ -25,6 +26,7 @@ class ContentType:
     has_drafts: bool
     options: Mapping[str, Any]
     attributes: Mapping[str, Mapping[str, Any]]
+    components: Components = field(default_factory=dict)  # all of the site
 
     @property
     def uid(self) -> str:
@@ -48,7 +50,8 @@ class ContentType:
         files = self.options.get("files")
         if files is None:
             stem = f"content/{self.singular}" if self.is_single else f"content/{self.plural}/{NAME}"
-            return [stem + ending for ending in ENDINGS]
+            stems = [stem, f"{stem}.{LOCALE}"] if self.is_single and self.is_localized else [stem]
+            return [stem + ending for stem in stems for ending in ENDINGS]
         return [files] if isinstance(files, str) else list(files)
 
 
@@ -75,6 +78,11 @@ class _Pattern:
 
 def load_types(root: Path) -> list[ContentType]:
     """Load the content types of a site."""
+    folder = root / "content-types" / "components"
+    components = {
+        f"{path.parent.name}.{path.stem}": json.loads(path.read_bytes())["attributes"]
+        for path in sorted(folder.glob("*/*.json"))
+    }
     schemas = (json.loads(path.read_bytes()) for path in sorted((root / "content-types").glob("*.json")))
     return [
         ContentType(
@@ -85,6 +93,7 @@ def load_types(root: Path) -> list[ContentType]:
             bool(schema.get("options", {}).get("draftAndPublish")),
             schema.get("options", {}),
             schema["attributes"],
+            components,
         )
         for schema in schemas
     ]
@@ -137,6 +146,7 @@ def _compile(types: Iterable[ContentType], locales: list[str]) -> list[_Pattern]
         for pattern in content_type.patterns:
             text = re.escape(pattern).replace(r"\{name\}", "(?P<name>.+)")
             text = text.replace(r"\{locale\}", f"(?P<locale>{codes})")
+            text = text.replace(r"\{initial\}", "(?P<initial>[^/])")
             names_file = NAME not in pattern.rpartition("/")[2]
             patterns.append(_Pattern(content_type, re.compile(text), (not names_file, -len(pattern))))
     return sorted(patterns, key=lambda pattern: pattern.rank)
@@ -145,9 +155,15 @@ def _compile(types: Iterable[ContentType], locales: list[str]) -> list[_Pattern]
 def _match(patterns: list[_Pattern], path: str) -> tuple[_Pattern, re.Match[str]] | None:
     for pattern in patterns:
         match = pattern.expression.fullmatch(path)
-        if match is not None and not _is_partial(match):
+        if match is not None and _is_below_its_initial(match) and not _is_partial(match):
             return pattern, match
     return None
+
+
+def _is_below_its_initial(match: re.Match[str]) -> bool:
+    """Whether {initial}, if there is one, stands for the first letter of the name."""
+    initial = match.groupdict().get("initial")
+    return initial is None or initial == match["name"][0].lower()
 
 
 def _is_partial(match: re.Match[str]) -> bool:

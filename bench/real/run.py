@@ -14,6 +14,7 @@ import yaml
 
 from bench.host import HOST
 from bench.real.client import TIMEOUT_S, Client
+from bench.real.content import make_content
 from bench.real.differences import Differences
 from bench.real.layout import ContentType, claimed, documents, load_types
 from bench.real.reader import read
@@ -24,9 +25,8 @@ from bench.serving import quire
 from server.auth.accounts import Accounts
 
 PARAMETER = re.compile(r"\{(\w+)\}")
-SETTINGS = "api: {populate_with_pagination: allow}\n"  # of a tree that has content types
 NO_INDEX = "\nsearch: {index: false}\n"  # nothing here is searched
-PARAMETERS = {"locale": "en", "slug": "home"}
+PARAMETERS = {"locale": "en", "slug": "slug-first"}
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None)
     root = unpack(source, tree.name, folder)
     outcome.files = len(list_files(root))
     if tree.defines_types:
-        (root / "site.yaml").write_text(SETTINGS)
+        make_content(root)
     if tree.defines_types or _init(root, outcome.differences):
         with (root / "site.yaml").open("a") as settings:
             settings.write(NO_INDEX)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bench.real.answers import normalise
 from bench.real.client import Client
 from bench.real.differences import Differences, shorten
 from bench.real.expected import Unreadable, expected, is_same, moment, served_keys
@@ -97,7 +98,7 @@ def _compare(
         if attribute.get("private") or attribute.get("mappedBy") or attribute["type"] == "password":
             continue
         compared += 1
-        given = values.get(name)
+        given = normalise(attribute, values.get(name), document.type.components)
         try:
             wanted = expected(document, name, attribute)
         except Unreadable as error:
@@ -107,7 +108,6 @@ def _compare(
             continue
         if attribute["type"] == "relation":
             wanted = [one for one in wanted or [] if (attribute["target"], one) in known]
-            given = _related(given)
         if not is_same(wanted, given):
             cause = f"values: {attribute['type']}, {describe(wanted, given)}"
             differences.add(cause, f"{path}: {name}: file {shorten(wanted)}, API {shorten(given)}")
@@ -129,12 +129,6 @@ def _compare_timestamps(document: Document, values: Mapping[str, Any], differenc
             example = f"{document.reading.path}: file {wanted}, API {values[name]}"
             differences.add(f"values: {name}, another value", example)
     return 3
-
-
-def _related(value: Any) -> list[str]:
-    """Return the documentIds of a populated relation."""
-    listed = value if isinstance(value, list) else [value] if value else []
-    return [one["documentId"] for one in listed]
 
 
 def describe(wanted: Any, given: Any) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bench.real.changes import body_of, choose
+from bench.real.answers import normalise
+from bench.real.changes import body_of, choose, own_body_of
 from bench.real.client import Client
 from bench.real.differences import Differences, shorten
 from bench.real.expected import NOT_ATTRIBUTES, Unreadable, expected, is_same
@@ -68,7 +69,7 @@ def write_changed(
         if chosen is None:
             continue
         name, value = chosen
-        if _put(client, served, {**body_of(served), name: value}, "changed", differences):
+        if _put(client, served, {**own_body_of(served), name: value}, "changed", differences):
             changes[served.document.reading.path] = Change(served, name, value)
     hunks = diff(root)
     for path in hunks.keys() - changes.keys():
@@ -102,10 +103,15 @@ def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list
             found[path][-1].append(line)
     if with_timestamps:
         return found
-    kept = {
-        name: [hunk for hunk in hunks if not all(map(_STAMP.match, hunk))] for name, hunks in found.items()
-    }
+    kept = {name: [hunk for hunk in hunks if not _has_only_timestamps(hunk)] for name, hunks in found.items()}
     return {name: hunks for name, hunks in kept.items() if hunks}
+
+
+def _has_only_timestamps(hunk: Sequence[str]) -> bool:
+    """Whether a hunk changes only timestamps, and in JSON the comma above them."""
+    others = [line for line in hunk if not _STAMP.match(line)]
+    removed, added = ([line[1:].rstrip(",") for line in others if line[0] == sign] for sign in "-+")
+    return removed == added
 
 
 def _spread(documents: Sequence[Served], limit: int) -> list[Served]:
@@ -178,14 +184,11 @@ def _changed_keys(before: Reading, after: Reading) -> set[str]:
 
 def _compare_value(document: Document, change: Change, differences: Differences) -> None:
     attribute = document.type.attributes[change.name]
-    sent = change.value
-    if attribute["type"] == "relation":
-        listed = sent if isinstance(sent, list) else [sent] if sent else []
-        sent = [one["documentId"] for one in listed] or None
+    sent = normalise(attribute, change.value, document.type.components)
     try:
         wanted = expected(document, change.name, attribute)
     except Unreadable as error:
         wanted = error
-    if not is_same(None if wanted == [] else wanted, None if sent == [] else sent):
+    if not is_same(wanted, sent):
         told = f"{document.reading.path}: {change.name}: sent {shorten(sent)}, file {shorten(wanted)}"
         differences.add(f"changed: {attribute['type']}, another value in the file", told)

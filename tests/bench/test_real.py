@@ -1,5 +1,6 @@
 """`make real` on small trees of its own: what it compares and writes, and that it finds a difference."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from bench.real.run import Outcome, run
 from bench.real.trees import TREES, Tree, commit, find
 from bench.real.writes import diff
 from tests.git import commit_all
-from tests.sites import write
+from tests.sites import collection, component, relation, schema, translated, write
 
 SMALL = Tree("small", "https://example.org/small", None, "MIT", ".", "Hugo")
 
@@ -78,6 +79,9 @@ def test_which_file_is_which_document() -> None:
         ("note", "c", "fr"),
         ("note", "d", "en"),
     ]
+    project = content_type("project", {"title": "string"}, files="data/{initial}/{name}.yaml")
+    found = documents([project], locales, map(reading, ["data/a/Aave.yaml", "data/b/aave.yaml"]))
+    assert [one.document_id for one in found] == ["Aave"]
     draft = Reading("posts/one.md", "yaml", {"draft": True}, {"draft": "true"}, "")
     assert [one.is_draft for one in documents(types, locales, [draft, reading("posts/two.md")])] == [
         True,
@@ -170,3 +174,41 @@ def test_what_the_other_reader_reads_differently_is_found(tmp_path: Path) -> Non
         ("values: string, without blanks at the end of a line", 2)
     ]
     assert (outcome.documents, outcome.unchanged, outcome.changed) == (2, 1, 1)
+
+
+def test_a_project_of_content_types_gets_documents_of_its_own(tmp_path: Path) -> None:
+    reader, reason = install_reader()
+    if reason is not None:
+        pytest.skip(reason)
+    link = {"text": {"type": "string", "minLength": 30}, "page": relation("oneToOne", "page")}
+    attributes = {
+        "title": translated({"type": "string"}),
+        "body": translated({"type": "richtext"}),
+        "links": {"type": "component", "component": "shared.link", "repeatable": True},
+        "parts": {"type": "dynamiczone", "components": ["shared.link", "shared.box"]},
+        "rich": "blocks",
+        "cover": {"type": "media", "required": True},
+        "tags": relation("manyToMany", "tag", inversedBy="pages"),
+    }
+    write(
+        tmp_path / "from/small",
+        {
+            **component("shared.link", link),
+            **component("shared.box", {"link": {"type": "component", "component": "shared.link"}}),
+            **collection("page", attributes, drafts=True, localized=True),
+            **collection("tag", {"name": "string", "pages": relation("manyToMany", "page", mappedBy="tags")}),
+            "content-types/home.json": schema("home", {"title": "string"}, single=True, localized=True),
+            "requests.json": '["/api/pages?locale={locale}&filters[slug][$eq]={slug}", "/api/home"]',
+        },
+    )
+    outcome = run(replace(SMALL, defines_types=True), tmp_path / "from/small", tmp_path, reader, None)
+    assert list(outcome.differences.rows()) == [
+        ("requests: refused", 1, outcome.differences.examples["requests: refused"])
+    ]
+    assert "slug" in outcome.differences.examples["requests: refused"]
+    assert (outcome.types, outcome.locales, outcome.documents, outcome.changed) == (
+        3,
+        2,
+        9,
+        7,
+    )  # what locales share is left
