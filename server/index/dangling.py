@@ -124,6 +124,17 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
     return table is None or any((document_id, *at) in table.versions for at in table.order)
 
 
+def keep_dangling(
+    snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Return the stored targets if those that exist are the ones that a client has sent, else the sent ones.
+
+    Readers are not shown the others, so a client that sends back what it has read leaves them in the file.
+    """
+    shown = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
+    return stored if sent == shown else sent
+
+
 def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
     """The documents that refer to some documents or media files, whether or not there are such."""
     for document in _all(snapshot):

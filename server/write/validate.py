@@ -21,6 +21,7 @@ from server.documents.values import Component, empty_value, identify
 from server.errors import ApplicationError, ValidationError
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
+from server.index.dangling import keep_dangling
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type
 from server.write.body_values import default_of, read_scalar
@@ -188,14 +189,16 @@ class Validator:
 
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
         """What an attribute is to hold that holds `current` now, or _NO_VALUE where it held nothing yet."""
+        if attribute.type == "media":
+            stored = () if current is _NO_VALUE else current
+            sent = () if tree is None else self._media(attribute, tree, path, stored)
+            return keep_dangling(self.snapshot, attribute, stored, sent)
         if tree is None:
             return empty_value(attribute)
         if attribute.type == "component":
             return self._component(attribute, tree, path, current)
         if attribute.type == "dynamiczone":
             return self._zone(attribute, tree, path, current)
-        if attribute.type == "media":
-            return self._media(attribute, tree, path, current)
         if attribute.type == "blocks":
             wrong = [Fault(at, sentence) for at, sentence in wrong_blocks(tree, path)]
             self.faults.extend(wrong)
@@ -242,7 +245,11 @@ class Validator:
                 values.append(current if before else default_of(attribute))
             elif attribute.type == "relation":
                 links = read_links(attribute, tree[name], at, self._resolve)
-                values.append(links.apply(current if before else (), to_many=attribute.to_many))
+                stored = current if before else ()
+                sent = links.apply(stored, to_many=attribute.to_many)
+                if links.set is not None:
+                    sent = keep_dangling(self.snapshot, attribute, stored, sent)
+                values.append(sent)
             else:
                 values.append(self._value(attribute, tree[name], at, current))
         return Component(type_, (before.id if before else identify(*map(str, path)), *values))
@@ -321,9 +328,7 @@ class Validator:
         if self.media is None:
             default = next((locale for locale, _ in self.snapshot.tables[UPLOAD].order), self.locales[0])
             self.media = MediaInput(self.snapshot, default, self.faults)
-        return self.media.read(
-            tree, path, () if current is _NO_VALUE else current, multiple=attribute.multiple
-        )
+        return self.media.read(tree, path, current, multiple=attribute.multiple)
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:

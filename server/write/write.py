@@ -11,6 +11,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.ids import new_document_id
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError
+from server.index.dangling import keep_dangling
 from server.index.effective_version import edited_status
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE, find_repeated, find_taken
@@ -139,7 +140,11 @@ class Writer:
         for name, links in change.links.items():
             attribute = type_.attributes[name]
             if not attribute.derived:
-                new[name] = links.apply(tuple(old.get(name) or ()), to_many=attribute.to_many)
+                stored = tuple(old.get(name) or ())
+                sent = links.apply(stored, to_many=attribute.to_many)
+                if links.set is not None:
+                    sent = keep_dangling(self.context.snapshot, attribute, stored, sent)
+                new[name] = sent
         for name, links in change.links.items():
             attribute = type_.attributes[name]
             if attribute.derived and attribute.target == type_.uid:

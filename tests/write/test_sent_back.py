@@ -388,3 +388,46 @@ def test_a_timestamp_stays_as_it_is_written(tmp_path: Path, written: str, drafts
         assert f"createdAt: {written} # then\n" in path.with_name("a.draft.md").read_text()
         assert api.put("/api/notes/a", {"title": "Four"}).data["createdAt"] == before
         assert f"createdAt: {written} # then\n" in path.read_text()
+
+
+DANGLING = """title: x
+author: nobody
+tags:
+  - red
+  - missing
+cover: lost.png
+pictures:
+  - lost.png
+seo:
+  author: nobody
+"""
+
+
+def test_what_points_to_nothing_stays_in_the_file_when_what_was_read_is_sent_back(tmp_path: Path) -> None:
+    attributes = {
+        "title": STRING,
+        "author": relation("manyToOne", "tag"),
+        "tags": relation("manyToMany", "tag"),
+        "cover": {"type": "media"},
+        "pictures": {"type": "media", "multiple": True},
+        "seo": {"type": "component", "component": "x.by"},
+    }
+    files = {
+        **collection("note", attributes),
+        **collection("tag", {"name": STRING}),
+        **component("x.by", {"author": relation("oneToOne", "tag")}),
+        "content/tags/red.yaml": "name: Red\n",
+        "content/tags/blue.yaml": "name: Blue\n",
+        "content/notes/one.yaml": DANGLING,
+    }
+    api = make(tmp_path, files)
+    read = api.get("/api/notes/one?populate[seo][populate]=*&populate[tags]=*&populate[author]=*").data
+    assert ([tag["documentId"] for tag in read["tags"]], read["author"]) == (["red"], None)
+    read |= {"cover": None, "pictures": None}
+    sent = {name: value for name, value in read.items() if name in attributes}
+    assert api.put("/api/notes/one", sent).status == 200
+    assert api.read("content/notes/one.yaml") == DANGLING
+    assert api.put("/api/notes/one", {**sent, "title": "y"}).status == 200
+    assert api.read("content/notes/one.yaml").startswith(DANGLING.replace("x", "'y'", 1))
+    assert api.put("/api/notes/one", {"tags": ["red", "blue"]}).status == 200
+    assert "tags:\n  - red\n  - blue\n" in api.read("content/notes/one.yaml")
