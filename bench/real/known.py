@@ -20,6 +20,12 @@ KNOWN = (
         3,
         "YAML drops blanks at the end of a line in quotes (1.2.2, 7.3.1); js-yaml keeps them",
     ),
+    Known(
+        "digitalgov",
+        "changed: more than one hunk",
+        3,
+        "a list that is changed also loses entries that lead to nothing, or that it has twice",
+    ),
 )
 
 
