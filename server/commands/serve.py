@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import time
 import webbrowser
@@ -45,6 +46,8 @@ from server.tools.terminal import (
 )
 
 Log = Terminal | JsonLog
+OFFER_TIMEOUT_S = 2.0  # how long a server that listens is asked for its socket, if it does not offer that yet
+OFFER_POLL_S = 0.05
 START_TIMEOUT_S = 60.0  # A server that needs longer logs its other troubles.
 
 
@@ -98,8 +101,7 @@ def serve_command(
     require_driver(configuration.settings.accounts)
     commit = "" if name is None else find_commit(root, name)
     report_to = replace(terminal, quiet=True) if commit else terminal  # What changes is not what is served.
-    taken = take_over(root, port) if takes_over else None
-    listener = taken.listener if taken else bind(host, port)
+    taken, listener = _listen(root, host, port, takes_over=takes_over)
     shared = Shared(ChangeLog(), listener, json_log=form == "json")
 
     @one_line_errors
@@ -120,8 +122,31 @@ def serve_command(
             _serve_next(root, commit, workers, shared, report_to, generation, timing)
 
     with HostLease(root).held(is_wanted=not commit) as renew:
-        status = Generations(begin, shared.log.end_lag, Offer(root, port, listener), renew).run()
+        offer = Offer(root, port, listener)
+        try:
+            status = Generations(begin, shared.log.end_lag, offer, renew).run()
+        finally:
+            offer.remove()
     sys.exit(status)
+
+
+def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
+    """Return the socket that another server hands over, if it shall and there is one; else a new one.
+
+    A server that began just now may listen already and not offer its socket yet: it is asked again for a
+    while. Raises SetupError.
+    """
+    deadline = time.monotonic() + OFFER_TIMEOUT_S
+    while True:
+        taken = take_over(root, port) if takes_over else None
+        if taken:
+            return taken, taken.listener
+        try:
+            return None, bind(host, port)
+        except SetupError:
+            if not takes_over or time.monotonic() > deadline:
+                raise
+        time.sleep(OFFER_POLL_S)
 
 
 def _serve_next(

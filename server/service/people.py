@@ -71,6 +71,11 @@ class People:
         query = self._query(params)
         return self._show(query, self.users.get(user_id))
 
+    def require(self, user_id: int) -> None:
+        """Raise NotFoundError if there is no such user."""
+        if self.users.get(user_id) is None:
+            raise NotFoundError()
+
     def create(self, body: object, params: Params) -> bytes:
         """Create a user; return it as JSON."""
         query = self._query_of_write(params, populate="role")
@@ -88,8 +93,7 @@ class People:
     def update(self, user_id: int, body: object, params: Params) -> bytes:
         """Change a user; return it as JSON. Raises NotFoundError."""
         query = self._query_of_write(params, populate="role")
-        if self.users.get(user_id) is None:
-            raise NotFoundError()
+        self.require(user_id)
         values = _read(body, self.reader.state.settings, creating=False)
         return self._show(query, self.users.update(user_id, values))
 

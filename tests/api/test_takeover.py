@@ -171,6 +171,25 @@ def test_a_server_that_can_not_start_leaves_the_port_to_the_one_that_has_it(
     assert get(port, "/api/notes")[0] == 200
 
 
+def test_sockets_of_servers_that_have_ended_are_removed(servers: list[Server], tmp_path: Path) -> None:
+    root, ports = tmp_path, [free_port() for _ in range(3)]
+    write(root, FILES)
+    sockets = [root / f".quire/serve-{port}.sock" for port in ports]
+    for port in ports[:2]:
+        launch(servers, root, port)
+    until(lambda: all(path.exists() for path in sockets[:2]))
+    servers[0].kill()
+    servers[0].wait(60)
+    assert sockets[0].exists()
+    launch(servers, root, ports[2])
+    until(sockets[2].exists)
+    assert not sockets[0].exists()
+    assert sockets[1].exists()
+    stop(servers[2])
+    assert not sockets[2].exists()
+    assert sockets[1].exists()
+
+
 @contextmanager
 def connected(root: Path, port: int) -> Iterator[socket.socket]:
     """A connection to where a server offers its port."""

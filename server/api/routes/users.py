@@ -59,8 +59,9 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("updateUser")
     def update_user(key: str) -> Response:
-        callers = people("update")
-        return answer(callers.update(_number(key), read_body(request), parameters(request)))
+        callers, user_id = people("update"), _number(key)
+        callers.require(user_id)
+        return answer(callers.update(user_id, read_body(request), parameters(request)))
 
     @handles("deleteUser")
     def delete_user(key: str) -> Response:

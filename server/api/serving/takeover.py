@@ -7,7 +7,9 @@ whatever becomes of the other one. Both accept from one queue, which is why no c
 Who connects and asks for nothing is in nobody's way.
 """
 
+import errno
 import os
+import re
 import socket
 import struct
 import time
@@ -22,6 +24,7 @@ HANDOVER_TIMEOUT_S = 5.0  # How long the running server may take to hand its soc
 READY_TIMEOUT_S = 300.0  # How long a successor may take to serve if another one asks as well.
 BACKLOG_CONNECTIONS = 8  # Connections that have not asked for anything yet.
 _ASK, _READY = b"a", b"r"
+_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # the sockets of servers, in .quire/
 _HANDED, _BUSY = b".", b"b"  # with the socket; without it, since another server has it already
 _CREDENTIALS = struct.Struct("3i")
 
@@ -87,6 +90,7 @@ class Offer:
         self._silent: list[socket.socket] = []  # who has connected, and asked for nothing yet
         self._taker: socket.socket | None = None  # who has the socket
         self._since = 0.0  # when it got that
+        self._made: tuple[int, int] | None = None  # the mark of the file that `open` made
 
     def open(self) -> None:
         """Offer it from now on, in the place of the server that had it before, if there is one."""
@@ -94,12 +98,16 @@ class Offer:
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         asked.setblocking(False)
+        sweep_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
-                Path(path).unlink(missing_ok=True)
-                asked.bind(path)
-                os.chmod(path, 0o600)  # Nobody can connect before it listens.
-            asked.listen(BACKLOG_CONNECTIONS)
+                begun = f"{path}.new"  # Whoever finds the file under its name finds it listening.
+                Path(begun).unlink(missing_ok=True)
+                asked.bind(begun)
+                os.chmod(begun, 0o600)
+                asked.listen(BACKLOG_CONNECTIONS)
+                self._made = _mark_of(begun)
+                os.rename(begun, path)
         except OSError:  # Then nobody takes over, which nothing else depends on.
             asked.close()
             return
@@ -137,6 +145,12 @@ class Offer:
             one.close()
         self._asked, self._taker, self._silent = None, None, []
 
+    def remove(self) -> None:
+        """Remove the file of the socket, unless another server has replaced it; for the first process."""
+        with suppress(OSError), _short_path(self._root, self._port) as path:
+            if self._made and _mark_of(path) == self._made:
+                os.unlink(path)
+
     def _connections(self) -> list[socket.socket]:
         return [*(one for one in (self._asked, self._taker) if one is not None), *self._silent]
 
@@ -162,6 +176,27 @@ class Offer:
         self._let_go()
         self._taker, self._since = other, now
         return True
+
+
+def _mark_of(path: str) -> tuple[int, int]:
+    """Return what tells a file from others at its path; a file system may give the inode to the next one."""
+    status = os.lstat(path)
+    return status.st_ino, status.st_mtime_ns
+
+
+def sweep_sockets(root: Path) -> None:
+    """Remove the sockets on which no server listens any more, such as those of servers that were killed."""
+    with suppress(OSError):
+        folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for name in filter(_NAME.fullmatch, os.listdir(folder)):
+                path = f"/proc/self/fd/{folder}/{name}"
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                    probe.setblocking(False)
+                    if probe.connect_ex(path) == errno.ECONNREFUSED:
+                        os.unlink(path)
+        finally:
+            os.close(folder)
 
 
 def _receive(other: socket.socket) -> bytes:
