@@ -83,13 +83,19 @@ def test_other_keys_are_nothing_else(api: Api, keys: str, message: str) -> None:
     assert message in refused.error["message"]
 
 
+def test_the_last_value_of_a_key_that_stands_twice_counts(api: Api) -> None:
+    before = api.read("content/pages/a.yaml")
+    assert replace(api, "/source/pages/a", {"text": "title: A\ntitle: B\n"}).status == 200
+    assert api.get("/api/pages/a").data["title"] == "B"
+    assert replace(api, "/source/pages/a", {"text": before}).status == 200
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("title: [A\n", "line 1"),
         ("", "empty"),
         ("- a\n", "must be a mapping"),
-        ("title: A\ntitle: B\n", "twice"),
         ("title: {a: 1}\n", "expected text"),
         ("title: far too long a title\nslug: a\n", "title must be at most 9 characters"),
         ("slug: a\n", "title must be defined."),
