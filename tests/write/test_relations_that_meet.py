@@ -107,10 +107,12 @@ def expected(stored: Stored, written: str, body: Mapping[str, list[str]]) -> Sto
         kept = [] if name in TO_ONE else [other for other in after[owner, name] if other != target]
         after[owner, name] = [*kept, target]
 
+    # A document that names itself from the other side points at itself, whatever its own side says.
+    at_itself = {STORED[name][0] for name, wanted in body.items() if name in STORED and written in wanted}
     for name, wanted in body.items():
         if name not in STORED:
             after[written, name] = []
-            for target in wanted:
+            for target in () if name in TO_ONE and name in at_itself else wanted:
                 point(written, name, target)
     for name, wanted in body.items():
         if name in STORED:
