@@ -1,9 +1,10 @@
 """What a request body says of a relation: set, connect, disconnect, in short and in long form."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from server.documents.values import identify
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
 from server.schema.model import Attribute
@@ -150,11 +151,22 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
     )
 
 
-def divide_by_locale(value: Any, locales: Iterable[str], default: str) -> dict[str, Any]:
-    """By locale, the part of a relation value that is about documents in it; `default` where none is said."""
+def divide_by_locale(value: Any, locales: Collection[str], default: str, uid: str) -> dict[str, Any]:
+    """Return, by locale, the part of a relation value that names documents of a type in this locale.
+
+    An item without `locale` is in the one that its `id` was made of, else in the default one.
+    """
+
+    def locale_of(item: Any) -> Any:
+        if not isinstance(item, dict):
+            return default
+        document_id, number = item.get("documentId"), item.get("id")
+        if item.get("locale") or not isinstance(document_id, str) or not isinstance(number, int):
+            return item.get("locale") or default
+        return next((code for code in locales if identify(uid, document_id, code) == number), default)
 
     def part(items: Any, locale: str) -> list[Any]:
-        return [item for item in _items(items) if _locale_of(item, default) == locale]
+        return [item for item in _items(items) if locale_of(item) == locale]
 
     if not isinstance(value, dict) or _is_item(value):
         return {locale: part(value, locale) for locale in locales}
@@ -166,10 +178,6 @@ def divide_by_locale(value: Any, locales: Iterable[str], default: str) -> dict[s
         }
         for locale in locales
     }
-
-
-def _locale_of(item: Any, default: str) -> Any:
-    return item.get("locale") or default if isinstance(item, dict) else default
 
 
 def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:

@@ -130,7 +130,7 @@ class Validator:
         return attribute.derived and target is not None and target.localized
 
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
-        parts = divide_by_locale(tree, self.locales, self.locales[0])
+        parts = divide_by_locale(tree, self.locales, self.locales[0], attribute.target or "")
         links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
         # What leaves comes first: of a one-to-one relation, the last that comes is the one that stays.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))

@@ -431,3 +431,15 @@ def test_what_points_to_nothing_stays_in_the_file_when_what_was_read_is_sent_bac
     assert api.read("content/notes/one.yaml").startswith(DANGLING.replace("x", "'y'", 1))
     assert api.put("/api/notes/one", {"tags": ["red", "blue"]}).status == 200
     assert "tags:\n  - red\n  - blue\n" in api.read("content/notes/one.yaml")
+
+
+@pytest.mark.parametrize("fields", ["documentId", "title", "title,locale", ""])
+def test_relations_in_all_locales_are_kept_when_they_are_sent_back(make_api: MakeApi, fields: str) -> None:
+    page = "---\ntitle: T\nauthor: ann\n---\n"
+    api = make_api({**FILES, "content/pages/two.md": page, "content/pages/two.fr.md": page})
+    query = f"populate[pages][fields]={fields}" if fields else "populate=pages"
+    pages = api.get(f"/api/authors/ann?{query}").data["pages"]
+    assert [page["documentId"] for page in pages].count("two") == 2
+    api.put("/api/authors/ann", {"pages": pages})
+    for path in ("two.md", "two.fr.md"):
+        assert "author: ann" in api.read(f"content/pages/{path}")
