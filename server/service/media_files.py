@@ -43,6 +43,11 @@ class MediaFiles:
     past: PastStates
     bucket: SiteBucket
 
+    def is_served(self, commit: str) -> bool:
+        """Return whether requests without `at` are answered from a commit, "" for the current state."""
+        held = self.past.held
+        return not commit or (held is not None and held.commit == commit)
+
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
         """Return the file under a key, or the URL where a bucket offers it.
 

@@ -90,6 +90,8 @@ def test_everything_is_as_it_was_for_whoever_may_read_it_today(server: Server) -
     assert server.ask("/api/notes/a")[0] == 200  # which only today's role may read
     assert server.ask("/api/notes/new")[0] == 404
     assert server.ask("/uploads/a.png") == (200, OLD)
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/uploads/a.png", timeout=10) as answer:
+        assert answer.headers["Cache-Control"] == "public, max-age=3600"  # It is for everybody.
     assert [hit["documentId"] for hit in json.loads(server.ask("/search?q=gone")[1])["data"]] == ["gone"]
     assert json.loads(server.ask("/", Accept="application/json")[1])["name"] == "Then"
     described = server.ask("/openapi.json")[1]

@@ -110,3 +110,17 @@ def test_a_picture_that_was_replaced_has_its_size_of_then_in_each_commit(tmp_pat
             == api.get("/api/upload/files?filters[name]=same.png").body[0]["formats"]
         )
     api.accounts.close()
+
+
+@pytest.mark.parametrize("path", ["a.png?at=first", "same.png?at=main", "gone.svg?at=first"])
+def test_no_shared_cache_keeps_a_file_of_the_past(site: Api, path: str) -> None:
+    """It takes `history.read` or `branch.find`; a file of today is for everybody."""
+    then = site.get(f"/uploads/{path}")
+    again = site.get(f"/uploads/{path}", headers={"If-None-Match": then.headers["ETag"]})
+    assert (then.status, again.status) == (200, 304)
+    for answer in (then, again):
+        directives = answer.headers["Cache-Control"].replace(" ", "").split(",")
+        assert "private" in directives
+        assert "public" not in directives
+    assert "public" in site.get("/uploads/same.png").headers["Cache-Control"]
+    site.accounts.close()

@@ -23,6 +23,9 @@ def bind(handles: Handlers, files: MediaFiles) -> None:
         snapshot, key = state_of(request).snapshot, compose(path)
         found = files.find(snapshot, commit_of(request), key)
         response = _redirect(found) if isinstance(found, str) else _send(found)
+        if not files.is_served(commit_of(request)):  # No cache that others share may keep it.
+            response.cache_control.public = False
+            response.cache_control.private = True
         # An SVG or HTML file is shown, but can't run script on the site's origin.
         response.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
