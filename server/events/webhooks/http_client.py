@@ -60,6 +60,34 @@ def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -
 
 Address = IPv4Address | IPv6Address
 _NAT64 = ip_network("64:ff9b::/96")
+_GLOBAL_UNICAST = ip_network("2000::/3")  # Of IPv6, only this is given to networks of the internet.
+# What is no address of a receiver: from IANA's registries of special-purpose and multicast addresses, as of
+# 2025. `is_global` differs between versions of Python, and counts whole blocks of protocols as public.
+_RESERVED = tuple(
+    ip_network(block)
+    for block in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared by providers; the metadata of a cloud
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # in no registry: the host of a virtual machine at Azure
+        "169.254.0.0/16",  # link-local; the metadata of most clouds
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocols; the metadata of a cloud
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # relays of 6to4
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+        "2001::/23",  # protocols
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4; what it stands for decides
+        "3fff::/20",  # documentation
+    )
+)
 
 
 class RefusedAddress(OSError):
@@ -102,9 +130,9 @@ def is_public(address: Address) -> bool:
         inner = _inner(address)
         if inner:
             return all(map(is_public, inner))
-        if address.is_site_local:
+        if address not in _GLOBAL_UNICAST:
             return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    return not any(address in block for block in _RESERVED)
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
