@@ -150,7 +150,7 @@ class Validator:
                     raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
                 where = key if not path and key in READ_ONLY else dotted or None
                 raise _unknown_key(key, where, f" at {dotted}" if dotted else "")
-            if attribute.type == "relation" and tree and not self._may_relate(attribute):
+            if attribute.type == "relation" and not self._may_relate(attribute):
                 raise _unknown_key(key, ".".join(filter(None, (dotted, key))))
             if attribute.type == "relation":
                 self._refuse_keys_of_targets(attribute, tree, ".".join(filter(None, (dotted, key))))

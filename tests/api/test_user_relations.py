@@ -225,6 +225,8 @@ def test_only_who_may_find_users_sees_them(api: Api) -> None:
     [
         {"author": 1},
         {"author": {"connect": [1]}},
+        {"author": None},
+        {"editors": []},
         {"editors": {"disconnect": [99]}},
         {"part": {"by": 99}},
         {"parts": [{"__component": "shared.credit", "by": 1}]},
