@@ -18,6 +18,7 @@ from referencing.jsonschema import DRAFT202012
 
 from server.api.openapi.values import BODY_VALUES, OPERAND_KINDS, OPERANDS, RESPONSE_VALUES
 from server.api.operations.table import OPERATIONS, operations_at
+from server.config.model import ACTIONS
 from server.errors import ApiError
 from server.query.operators import LOGIC, OPERATORS
 from server.schema.model import ATTRIBUTE_TYPES
@@ -129,6 +130,7 @@ def test_it_has_the_tables_of_the_code(everything: Api) -> None:
     assert {(kind.status, kind.name) for kind in kinds} - told <= {
         (405, "MethodNotAllowedError"),
         (408, "RequestTimeoutError"),
+        (415, "UnsupportedMediaTypeError"),
         (429, "RateLimitError"),
     }
 
@@ -351,6 +353,32 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
     api.site.refresh()
     assert committing(api, "public") == {("/api/articles", "post"), ("/batch", "post")}
     assert committing(api, "full") == branched | served
+
+
+def test_who_has_one_permission_alone_gets_it(make_api: MakeApi) -> None:
+    api = make_api(SECRET)
+    subjects = [(subject or "article", actions) for subject, actions in ACTIONS.items()]
+    for permission in [f"{subject}.{action}" for subject, actions in subjects for action in actions]:
+        api.token(permission, may=[permission])
+        described = api.get("/openapi.json", permission)
+        assert described.status == 200, permission
+        referred = set(re.findall(r'"\$ref": ?"#/components/([^"]+)/([^"]+)"', described.text))
+        components = described.body["components"]
+        assert all(name in components[section] for section, name in referred), permission
+
+
+def test_content_that_looks_like_a_reference_is_an_example_and_none(make_api: MakeApi) -> None:
+    hue = {"type": "enumeration", "enum": ["#/components/schemas/Nope", "#/components"]}
+    data = {"type": "json"}
+    text = {"title": "#/components/schemas/Dossier", "hue": "#/components"}
+    files = {
+        **SECRET,
+        **collection("article", {"title": STRING, "hue": hue, "data": data, "properties": STRING}),
+        **documents("articles", a={**text, "data": {"$ref": "#/components/schemas/Dossier"}}),
+    }
+    described = document(make_api(files), "public")
+    assert "#/components/schemas/Dossier" in json.dumps(described)
+    assert "Dossier" not in described["components"]["schemas"]
 
 
 def test_it_is_tagged_and_changes_with_the_schema(make_api: MakeApi) -> None:

@@ -25,6 +25,7 @@ _ABOUT = (
     "may do, with `Authorization: Bearer` what that token or user may do. Queries are in bracket notation: "
     "`filters[title][$eq]=x`, `populate[author][fields][0]=name`. Errors all have one shape."
 )
+_SITE_VALUES = ("example", "examples", "enum", "const", "default")  # Keys of a schema or a parameter.
 _BEARER = {
     "type": "http",
     "scheme": "bearer",
@@ -110,16 +111,25 @@ def _used_components(
 
 
 def _references(value: Any) -> Iterable[tuple[str, str]]:
+    """The section and name of each component that a part of the document refers to.
+
+    Values of the site are no references, whatever they say: examples, and what an enumeration may be.
+    """
     stack = [value]
     while stack:
         item = stack.pop()
-        if isinstance(item, dict):
-            stack.extend(item.values())
-        elif isinstance(item, list):
+        if isinstance(item, list):
             stack.extend(item)
-        elif isinstance(item, str) and item.startswith("#/components/"):
-            _, _, section, name = item.split("/", 3)
-            yield section, name
+            continue
+        for key, held in item.items() if isinstance(item, dict) else ():
+            if key == "properties":  # by names of attributes
+                stack.extend(held.values())
+            elif key in ("$ref", "mapping"):
+                for pointer in [held] if key == "$ref" else held.values():
+                    _, _, section, name = pointer.split("/", 3)
+                    yield section, name
+            elif key not in _SITE_VALUES:
+                stack.append(held)
 
 
 def _version(*parts: Any) -> str:
