@@ -30,6 +30,7 @@
         │   ├── UnknownVersionError 412  what it names can't be merged with: nobody knows what it was
         │   └── OverlapError     412  what it names can't be merged with: others have changed the same
         ├── PayloadTooLargeError 413
+        ├── ContentCodingError   415  the body is compressed
         ├── RateLimitError       429
         ├── StorageError         507  the disk or the permissions of a file refuse it
         │   ├── LogUnavailableError 503  the database with the log of events does not answer
@@ -232,6 +233,13 @@ class PayloadTooLargeError(ApiError):
     """The body is larger than the server takes."""
 
     status, name, default = 413, "PayloadTooLargeError", "Payload Too Large"
+
+
+class ContentCodingError(ApiError):
+    """The body is compressed, or in another content coding."""
+
+    status, name = 415, "UnsupportedMediaTypeError"
+    default = "A body can't be compressed; send it without Content-Encoding"
 
 
 class RequestTimeoutError(ApiError):

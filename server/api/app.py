@@ -48,8 +48,9 @@ from server.api.routes.handlers import Handlers
 from server.api.routes.history import handlers as history
 from server.api.routes.write_requests import open_branch, open_dry_run
 from server.api.serving.bodies import MAX_BODY_BYTES
+from server.api.serving.heads import has_body
 from server.api.studio import routes as studio
-from server.errors import HTTP_NAMES
+from server.errors import HTTP_NAMES, ContentCodingError
 from server.history.past import PastStates
 from server.service.branches import SiteBranches
 from server.service.media_files import MediaFiles
@@ -110,6 +111,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     for name, pattern in CONVERTERS.items():
         app.url_map.converters.setdefault(name, _converter(pattern))
     app.before_request(_answer_other_methods)
+    app.before_request(_refuse_compressed)
     app.before_request(open_dry_run)
     app.before_request(partial(open_branch, writes))
     handles = Handlers()
@@ -166,6 +168,13 @@ def _answer_other_methods() -> Response | None:
     if unmatched:
         raise not_found(request)
     return None
+
+
+def _refuse_compressed() -> None:
+    """Refuse a body in a content coding, none of which is undone. Raises ContentCodingError."""
+    codings = request.environ.get("HTTP_CONTENT_ENCODING", "")
+    if codings and has_body(request.environ) and codings.strip().lower() != "identity":
+        raise ContentCodingError()
 
 
 def _handle(app: Flask, environ: Environ) -> Answer:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from server.api.response import Answer, Environ, Header
-from server.errors import ApiError, MethodNotAllowedError, NotAllowedBySettingError
+from server.errors import ApiError, ContentCodingError, MethodNotAllowedError, NotAllowedBySettingError
 
 MAX_QUOTED_CHARS = 2000  # Characters that an error quotes: a client may have sent millions.
 log = logging.getLogger("quire")
@@ -39,6 +39,8 @@ class SettingHint:
 def _headers(error: ApiError) -> tuple[Header, ...]:
     if isinstance(error, MethodNotAllowedError):
         return (("Allow", ", ".join(error.allowed)),)
+    if isinstance(error, ContentCodingError):
+        return (("Accept-Encoding", "identity"),)
     return (("Retry-After", str(error.retry_s)),) if error.retry_s else ()
 
 

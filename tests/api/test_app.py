@@ -1,5 +1,6 @@
 """The app as a whole: errors become one envelope, whatever went wrong, and nothing leaks."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,24 @@ def test_a_body_that_is_too_large_is_refused(make_api: MakeApi) -> None:
     answer = api.ask("POST", "/api/notes", data=big, headers={"Content-Type": "application/json"})
     assert (answer.error["status"], answer.error["name"]) == (413, "PayloadTooLargeError")
     assert api.get("/api/notes").ids == ["a"]
+
+
+@pytest.mark.parametrize("path", ["/api/notes", "/batch", "/api/auth/local", "/api/upload", "/git/hook"])
+def test_a_compressed_body_is_refused_as_one(make_api: MakeApi, path: str) -> None:
+    api, data = make_api(FILES), gzip.compress(b'{"data": {"text": "y"}}')
+    for coding in ("gzip", "br", "identity, gzip", "GZIP"):
+        headers = {"Content-Type": "application/json", "Content-Encoding": coding}
+        answer = api.ask("POST", path, data=data, headers=headers)
+        assert (answer.error["status"], answer.error["name"]) == (415, "UnsupportedMediaTypeError")
+        assert "Content-Encoding" in answer.error["message"]
+        assert answer.headers["Accept-Encoding"] == "identity"
+    assert api.get("/api/notes").ids == ["a"]
+
+
+def test_a_body_may_be_said_to_be_as_it_is(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    assert api.post("/api/notes", {"text": "y"}, headers={"Content-Encoding": "identity"}).status == 201
+    assert api.get("/api/notes", headers={"Content-Encoding": "gzip"}).status == 200
 
 
 def test_a_site_may_limit_requests(make_api: MakeApi) -> None:
