@@ -78,3 +78,16 @@ def same_values(old: object, new: object) -> bool:
 def identify(*parts: str) -> int:
     """A 53-bit id that is the same in every clone: exact as a JSON number in every client."""
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
+
+
+class Hashed(str):
+    """The hash of a password, which is not to be hashed again, with the text that was `typed`."""
+
+    __slots__ = ("typed",)
+    typed: str
+
+    def __new__(cls, hashed: str, typed: str) -> "Hashed":
+        """Return a hash with the text that it was made of."""
+        made = super().__new__(cls, hashed)
+        made.typed = typed
+        return made

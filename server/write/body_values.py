@@ -9,11 +9,11 @@ from typing import Any
 from server.auth.passwords import hash_password
 from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_partial_timestamp
-from server.documents.values import empty_value
+from server.documents.values import Hashed, empty_value
 from server.formats.json import read_json
 from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.schema.model import Attribute, Schema, Type
-from server.write.passwords import Hashed, values_in
+from server.write.passwords import values_in
 
 _TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(\.\d{1,3})?")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}

@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from server.documents.constraints import REQUIRED_MESSAGE
+from server.documents.values import Hashed
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree, size_of
 from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE
 from server.schema.model import Attribute, Schema, Type
-from server.write.passwords import Hashed
 
 MAX_FAULTS = 100  # Faults of one body.
 MAX_QUOTED_VALUES = 100  # Values in a list or object that an error quotes whole.

@@ -3,24 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from server.auth.passwords import hash_password
+from server.documents.values import Hashed
 from server.errors import ValidationError
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
 
 MAX_PASSWORDS = 10  # To hash one takes a tenth of a second.
-
-
-class Hashed(str):
-    """The hash of a password, which is not to be hashed again, with the text that was `typed`."""
-
-    __slots__ = ("typed",)
-    typed: str
-
-    def __new__(cls, hashed: str, typed: str) -> "Hashed":
-        """Return a hash with the text that it was made of."""
-        made = super().__new__(cls, hashed)
-        made.typed = typed
-        return made
 
 
 def hash_passwords(

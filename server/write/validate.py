@@ -17,7 +17,7 @@ from server.documents.document import DRAFT, ID, PUBLISHED, column_of
 from server.documents.ids import compose
 from server.documents.keys import reserved_keys
 from server.documents.readers import Unreadable
-from server.documents.values import Component, empty_value, identify
+from server.documents.values import Component, Hashed, empty_value, identify
 from server.errors import ApplicationError, ValidationError
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
@@ -27,7 +27,6 @@ from server.schema.model import UPLOAD, Attribute, Type
 from server.write.body_values import default_of, read_scalar
 from server.write.faults import Fault, error_of
 from server.write.media_input import MediaInput
-from server.write.passwords import Hashed
 from server.write.relation_input import OPERATIONS, Links, divide_by_locale, read_links, targets_in
 
 IGNORED_KEYS = ("publishedAt", "locale")

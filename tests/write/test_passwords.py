@@ -3,7 +3,8 @@
 from typing import Any
 
 from server.auth.passwords import check_password
-from server.write.passwords import Hashed, hash_passwords
+from server.documents.values import Hashed
+from server.write.passwords import hash_passwords
 from tests.conftest import MakeApi
 from tests.sites import STRING, collection, component
 

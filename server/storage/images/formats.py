@@ -78,7 +78,7 @@ def is_whole(folder: Path, key: str, ending: str) -> bool:
     try:
         record = read_record(folder, key)
         return all(
-            digest_of(format_file(folder, key, name, ending)) == entry["digest"]
+            digest_of(format_file(folder, key, name, f"x{ending}")) == entry["digest"]
             for name, entry in record.items()
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

@@ -145,3 +145,12 @@ def test_a_damaged_record_of_known_pictures_is_not_believed(tmp_path: Path) -> N
     record = cache.folder / "known.json"
     record.write_bytes(record.read_bytes().replace(b"900", b"800"))
     assert ImageCache(tmp_path).facts("a.png")[0] == size
+
+
+def test_formats_that_are_whole_are_not_made_again(api: Api) -> None:
+    upload(api, (picture(900, 700), "a.png"))
+    folder = api.root / ".quire/formats" / key_of(picture(900, 700))
+    before = {path.name: path.stat().st_ino for path in folder.iterdir()}
+    cache = ImageCache(api.root)
+    assert cache.make_from(folder.name, ".png", lambda: io.BytesIO(picture(900, 700)))
+    assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before
