@@ -180,7 +180,8 @@ def diff(
         for where in sorted(places):
             current = repository.site.state.snapshot.get(type_, document_id, *where)
             contents = (
-                content_at(repository.store, versions, current, where, commit) for commit in (first, last)
+                content_at(repository.store, type_, versions, current, where, commit)
+                for commit in (first, last)
             )
             before, after = (content.values if content else None for content in contents)
             found = differences(repository.viewer.attributes(type_), before, after, repository.viewer)

@@ -20,7 +20,7 @@ from server.formats.tree import SyntaxProblem, Tree
 from server.history.versions import Version
 from server.history.viewer import Viewer
 from server.index.budget import Budget
-from server.schema.model import Attribute, Type
+from server.schema.model import POLYMORPHIC, Attribute, Type
 from server.storage.git.tree import read_blobs, read_named, read_tree
 from server.storage.read import MAX_FILE_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
@@ -122,6 +122,8 @@ def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
 # --- differences ----------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
+# The type of a document, the path of a file of it, and what git calls that, "" for the file on disk.
+_File = tuple[Type | None, str, str]
 MAX_COMPARED_CHARS = 200_000  # Longer texts are not compared by lines.
 _BYTES_PER_STEP = 1000  # Of a file that is read.
 
@@ -146,8 +148,12 @@ class Difference:
     lines: list[str] | None = None
 
 
-def read_content(store: Store, path: str, data: bytes) -> Content | None:
-    """What a document's file says in its bytes; None where they can't be read."""
+def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
+    """What a file of a document said in its bytes; None where they can't be read.
+
+    `type_` is the type of the document. A file that was of another type has values only of attributes that
+    hid nothing there, and hold values of the same kind.
+    """
     claim = store.layout.claim(path)
     if claim is None:
         return None
@@ -159,7 +165,34 @@ def read_content(store: Store, path: str, data: bytes) -> Content | None:
     reading = Reading(store.schema.types)
     reading.seed = "\0".join((claim.type.uid, read_own_id(tree, claim.document_id, reading), claim.locale))
     values = read_attributes(claim.type, tree, (), reading)
-    return Content(dict(zip(claim.type.attributes, values, strict=True)), _unread(claim.type, tree, reading))
+    content = Content(
+        dict(zip(claim.type.attributes, values, strict=True)), _unread(claim.type, tree, reading)
+    )
+    if type_ is None or type_.uid == claim.type.uid:
+        return content
+    return _in_type(content, claim.type, type_)
+
+
+def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
+    """What a file of an earlier type said, as far as it may be shown of a document of another type."""
+    hidden = {name for name, then in earlier.attributes.items() if then.private or then.type == "password"}
+    kept = {
+        name: content.values[name]
+        for name, then in earlier.attributes.items()
+        if name not in hidden and (now := type_.attributes.get(name)) and _holds_the_same(then, now)
+    }
+    return Content(kept, tuple(name for name in content.unread if name.partition(".")[0] not in hidden))
+
+
+def _holds_the_same(then: Attribute, now: Attribute) -> bool:
+    """Whether a value of an attribute can be read as one of another."""
+    if then.scalar or now.scalar:
+        return then.scalar and now.scalar
+    shapes = (
+        (a.type, a.to_many, a.relation in POLYMORPHIC, a.target, a.component, a.components)
+        for a in (then, now)
+    )
+    return next(shapes) == next(shapes)
 
 
 def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[str, ...]:
@@ -187,22 +220,22 @@ def values_after(store: Store, versions: Sequence[Version], budget: Budget) -> I
     return _read_files(store, [_after(version) for version in versions], budget)
 
 
-def _before(version: Version) -> tuple[str, str]:
-    return version.before, _name(version.parent, version.before)
+def _before(version: Version) -> _File:
+    return version.type, version.before, _name(version.parent, version.before)
 
 
-def _after(version: Version) -> tuple[str, str]:
-    return version.path, _name(version.commit.id if version.commit else "", version.path)
+def _after(version: Version) -> _File:
+    return version.type, version.path, _name(version.commit.id if version.commit else "", version.path)
 
 
-def _read_files(store: Store, files: Iterable[tuple[str, str]], budget: Budget) -> Iterator[Values | None]:
-    """The values in some files, each a path and its name in git, "" for the file on disk."""
+def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterator[Values | None]:
+    """The values in some files."""
     files = list(files)
-    committed = read_named(store.root, [name for _, name in files if name], MAX_FILE_BYTES)
-    for path, name in files:
+    committed = read_named(store.root, [name for _, _, name in files if name], MAX_FILE_BYTES)
+    for type_, path, name in files:
         data = next(committed) if name else _on_disk(store.root, path)
         budget.spend(1 + len(data or b"") // _BYTES_PER_STEP)
-        content = None if data is None else read_content(store, path, data)
+        content = None if data is None else read_content(store, type_, path, data)
         yield content.values if content else None
 
 
@@ -219,7 +252,12 @@ def _on_disk(root: Path, path: str) -> bytes | None:
 
 
 def content_at(
-    store: Store, versions: Iterable[Version], current: Document | None, where: tuple[str, str], commit: str
+    store: Store,
+    type_: Type,
+    versions: Iterable[Version],
+    current: Document | None,
+    where: tuple[str, str],
+    commit: str,
 ) -> Content | None:
     """What the file of a document said at a commit, or, without one, says now; None where there was none.
 
@@ -237,7 +275,7 @@ def content_at(
     else:
         blobs = read_tree(store.root, commit, fitting) if fitting else {}
         read = ((path, next(read_blobs(store.root, [blob.id]))) for path, blob in blobs.items())
-    return next((read_content(store, path, data) for path, data in read if data is not None), None)
+    return next((read_content(store, type_, path, data) for path, data in read if data is not None), None)
 
 
 def changed_attributes(

@@ -48,7 +48,7 @@ class ChangedFile:
         change = self.change
         after = "" if change.status == "D" else change.path
         before = "" if change.status == "A" else change.before or change.path
-        return Version(None, head, after, before, self.locale, self.status, self.action)
+        return Version(self.type, None, head, after, before, self.locale, self.status, self.action)
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:

@@ -3,7 +3,7 @@
 A file is followed back from where it is now, and from every path that stood for the document before."""
 
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -29,9 +29,11 @@ class Version:
     """One change of one file of a document: by a commit, or, without one, not committed yet.
 
     `path` is where the file was after it, "" where it was deleted; `before` where it was until then, "" where
-    it is new. `parent` is the commit before, "" for the first.
+    it is new. `parent` is the commit before, "" for the first. `type` is that of the document, whatever its
+    file was before; None for a file of no type.
     """
 
+    type: Type | None
     commit: Commit | None
     parent: str
     path: str
@@ -118,10 +120,18 @@ class Versions:
                 paths.setdefault((claim.type.uid, claim.document_id), set()).add(path)
         return Timeline(head, state.schema, commits, claims, paths)
 
-    def of(self, state: State, type_: Type, document_id: str, commit: str = "") -> list[Version]:
+    def of(
+        self,
+        state: State,
+        type_: Type,
+        document_id: str,
+        commit: str = "",
+        sees: Callable[[Claim], bool] = lambda _: True,
+    ) -> list[Version]:
         """The versions of a document, the newest first, those that are not committed before all others.
 
-        Those up to a commit, where one is given: `state` is that of the commit.
+        Those up to a commit, where one is given: `state` is that of the commit. A file that was renamed
+        begins there if it was before what `sees` denies.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -134,16 +144,21 @@ class Versions:
             for change in one.changes:
                 if change.path in followed:
                     last.setdefault(change.path, change.status)
-                    found.append(_version(one, change, claim(change.path), claim(change.before)))
+                    before = claim(change.before)
+                    if before is not None and not sees(before):
+                        shown = FileChange("A", change.path)
+                        found.append(_version(type_, one, shown, claim(change.path), None))
+                        continue
+                    found.append(_version(type_, one, change, claim(change.path), before))
                     if change.status == "R":
                         followed.add(change.before)
                 elif change.status == "R" and change.before in followed:
                     last.setdefault(change.before, "D")
                     gone = FileChange("D", change.before)
-                    found.append(_version(one, gone, claim(change.before), None))
+                    found.append(_version(type_, one, gone, claim(change.before), None))
         committed = {path for path, status in last.items() if status != "D"}
         if not commit:
-            found[:0] = self._uncommitted(timeline, paths, committed, claim)
+            found[:0] = self._uncommitted(type_, timeline, paths, committed, claim)
         return [version for version in found if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
@@ -166,6 +181,7 @@ class Versions:
 
     def _uncommitted(
         self,
+        type_: Type,
         timeline: Timeline,
         paths: Collection[str],
         committed: Collection[str],
@@ -183,7 +199,7 @@ class Versions:
             if (not known and not there) or (known and path not in changed):
                 continue
             letter = "M" if known and there else "A" if there else "D"
-            yield _version(None, FileChange(letter, path), claim(path), None, parent=timeline.head)
+            yield _version(type_, None, FileChange(letter, path), claim(path), None, parent=timeline.head)
 
 
 def _claim(timeline: Timeline, layout: Layout, path: str) -> Claim | None:
@@ -200,12 +216,18 @@ def _paths(changes: Iterable[FileChange]) -> Iterator[str]:
 
 
 def _version(
-    commit: Commit | None, change: FileChange, claim: Claim | None, before: Claim | None, parent: str = ""
+    type_: Type,
+    commit: Commit | None,
+    change: FileChange,
+    claim: Claim | None,
+    before: Claim | None,
+    parent: str = "",
 ) -> Version:
     where = claim or before
     if commit is not None:
         parent = commit.parents[0] if commit.parents else ""
     return Version(
+        type_,
         commit,
         parent,
         "" if change.status == "D" else change.path,
@@ -278,6 +300,7 @@ def _gone(
         which = DRAFT if claim.draft else PUBLISHED
         if status == "D":
             parent = commit.parents[0] if commit.parents else ""
-            yield place, Version(commit, parent, "", path, claim.locale, which, "delete")
+            yield place, Version(claim.type, commit, parent, "", path, claim.locale, which, "delete")
         else:
-            yield _UNCOMMITTED_PLACE, Version(None, timeline.head, "", path, claim.locale, which, "delete")
+            version = Version(claim.type, None, timeline.head, "", path, claim.locale, which, "delete")
+            yield _UNCOMMITTED_PLACE, version

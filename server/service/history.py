@@ -1,13 +1,13 @@
 """The history of documents: the versions of each, how they differ, and writing an earlier one again."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from server.auth.draft_visibility import may_read_drafts, may_see_file
 from server.auth.permissions import require
 from server.documents.document import DRAFT, PUBLISHED
-from server.documents.path_rules import Layout
 from server.errors import ForbiddenError, NotFoundError
 from server.history.blame import MAX_VERSIONS, Blame, blame
 from server.history.differences import Content, Difference, content_at, differences, values_after
@@ -76,7 +76,7 @@ class DocumentHistory:
         locale, status, _ = self.of_one_file(status)
         for one in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
             current = self.state.snapshot.get(self.type, self.document_id, locale, one)
-            content = content_at(self.store, self.versions, current, (locale, one), commit)
+            content = content_at(self.store, self.type, self.versions, current, (locale, one), commit)
             if content is not None:
                 return content
         return None
@@ -159,11 +159,11 @@ class Histories:
         self.past.require_commits()
         head = self.writes.head(caller)
         document_id = document_id or self._known.single_id(state, type_, head)
-        versions = self._known.of(state, type_, document_id, head)
+        sees = partial(may_see_file, caller.actor)
+        versions = self._known.of(state, type_, document_id, head, sees)
         drafts = _drafts_of(caller, type_)
         if not drafts:
-            layout = Layout(state.schema, state.settings)
-            versions = [_without_draft(v, layout) for v in versions if v.status != DRAFT]
+            versions = [version for version in versions if version.status != DRAFT]
         if not versions and not self._known.is_there(state, type_, document_id, drafts=drafts):
             raise NotFoundError()
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params)
@@ -280,14 +280,6 @@ def _documents_of(
             if before is not None and not may_see_file(actor, before):
                 action = "create"
             yield CommittedDocument(claim.type, claim.document_id, claim.locale, status, action)
-
-
-def _without_draft(version: Version, layout: Layout) -> Version:
-    """Return a version of a published file; one that was a draft before is new to whoever sees no drafts."""
-    before = layout.claim(version.before) if version.before else None
-    if version.status == DRAFT or before is None or not before.draft:
-        return version
-    return replace(version, before="", action="create")
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:

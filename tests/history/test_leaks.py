@@ -1,0 +1,194 @@
+"""What /history keeps to itself: sites that differ only in what the caller may not see answer the same."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.git import commit_all, git
+from tests.history.test_past import commit
+from tests.sites import STRING, Api, collection, component, make, relation, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+SITE = "search: {index: false}\n"
+WORDS = ("walrus", "narwhal")  # of the same length, so that nothing else differs
+ID = re.compile(r"[0-9a-f]{40}")
+HISTORY = ("history.read", "history.restore")
+EDITOR = ("article.find", "article.findOne", "article.create", "article.update", *HISTORY)
+
+
+def memo(word: str) -> str:
+    """A document of which git sees that another one was made from it."""
+    lines = "".join(f"line{n}: the same in both\n" for n in range(12))
+    return f"title: A {word}\nbody: The {word} swims\nowner: {word}\n{lines}"
+
+
+def types(memo_body: object = STRING) -> dict[str, str]:
+    lines = {f"line{n}": STRING for n in range(12)}
+    return {
+        **collection("keeper", {"name": STRING}),
+        **collection("tag", {"name": STRING}),
+        **collection(
+            "memo", {"title": STRING, "body": memo_body, "owner": relation("manyToOne", "keeper"), **lines}
+        ),
+        **collection(
+            "article", {"title": STRING, "body": STRING, "owner": relation("manyToOne", "tag"), **lines}
+        ),
+    }
+
+
+def moved(root: Path, word: str, schemas: dict[str, str]) -> Api:
+    """A site whose article was a memo with a word in it until the second commit; it says another since."""
+    people = {
+        f"content/{kind}/{name}.yaml": f"name: {name}\n" for kind in ("keepers", "tags") for name in WORDS
+    }
+    write(root, {"site.yaml": SITE, **schemas, **people, "content/memos/a.yaml": memo(word)})
+    commit_all(root)
+    (root / "content/articles").mkdir()
+    git(root, "mv", "content/memos/a.yaml", "content/articles/a.yaml")
+    write(root, {"content/articles/a.yaml": memo("seal").replace("owner: seal\n", "")})
+    commit(root, 1)
+    write(
+        root, {"content/articles/a.yaml": memo("seal").replace("owner: seal\n", "").replace("swims", "dives")}
+    )
+    commit(root, 2)
+    made = make(root, {})
+    made.token("editor", may=(*EDITOR, "tag.find"))
+    made.token("clerk", may=(*EDITOR, "memo.find", "memo.findOne", "tag.find"))
+    return made
+
+
+Twins = Callable[..., tuple[Api, Api]]
+
+
+@pytest.fixture
+def twins(tmp_path: Path) -> Iterator[Twins]:
+    made: list[Api] = []
+
+    def build(schemas: dict[str, str]) -> tuple[Api, Api]:
+        one, other = (moved(tmp_path / word, word, schemas) for word in WORDS)
+        made.extend((one, other))
+        return one, other
+
+    yield build
+    for api in made:
+        api.accounts.close()
+
+
+READS = (
+    "/history",
+    "/history?type=article",
+    "/history/articles?deleted=true",
+    "/history/articles/a",
+    "/history/articles/a/blame",
+    "/history/articles/a/diff",
+    "/history/articles/a/diff?from=main~2",
+    "/history/articles/a/diff?from=main~2&to=main~1",
+    "/history/articles/a/diff?to=main~1",
+    "/history/articles/a/diff?to=main~2",
+)
+
+
+def answers(api: Api, who: str) -> dict[str, tuple[int, str]]:
+    """What is answered by path, with the ids of commits by their order."""
+    found = {}
+    ids = git(api.root, "rev-list", "--reverse", "main").split()
+    for path in READS:
+        answer = api.get(path, who)
+        found[path] = answer.status, ID.sub(lambda id_: f"commit {ids.index(id_[0])}", answer.raw.decode())
+    return found
+
+
+def actions(api: Api, who: str) -> list[str]:
+    return [version["action"] for version in api.get("/history/articles/a", who).data]
+
+
+def restore(api: Api, who: str, at: str, **more: object) -> int:
+    return api.ask("POST", "/history/articles/a/restore", who, json={"at": at, **more}).status
+
+
+def test_a_document_has_no_past_in_a_type_that_the_caller_may_not_find(twins: Twins) -> None:
+    one, other = twins(types())
+    assert answers(one, "editor") == answers(other, "editor")
+    for api, word in zip((one, other), WORDS, strict=True):
+        assert f" {word}" not in str(answers(api, "editor"))
+        assert (actions(api, "editor"), actions(api, "clerk")) == (
+            ["update", "create"],
+            ["update", "rename", "create"],
+        )
+        before = api.read("content/articles/a.yaml")
+        assert restore(api, "editor", "main~2") == 404
+        assert api.read("content/articles/a.yaml") == before
+        assert restore(api, "clerk", "main~2") == 200
+        assert f"A {word}" in api.read("content/articles/a.yaml")
+
+
+@pytest.mark.parametrize("body", [{"type": "string", "private": True}, {"type": "password"}])
+def test_what_an_attribute_of_the_earlier_type_hid_stays_hidden(
+    twins: Twins, body: dict[str, object]
+) -> None:
+    one, other = twins(types(body))
+    for api, word in zip((one, other), WORDS, strict=True):
+        for who in ("clerk", "full"):
+            shown = answers(api, who)
+            assert f"The {word} swims" not in str(shown)
+            assert f"A {word}" in str(shown)
+            assert restore(api, who, "main~2") == 200
+            assert f"The {word} swims" not in api.read("content/articles/a.yaml")
+
+
+def test_a_relation_of_the_earlier_type_names_nothing_that_the_caller_may_not_find(twins: Twins) -> None:
+    for api, word in zip(twins(types()), WORDS, strict=True):
+        for path, (status, text) in answers(api, "clerk").items():
+            assert (status, '"owner"' in text) == (200, False), (path, word)
+
+
+VALUES: tuple[tuple[object, str], ...] = (
+    (STRING, "A text"),
+    ("json", "{a: [1, {b: c}]}"),
+    ("boolean", "true"),
+    ("datetime", "2024-02-29T10:20:30.000Z"),
+    ({"type": "blocks"}, "[{type: paragraph, children: [{type: text, text: a}]}]"),
+    ({"type": "media"}, "a.txt"),
+    ({"type": "media", "multiple": True}, "[a.txt]"),
+    (relation("manyToOne", "tag"), "walrus"),
+    (relation("manyToMany", "tag"), "[walrus]"),
+    ({"type": "component", "component": "page.part"}, "{text: a}"),
+    ({"type": "component", "component": "page.part", "repeatable": True}, "[{text: a}]"),
+    ({"type": "dynamiczone", "components": ["page.part"]}, "[{__component: page.part, text: a}]"),
+)
+
+
+@pytest.mark.parametrize("shift", [1, 2, 3, 5, 8])
+def test_attributes_of_the_earlier_type_may_have_any_type(tmp_path: Path, shift: int) -> None:
+    kinds = [kind for kind, _ in VALUES]
+    then = {f"a{n}": kind for n, kind in enumerate(kinds)}
+    now = {f"a{n}": kind for n, kind in enumerate(kinds[shift:] + kinds[:shift])}
+    text = "".join(f"a{n}: {value}\n" for n, (_, value) in enumerate(VALUES))
+    write(
+        tmp_path,
+        {
+            "site.yaml": SITE,
+            **component("page.part", {"text": STRING}),
+            **collection("tag", {"name": STRING}),
+            **collection("memo", then),
+            **collection("article", now),
+            "content/tags/walrus.yaml": "name: Walrus\n",
+            "content/uploads/a.txt": "a",
+            "content/memos/a.yaml": text,
+        },
+    )
+    commit_all(tmp_path)
+    (tmp_path / "content/articles").mkdir()
+    git(tmp_path, "mv", "content/memos/a.yaml", "content/articles/a.yaml")
+    commit(tmp_path, 1)
+    write(tmp_path, {"content/articles/a.yaml": ""})
+    commit(tmp_path, 2)
+    api = make(tmp_path, {})
+    for path in READS:
+        assert api.get(path).status == 200, path
+    assert restore(api, "full", "main~2") in (200, 201, 400)
+    api.accounts.close()
