@@ -24,6 +24,7 @@ from server.schema.model import POLYMORPHIC, Attribute, Type
 from server.storage.git.tree import read_blobs, read_named, read_tree
 from server.storage.read import MAX_FILE_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
+from server.write.source import mask_hashes
 
 # --- lines ----------------------------------------------------------------------------------------
 
@@ -326,7 +327,8 @@ def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
     if attribute.type == "biginteger":
         return str(value)
     value = viewer.related(attribute, value)
-    return None if is_empty(value) else plain(encode(attribute, value))
+    # An attribute of any type may have been a password once.
+    return None if is_empty(value) else mask_hashes(plain(encode(attribute, value)))
 
 
 def _component(component: Component, viewer: Viewer) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from server.documents.values import Component, components_in, is_empty
 from server.history.differences import Values, plain
 from server.history.viewer import Viewer
 from server.schema.model import Attribute
+from server.write.source import mask_hashes
 
 
 def restore_values(
@@ -16,10 +17,11 @@ def restore_values(
     """The data of a write that gives some attributes the values that they had.
 
     A file that is there no more is left out of a media attribute, and what may not be seen of a relation,
-    since no write could name it.
+    since no write could name it. An attribute that was a password is left out.
     """
     wanted = set(fields)
-    return {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in wanted}
+    data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in wanted}
+    return {name: value for name, value in data.items() if mask_hashes(value) == value}
 
 
 def _input(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
@@ -46,4 +48,5 @@ def _component(component: Component, viewer: Viewer, *, zone: bool) -> Mapping[s
         for attribute, value in inner
         if not attribute.derived and attribute.type != "password"  # Its hash would be taken for a password.
     }
+    made = {name: value for name, value in made.items() if mask_hashes(value) == value}
     return {"__component": component.type.uid, **made} if zone else made

@@ -91,6 +91,15 @@ def without_hashes(text: str) -> str:
     return _HASH.sub(_HIDDEN, text)
 
 
+def mask_hashes(value: Any) -> Any:
+    """A value of JSON with a mask in place of each text in it that is the hash of a password."""
+    if isinstance(value, str):
+        return _HIDDEN if _HASH.fullmatch(value.strip()) else value
+    if isinstance(value, dict):
+        return {key: mask_hashes(inner) for key, inner in value.items()}
+    return [mask_hashes(inner) for inner in value] if isinstance(value, list) else value
+
+
 def has_passwords(schema: Schema, type_: Type) -> bool:
     """Whether documents of a type have passwords, be it in components."""
     waiting, seen = [type_], {type_.uid}

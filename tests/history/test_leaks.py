@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from server.auth.passwords import hash_password
 from tests.git import commit_all, git
 from tests.history.test_past import commit
 from tests.sites import STRING, Api, collection, component, make, relation, write
@@ -191,4 +192,50 @@ def test_attributes_of_the_earlier_type_may_have_any_type(tmp_path: Path, shift:
     for path in READS:
         assert api.get(path).status == 200, path
     assert restore(api, "full", "main~2") in (200, 201, 400)
+    api.accounts.close()
+
+
+def vault(kind: str, *, inside: str = "") -> dict[str, str]:
+    return {
+        **component("page.lock", {"pin": {"type": inside or kind}}),
+        **collection(
+            "vault",
+            {
+                "name": STRING,
+                "pin": {"type": kind},
+                "lock": {"type": "component", "component": "page.lock"},
+                "locks": {"type": "component", "component": "page.lock", "repeatable": True}
+                if inside
+                else {"type": "json"},
+            },
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", ["string", "text", "richtext", "json", "uid"])
+@pytest.mark.parametrize("inside", ["", "string"])
+def test_the_hash_of_a_password_is_told_to_nobody_after_its_attribute_became_another(
+    tmp_path: Path, kind: str, inside: str
+) -> None:
+    one, other = hash_password("one"), "$2b$10$abcdefghijklmnopqrstuuWZ0rBq0yAHHv1KJqOyL8SkHXGpQh9xe"
+    file = 'name: {}\npin: "{}"\nlock: {{pin: "{}"}}\nlocks: [{{pin: "{}"}}]\n'
+    then = file.format("Then", one, one, other)
+    write(tmp_path, {"site.yaml": SITE, **vault("password"), "content/vaults/a.yaml": then})
+    commit_all(tmp_path)
+    write(tmp_path, {"content/vaults/a.yaml": file.format("Then", other, other, one)})
+    commit(tmp_path, 1)
+    write(tmp_path, {**vault(kind, inside=inside), "content/vaults/a.yaml": file.format("Now", 1, 2, 3)})
+    commit(tmp_path, 2)
+    git(tmp_path, "branch", "older", "main~1")
+    api = make(tmp_path, {})
+    reads = [path.replace("articles", "vaults") for path in READS]
+    for path in (*reads, "/history/vaults?deleted=true", "/branches/older/changes"):
+        answer = api.get(path)
+        assert answer.status == 200, path
+        assert not re.search(r"\$argon2|\$2b\$", answer.raw.decode()), path
+    assert api.get("/history/vaults/a/diff?from=main~2&to=main~1").data == {}
+    for body in ({"at": "main~2"}, {"at": "main~1", "fields": ["pin", "lock", "name"]}):
+        shown = api.ask("POST", "/history/vaults/a/restore", json=body)
+        assert (shown.status, shown.data["name"]) == (200, "Then")
+        assert "$" not in shown.raw.decode() + api.read("content/vaults/a.yaml")
     api.accounts.close()

@@ -14,6 +14,7 @@ from server.schema.model import Type, title_of
 from server.service.history import CommittedDocument
 from server.storage.git.log import Commit
 from server.storage.store import Store
+from server.write.source import mask_hashes
 
 MAX_DOCUMENTS = 100  # Documents that one commit names.
 
@@ -70,7 +71,7 @@ def shown_deleted(
     name = title_of(type_)
     told = name if name and viewer.sees(type_.attributes[name]) else ""
     return [
-        _shown(document_id, versions, (before or {}).get(told), message)
+        _shown(document_id, versions, mask_hashes((before or {}).get(told)), message)
         for (document_id, versions), (before, _) in zip(documents, contents, strict=True)
     ]
 
