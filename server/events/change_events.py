@@ -7,7 +7,7 @@ from enum import Enum
 from hashlib import blake2b
 
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.values import is_empty, same_values
+from server.documents.values import Component, components_in, is_empty, same_values
 from server.events.model import Event, Key
 from server.history.past import PastStates
 from server.schema.model import UPLOAD, Attribute, Schema
@@ -125,7 +125,11 @@ def _difference(before: Version, after: Version) -> _Difference | None:
     changed = [name for name in names if not same_values(old.get(name), new.get(name))]
     if before is not None and not changed:
         return None
-    shown = tuple(name for name in changed if name not in attributes or _is_shown(attributes[name]))
+    shown = tuple(
+        name
+        for name in changed
+        if name not in attributes or _differs_visibly(attributes[name], old.get(name), new.get(name))
+    )
     return _Difference(shown, hidden=before is not None and not shown)
 
 
@@ -138,6 +142,24 @@ def _values(document: Document) -> dict[str, object]:
 
 def _is_shown(attribute: Attribute) -> bool:
     return not attribute.private and attribute.type != "password"
+
+
+def _differs_visibly(attribute: Attribute, old: object, new: object) -> bool:
+    """Whether two values that differ do so in what is shown: of components, not in what is private there."""
+    if not _is_shown(attribute) or not attribute.holds_components:
+        return _is_shown(attribute)
+    return not same_values(_shown_components(old), _shown_components(new))
+
+
+def _shown_components(value: object) -> tuple[object, ...]:
+    """The types of the components that a value holds, each with the values that are shown."""
+    return tuple((one.type.uid, *_shown_values(one)) for one in components_in(value))
+
+
+def _shown_values(component: Component) -> Iterator[object]:
+    for attribute, value in zip(component.type.attributes.values(), component.values, strict=True):
+        if _is_shown(attribute):
+            yield _shown_components(value) if attribute.holds_components else value
 
 
 def _has_drafts(version: Version) -> bool:

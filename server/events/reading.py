@@ -15,6 +15,7 @@ from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
 
+_CHANGES = ("entry.update", "entry.publish")  # The kinds that are told for the attributes that changed.
 HISTORY_FIELDS = ("actor", "commit")  # Only callers who may read the history see these.
 
 
@@ -23,7 +24,7 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
     What is deleted is seen by who could see it before. Where nothing else changed than what nobody is shown,
     nobody sees the event, but who may do everything. Relations to what the actor may not find are left out of
-    the attributes that changed.
+    the attributes that changed, and an event of these alone is not seen.
     """
     if event.hidden and not actor.everything:
         return None
@@ -35,6 +36,8 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
     type_ = schema.types.get(event.uid)
     names = event.changed or ()
     known = tuple(name for name in names if type_ is None or _may_know(actor, type_.attributes.get(name)))
+    if names and not known and event.kind in _CHANGES:
+        return None
     return event if len(known) == len(names) else replace(event, changed=known)
 
 

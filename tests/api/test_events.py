@@ -1,5 +1,6 @@
 """GET /events: what has changed, to those who may see it."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from server.events.model import Event
 from server.events.recorder import Recorder
 from tests.conftest import MakeApi, MakeSite
 from tests.postgres import IN_BOTH_DATABASES
-from tests.sites import STRING, Api, collection, load, relation, with_accounts
+from tests.sites import STRING, Api, collection, component, load, relation, with_accounts
 
 FILES = {
     **collection(
@@ -90,6 +91,51 @@ def test_relations_to_what_may_not_be_found_are_not_named_as_changed(make_api: M
 
     assert changed("full") == ["title", "file"]
     assert changed("public") == ["title"]
+
+
+@pytest.mark.parametrize("drafts", [False, True])
+def test_a_change_that_nobody_is_shown_is_no_event(make_api: MakeApi, drafts: bool) -> None:
+    private = {**STRING, "private": True}
+    inner = {"type": "component", "component": "x.inner", "repeatable": True}
+    note = {
+        "title": STRING,
+        "safe": {"type": "component", "component": "x.safe"},
+        "zone": {"type": "dynamiczone", "components": ["x.safe"]},
+        "file": relation("manyToOne", "dossier"),
+        "by": {"type": "relation", "relation": "manyToOne", "target": "plugin::users-permissions.user"},
+    }
+    files = {
+        **FILES,
+        **collection("note", note, drafts=drafts),
+        **component("x.safe", {"open": STRING, "code": private, "inner": inner}),
+        **component("x.inner", {"open": STRING, "key": {"type": "password"}, "code": private}),
+    }
+    api = make_api(files)
+    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.record()
+    api.post("/api/dossiers", {"title": "D"})
+
+    def safe(code: str, opened: str = "o") -> dict[str, Any]:
+        return {"open": "o", "code": code, "inner": [{"open": opened, "key": code, "code": code}]}
+
+    def write(value: dict[str, Any], file: str = "") -> list[tuple[str, list[str]]]:
+        last = api.get("/events").body["meta"]["last"]
+        text = {"title": "N", "safe": value, "zone": [{"__component": "x.safe", **value}]}
+        (api.root / "content/notes").mkdir(exist_ok=True)
+        (api.root / "content/notes/n.json").write_text(
+            json.dumps({**text, **({"file": file} if file else {})})
+        )
+        api.site.refresh()
+        found = api.get(f"/events?since={last}", "public").body["data"]
+        return [(event["event"], event["changed"]) for event in found]
+
+    kinds = ["entry.update", *["entry.publish"] * drafts]
+    write(safe("1"))
+    assert write(safe("2")) == []
+    assert write(safe("3", "p")) == [(kind, ["safe", "zone"]) for kind in kinds]
+    dossier = api.get("/api/dossiers").ids[0]
+    assert write(safe("3", "p"), dossier) == []
+    assert write(safe("3", "q")) == [(kind, ["safe", "zone"]) for kind in kinds]
 
 
 def test_who_made_a_change_is_told_to_those_who_may_read_the_history(api: Api) -> None:
