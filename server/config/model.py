@@ -272,6 +272,15 @@ class GitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BranchSettings:
+    """How many branches the API makes."""
+
+    max: int = _setting(
+        500, "count", "With so many branches, `POST /branches` makes no other ([more](history.md#branches))."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class MediaSettings:
     """Where media files are kept."""
 
@@ -370,6 +379,7 @@ class Settings:
     auth: AuthSettings = AuthSettings()
     mail: MailSettings = MailSettings()
     git: GitSettings = GitSettings()
+    branches: BranchSettings = BranchSettings()
     media: MediaSettings = MediaSettings()
     events: EventSettings = EventSettings()
     check: CheckSettings = CheckSettings()

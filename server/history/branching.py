@@ -34,7 +34,7 @@ from server.storage.git.branches import (
 from server.storage.git.checkout import folders_above
 from server.storage.git.commit import Person
 from server.storage.git.log import Commit
-from server.storage.git.refs import branch_commit, checked_out, head_commit
+from server.storage.git.refs import branch_commit, checked_out, find_commit, head_commit, read_time
 from server.storage.git.remote import tracked_commit
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_blobs, read_named
@@ -82,11 +82,19 @@ class Branches:
         return self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
-        """Make a branch of a commit. Raises ValidationError for its name, ConflictError where it is taken."""
+        """Make a branch of a commit.
+
+        Raises ValidationError for its name, ConflictError where it is taken or there are too many branches.
+        """
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" can\'t be the name of a branch')
         if branch_commit(self.root, name):
             raise ConflictError(f'There is a branch "{name[:100]}" already')
+        if find_commit(self.root, name) or read_time(name) is not None:
+            raise ValidationError(f'"{name[:100]}" means a commit, tag or time already')
+        most = self.past.site.state.settings.branches.max
+        if len(self.all()) >= most:
+            raise ConflictError(f"There are {most:,} branches already (branches.max); delete one first")
         if not move_branch(self.root, name, commit, "", "create"):
             raise ConflictError(f'The branch "{name[:100]}" can\'t be made beside those that there are')
         return self.get(name)

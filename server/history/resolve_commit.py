@@ -37,7 +37,7 @@ def require_head(root: Path) -> str:
 
 
 def find_named(root: Path, log: CommitLog, name: str) -> str:
-    """The commit that a name means: an id, a tag, a branch or a time, such as `2026-11-01`.
+    """The commit that a name means: an id, a tag, a branch or a time, such as `2026-11-01`, in this order.
 
     Raises ValidationError where it means none, ConflictError in a site without commits.
     """

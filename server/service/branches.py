@@ -57,11 +57,14 @@ class SiteBranches:
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
-        commit = head if origin == HEAD else self._past.branch(origin)
-        if not commit:
-            if not caller.actor.may("history", "read"):
-                raise ForbiddenError()
+        if origin == HEAD:
+            commit = head
+        elif caller.actor.may("history", "read"):
             commit = self._past.resolve(origin)
+        else:
+            commit = self._past.branch(origin)
+        if not commit:
+            raise ForbiddenError()
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str) -> None:

@@ -31,7 +31,6 @@ ODD = [
     "it's",
     'say"so',
     "a$b;c",
-    "2030-01-01",
     "topic/deep/er",
     "#1",
 ]
@@ -87,12 +86,76 @@ def test_a_branch_begins_at_what_it_is_told(api: Api) -> None:
 @pytest.mark.parametrize(
     "name",
     ["", "-d", "--force", "a..b", "a b", "a\nb", "a\x00b", ".a", "a.lock", "a/", "/a", "HEAD", "@", "@{-1}",
-     "a~1", "a^", "a:b", "a?", "a*", "a[b", "a\\b", "x" * 300, "0" * 40],
+     "Head", "FETCH_HEAD", "stash", "refs/heads/a", "heads/a", "tags/a", "remotes/a", "origin/a", "far/a",
+     "2030-01-01", "2030-01-01T10:20Z", "v1", "old/v1", "a~1", "a^", "a:b", "a?", "a*",
+     "a[b", "a\\b", "x" * 300, "0" * 40],
 )  # fmt: skip
-def test_what_git_does_not_take_for_a_branch_is_refused(api: Api, name: str) -> None:
+def test_a_name_that_git_does_not_take_or_that_means_something_else_is_refused(api: Api, name: str) -> None:
+    git(api.root, "remote", "add", "far", "https://example.org/far.git")
+    for tag in ("v1", "old/v1"):
+        git(api.root, "tag", tag)
     before = git(api.root, "for-each-ref")
     assert new(api, name) == 400
     assert git(api.root, "for-each-ref") == before
+
+
+@pytest.mark.parametrize("digits", [4, 7, 12, 39])
+def test_no_branch_is_named_like_a_commit(api: Api, digits: int) -> None:
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    assert new(api, first[:digits]) == 400
+    assert new(api, first[:digits].upper()) == 400
+    assert new(api, "z" + first[:digits]) == 201
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("annotated", [False, True])
+def test_a_name_is_an_id_before_a_tag_and_a_tag_before_a_branch(
+    api: Api, packed: bool, annotated: bool
+) -> None:
+    """Whoever pushes a branch of a name that others use for something else decides nothing for them."""
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    write(api.root, {"content/notes/one.md": "---\ntitle: Two\n---\n"})
+    git(api.root, "commit", "-qam", "second", at="2024-02-01T00:00:00Z")
+    git(api.root, "tag", *(("-a", "-m", "Spring") if annotated else ()), "spring", first)
+    for name in ("spring", first[:7], first[:12], "HEAD"):
+        git(api.root, "update-ref", f"refs/heads/{name}", "main")
+    for name in (first[:8], "2024-02-02"):
+        git(api.root, "tag", name, "main")
+    if packed:
+        git(api.root, "pack-refs", "--all")
+    titles = {
+        "spring": "One",
+        "spring~0": "One",
+        first: "One",
+        first[:7]: "One",
+        first[:8]: "One",
+        f"{first[:12]}^0": "One",
+        "refs/heads/spring": "Two",
+        "HEAD": "Two",
+        "2024-02-02": "Two",
+        "2024-01-02": "One",
+    }
+    assert {name: api.get(f"/api/notes/one?at={name}").data["title"] for name in titles} == titles
+    assert api.get("/history/notes/one/diff?from=spring&to=main").data["title"] == {
+        "from": "One",
+        "to": "Two",
+    }
+    api.token("reads", may=["branch.find", "note.findOne"])
+    assert api.get("/api/notes/one?at=spring", "reads").data["title"] == "Two"  # It may read branches alone.
+    made = api.ask("POST", "/branches", json={"name": "next", "from": "spring"})
+    assert made.data["commit"] == first
+
+
+def test_there_are_so_many_branches_and_no_more(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, "site.yaml": SITE + "branches: {max: 3}\n"})
+    commit_all(tmp_path)
+    api = make(tmp_path, {})
+    assert [new(api, name) for name in ("a", "b", "c")] == [201, 201, 409]
+    assert "branches.max" in api.ask("POST", "/branches", json={"name": "c"}).error["message"]
+    assert new(api, "b") == 409
+    assert api.ask("DELETE", "/branches/a").status == 204
+    assert new(api, "c") == 201
+    api.accounts.close()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from server.errors import GitError
 from server.storage.git.command import git, git_or_fail
-from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, branch_commit
+from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, branch_commit, is_git_word
 
 _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
 
@@ -47,10 +47,15 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether git takes a name for a branch, and nothing else could be meant by it. Raises GitError."""
+    """Whether git takes a name for a branch, and nobody could mean something else by it. Raises GitError."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
-    if name.startswith("-") or name in ("HEAD", "@"):
+    if name.startswith("-") or is_git_word(name.upper()) or is_git_word(name.lower()):
+        return False
+    remotes = (git(root, "remote") or "").splitlines()
+    if name.startswith(
+        tuple(f"{word}/" for word in ("refs", "heads", "tags", "remotes", "origin", *remotes))
+    ):
         return False
     # Its status tells a name that git does not take from a failure; that of `--branch` does not.
     return git(root, "check-ref-format", BRANCH_PREFIX + name) is not None

@@ -13,7 +13,9 @@ from server.storage.git.log import CommitLog
 from server.storage.git.repository import location
 
 MAX_NAME_CHARS = 200
-BRANCH_PREFIX = "refs/heads/"
+BRANCH_PREFIX, TAG_PREFIX = "refs/heads/", "refs/tags/"
+_HEAD_LIKE = re.compile(r"(?:[A-Z]+_)*HEAD")
+_SHORT_ID = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)  # of so many digits that no name looks like it
 _REFTABLE_HEAD = "refs/heads/.invalid"  # The file HEAD holds this if git keeps refs in a reftable.
 # What git takes as a name or id, and `~2` or `^` behind it; nothing that it would take as an option.
 _NAME = re.compile(r"(?!-)[\w./+@#=,%-]+(?:[~^]\d*)*")
@@ -73,17 +75,70 @@ def _in_file(root: Path, name: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """The id of the commit that a tag, a branch or (the beginning of) an id names; "" where there is none.
+    """The id of the commit that (the beginning of) an id, a tag or a branch names, in this order.
 
-    A branch is preferred to a tag of the same name, and that of this repository to one of a remote.
+    Then a branch of a remote, and what else git takes for a commit; "" where there is none.
     """
-    if not COMMIT_ID.fullmatch(name) and (found := branch_commit(root, name)):
-        return found
-    if len(name) > MAX_NAME_CHARS or not _NAME.fullmatch(name) or ".." in name or "@{" in name:
+    if len(name) > MAX_NAME_CHARS:
+        return ""
+    base, suffix = _split(name)
+    if is_git_word(base) or COMMIT_ID.fullmatch(base):
+        return _parse(root, name)
+    found = _by_short_id(root, base) or _tag_commit(root, base) or branch_commit(root, base)
+    return _parse(root, f"{found or base}{suffix}") if suffix or not found else found
+
+
+def is_git_word(name: str) -> bool:
+    """Whether a name has a meaning of its own for git: HEAD and the like, the stash, full names of refs."""
+    return name in ("@", "stash") or name.startswith("refs/") or bool(_HEAD_LIKE.fullmatch(name))
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A name, and the `~2` or `^` behind it."""
+    at = re.search(r"[~^]", name)
+    return (name[: at.start()], name[at.start() :]) if at else (name, "")
+
+
+def _parse(root: Path, name: str) -> str:
+    """The commit that git takes a name for; "" where it takes it for none."""
+    if not _NAME.fullmatch(name) or ".." in name or "@{" in name:
         return ""
     options = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     found = (git(root, "rev-parse", *options) or "").strip()
     return found if COMMIT_ID.fullmatch(found) else ""
+
+
+def _by_short_id(root: Path, text: str) -> str:
+    """The only commit whose id begins with a text; "" for a text of few digits, that is a name first."""
+    if not _SHORT_ID.fullmatch(text):
+        return ""
+    ids = (git(root, "rev-parse", f"--disambiguate={text.lower()}") or "").split()
+    if not ids:
+        return ""
+    kinds = git_or_fail(root, "cat-file", "--batch-check", given="".join(f"{id_}\n" for id_ in ids))
+    commits = [line.split()[0] for line in kinds.splitlines() if line.split()[1:2] == ["commit"]]
+    return commits[0] if len(commits) == 1 else ""
+
+
+def _tag_commit(root: Path, name: str) -> str:
+    """The commit of a tag; "" where there is no such tag. git is asked only where there may be one."""
+    place = location(root)
+    if place is None or not name or not name.isprintable():
+        return ""
+    try:
+        packed = (place.common / "packed-refs").read_text(errors="surrogateescape")
+    except OSError:
+        packed = ""
+    there = (place.common / TAG_PREFIX / name).is_file() or f" {TAG_PREFIX}{name}\n" in packed
+    if not there and not (place.common / "reftable").is_dir():
+        return ""
+    return ref_commit(root, TAG_PREFIX + name) and _peel(root, TAG_PREFIX + name)
+
+
+def _peel(root: Path, name: str) -> str:
+    """The commit that a ref leads to, maybe through tags; "" for a ref of something else."""
+    found = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return (found or "").strip()
 
 
 def branch_commit(root: Path, name: str) -> str:
