@@ -54,11 +54,21 @@ def plan_merge(
     return DraftMerge(published, draft)
 
 
-def write_draft(context: Context, published: Document | None, draft: Document | None, new: Values) -> None:
-    """Let the draft have new values; it gets a file of its own if it has none."""
+def write_draft(
+    context: Context,
+    published: Document | None,
+    draft: Document | None,
+    new: Values,
+    *,
+    always: bool = False,
+) -> None:
+    """Let the draft have new values; it gets a file of its own if it has none.
+
+    `always`: it is written and stamped also if it has these values.
+    """
     base = draft or published
     changes = context.changes(base, new) if base else {}
-    if base is None or not changes:
+    if base is None or not (changes or always):
         return
     if draft is None:
         changes |= {**timestamps_of_new_draft(context, base), **draft_mark(base.type)}
@@ -70,12 +80,20 @@ def write_draft(context: Context, published: Document | None, draft: Document | 
 
 
 def write_published(
-    context: Context, published: Document | None, draft: Document | None, new: Values
+    context: Context,
+    published: Document | None,
+    draft: Document | None,
+    new: Values,
+    *,
+    always: bool = False,
 ) -> None:
-    """Publish new values: the draft's file, if there is one, becomes the published one."""
+    """Publish new values: the draft's file, if there is one, becomes the published one.
+
+    `always`: it is written and stamped also if it has these values.
+    """
     base = draft or published
     changes = context.changes(base, new) if base else {}
-    if base is None or (not changes and draft is None):
+    if base is None or not (changes or draft or always):
         return
     timestamps = timestamps_of_publishing(context, base, published)
     text = context.changed(base, {**changes, **timestamps, **_no_draft_mark(context, base)})

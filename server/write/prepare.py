@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from server.auth.draft_visibility import may_read_drafts
-from server.auth.permissions import may_find
+from server.auth.permissions import may_find, may_source
 from server.documents.document import Document
 from server.errors import (
     ConflictError,
@@ -146,7 +146,9 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
 
 def _writer(request: WriteRequest, context: Context) -> Writer:
     type_ = request.address.type
-    return Writer(context, blind=type_.draft_publish and not may_read_drafts(request.actor, type_))
+    blind = type_.draft_publish and not may_read_drafts(request.actor, type_)
+    tells_private = may_source(request.actor, "read", context.snapshot.schema)
+    return Writer(context, blind, tells_private)
 
 
 def _first(

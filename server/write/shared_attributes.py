@@ -1,14 +1,23 @@
 """The attributes that all locales of a document share: a change in one locale reaches the others."""
 
+from collections.abc import Collection
+
 from server.write.context import Context, Values, values_of
 from server.write.draft_merge import drop_equal_draft, write_draft
 from server.write.request import Address
 
 
-def share(context: Context, address: Address, document_id: str, changed: Values) -> None:
+def share(
+    context: Context,
+    address: Address,
+    document_id: str,
+    changed: Values,
+    guesses: Collection[str] = (),
+) -> None:
     """Give the other locales of a document what a write has changed of the attributes that they share.
 
-    What a draft changes reaches the drafts of the others; what is published, both of their versions.
+    What a draft changes reaches the drafts of the others; what is published, both of their versions. The
+    drafts are written also if `guesses`, which may be what they have already, are among what is shared.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}
@@ -16,17 +25,20 @@ def share(context: Context, address: Address, document_id: str, changed: Values)
         return
     for locale in context.settings.locales.available:
         if locale != address.locale:
-            _share_with(context, address, document_id, locale, shared)
+            always = any(name in shared for name in guesses)
+            _share_with(context, address, document_id, locale, shared, always=always)
 
 
-def _share_with(context: Context, address: Address, document_id: str, locale: str, shared: Values) -> None:
+def _share_with(
+    context: Context, address: Address, document_id: str, locale: str, shared: Values, *, always: bool
+) -> None:
     published, draft = context.versions(address.type, document_id, locale)
     base = draft or published
     if base is None:
         return
     values = {**values_of(base), **shared}
     if address.draft:
-        write_draft(context, published, draft, values)
+        write_draft(context, published, draft, values, always=always)
         return
     for document in filter(None, (published, draft)):
         changes = context.changes(document, {**values_of(document), **shared})

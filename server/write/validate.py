@@ -46,6 +46,7 @@ class Change:
     `by_locale` are, of the relations that others store in their locales, the changes in each of these.
     `faults` are values that can't be read, which stand in `values` as nothing: they are told together
     with the options that the other values break. `body` is what was sent, which errors quote.
+    `private` are the attributes with a private value in the body, perhaps inside of a component.
     """
 
     values: Mapping[str, Any]
@@ -53,6 +54,7 @@ class Change:
     by_locale: Mapping[str, Mapping[str, Links]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     body: Mapping[str, Tree] = field(default_factory=dict)
+    private: frozenset[str] = frozenset()
 
 
 def read_data(data: Tree) -> dict[str, Tree]:
@@ -113,7 +115,18 @@ class Validator:
                 values[name] = self._value(attribute, tree, (name,), current[name] if current else _NO_VALUE)
                 if name == type_.other_keys:
                     self._refuse_other_keys(type_, values[name])
-        return Change(values, links, by_locale, tuple(self.faults), data)
+        private = frozenset(self._private_names(type_, data))
+        return Change(values, links, by_locale, tuple(self.faults), data, private)
+
+    def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
+        """The attributes that are private, or hold a component with a value for one that is."""
+        for name, tree in data.items():
+            attribute = type_.attributes.get(name)
+            if attribute is None:
+                continue
+            inside = (self._private_names(*each) for each in self._components_in(attribute, tree))
+            if attribute.private or any(any(names) for names in inside):
+                yield name
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
         """Refuse what a file can't say among its other keys: no mapping, or a key that has a meaning."""

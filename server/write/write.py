@@ -43,11 +43,13 @@ class Writer:
     """Prepares one change of one document.
 
     `blind`: the change is of somebody who may not read the drafts of its type. Then nothing of a draft is
-    published but what the change names.
+    published but what the change names. `tells_private`: it is of somebody who may see private values. To
+    anybody else, a value that is the same already is told by nothing: what names one is written in any case.
     """
 
     context: Context
     blind: bool = False
+    tells_private: bool = False
 
     # --- what can be done ----------------------------------------------------------------------
 
@@ -107,13 +109,15 @@ class Writer:
         whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
         write = write_draft if address.draft else write_published
-        write(self.context, published, merge.draft, new)
+        guesses = frozenset[str]() if self.tells_private else change.private
+        write(self.context, published, merge.draft, new, always=bool(guesses))
         if hidden:
             values = self.merged(address.type, document_id, values_of(hidden), change)
-            write_draft(self.context, published, hidden, values)
+            write_draft(self.context, published, hidden, values, always=bool(guesses))
         before = old if address.draft or published is None else values_of(published)
         changed = {n: v for n, v in new.items() if not (same_values(v, old[n]) and same_values(v, before[n]))}
-        share(self.context, address, document_id, changed)
+        guessed = {n: new[n] for n in guesses & new.keys()}
+        share(self.context, address, document_id, {**guessed, **changed}, guesses)
         self._link_back(address, document_id, change, new)
         if address.type.draft_publish and not address.draft and not self.blind:
             self._publish_relations(address, document_id, change, new)
