@@ -1,6 +1,7 @@
 """`fields` and `populate` in every form, and their errors (spec.md 4.4, 4.5)."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -325,7 +326,8 @@ def test_a_dynamic_zone_in_detail(api: Api) -> None:
         assert [part["__component"] for part in shown] == ["shared.quote"], word
 
 
-def test_a_dynamic_zone_keeps_its_order(api: Api) -> None:
+def test_a_dynamic_zone_keeps_its_order(tmp_path: Path) -> None:
+    api = Api.of(load(tmp_path, FILES))
     zone = [
         {"__component": "shared.part", "n": 2, "tag": "red"},
         {"__component": "shared.quote", "text": "q", "by": "ann"},
