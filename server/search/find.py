@@ -237,12 +237,13 @@ class Search:
                     counted,
                     lambda name: scope.wants(Group.parse(name)),
                     limit,
+                    _count_visible(state, scope),
                     budget,
                 )
                 near = {}
                 for word in hits.unknown:
                     budget.spend(_STEPS_PER_SUGGESTION)
-                    near[word] = reader.suggest(word, languages, counted)
+                    near[word] = reader.suggest(word, languages, counted, budget)
             except Exception as error:
                 if not _may_be_damage(error):
                     raise
@@ -312,6 +313,17 @@ class Search:
         permitted = (v for v in versions(known, state.schema.types) if scope.permits(v.group))
         found, counts = scan(question, permitted, state.settings, scope.wants, budget)
         return Results(found[start : start + limit], counts, None, False, read_status(self.folder))
+
+
+def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
+    """How many versions the viewer of a scope has access to, by language."""
+    locales, count = state.settings.locales, Counter[str]()
+    for type_ in state.schema.content_types:
+        if status := scope.statuses.get(type_.uid):
+            names = locales.available if type_.localized else (locales.default,)
+            for name in names:
+                count[language_of(name)] += len(state.snapshot.list(type_, name, status))
+    return count
 
 
 def _may_be_damage(error: Exception) -> bool:

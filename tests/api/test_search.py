@@ -341,3 +341,58 @@ def test_words_are_marked_in_long_texts_for_a_while(make_api: MakeApi) -> None:
     assert len(marked) == 7
     assert marked[0]
     assert not marked[-1]
+
+
+WORDS = (
+    "lantern",
+    "lamplight",
+    "lantern fog",
+    "lan",
+    "lanterm",
+    "fog lantern",
+    "+fog lantern",
+    "body:lantern",
+)
+
+
+def twin(root: Path, *hidden: str) -> Api:
+    """A site whose drafts, hidden type and deleted documents say something, and its index."""
+    shown = {f"a{n}": {"title": "A lantern", "body": "It burns in fog. " * n} for n in range(1, 13)}
+    memos = {f"m{n}": {"title": text} for n, text in enumerate(hidden)}
+    gone = {f"g{n}": {"title": text, "body": text} for n, text in enumerate(hidden)}
+    drafts = {
+        f"content/articles/d{n}.draft.json": json.dumps({"title": text, "body": text})
+        for n, text in enumerate(hidden)
+    }
+    site = load(
+        root,
+        {
+            **{path: text for path, text in FILES.items() if not path.startswith("content/")},
+            **documents("articles", **shown, **gone),
+            **documents("memos", **memos),
+            **drafts,
+        },
+    )
+    sync = Sync(site, Timing())
+    for turn in range(2):
+        runner = Runner([sync])
+        runner.start()
+        assert sync.done.wait(30)
+        runner.stop()
+        if turn == 0:
+            for name in gone:
+                (root / f"content/articles/{name}.json").unlink()
+            site.refresh()
+            sync = Sync(site, Timing())
+    return Api.of(site)
+
+
+def test_no_score_and_no_order_depends_on_what_the_caller_may_not_see(tmp_path: Path) -> None:
+    one = twin(tmp_path / "one", "Nothing else")
+    other = twin(tmp_path / "other", *["A lantern in the lamplight, lanterns and lanes"] * 30)
+    assert indexed(one)
+    assert indexed(other)
+    for q in WORDS:
+        assert search(one, q).raw == search(other, q).raw, q
+    for api in (one, other):
+        api.accounts.close()

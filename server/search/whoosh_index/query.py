@@ -3,7 +3,6 @@
 Words as they were typed become terms here, the beginning of a word becomes the words that begin with
 it, and each part is either required or adds to the score alone."""
 
-import heapq
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,8 @@ from whoosh.util import make_binary_tree
 
 from server.index.budget import Budget
 from server.search.question import Clause, Question, enough
-from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS, EVERY_DOCUMENT_TERM
+from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS
+from server.search.whoosh_index.statistics import Statistics
 from server.search.words import fold, terms
 
 # --- matching -------------------------------------------------------------------------------------
@@ -180,8 +180,8 @@ HEADING_WEIGHT = 1.0  # The weight of a word in a heading, in addition to its we
 class QueryMaker:
     """Makes queries from questions, for one state of the index."""
 
-    def __init__(self, reader: Any, numbers: dict[str, int], budget: Budget) -> None:
-        self.reader, self.numbers, self.budget = reader, numbers, budget
+    def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
+        self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
         """The query for the texts of one language; None where none can have what is required.
@@ -257,13 +257,13 @@ class QueryMaker:
         if len(start) >= MIN_STEM_CHARS:
             longer = (word.decode() for word in reader.expand_prefix(f"word_{language}", start))
             found.update(term for word in longer for term in terms(word, language))
-        return heapq.nlargest(MAX_EXPANSIONS, found, key=lambda term: reader.doc_frequency(field, term))
+        return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 
     def _is_common(self, clause: Clause, language: str) -> bool:
         """Whether a word is in so many documents that it is not required."""
-        word, reader = clause.words[0], self.reader
+        word = clause.words[0]
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True
-        having = reader.doc_frequency(f"text_{language}", terms(word, language)[0])
-        every = reader.doc_frequency(f"word_{language}", EVERY_DOCUMENT_TERM)
-        return bool(every > MIN_COMMON_DOCUMENTS and having > MIN_COMMON_SHARE * every)
+        having = self.statistics.frequency(f"text_{language}", terms(word, language)[0])
+        every = self.statistics.documents.get(language, 0)
+        return every > MIN_COMMON_DOCUMENTS and having > MIN_COMMON_SHARE * every

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from server.index.budget import Budget
 from server.search.question import Question
 from server.search.whoosh_index.query import QueryMaker
 from server.search.whoosh_index.schema import EVERY_DOCUMENT_TERM, VERSION
+from server.search.whoosh_index.statistics import Statistics, VisibleBM25
 from server.search.words import fold, terms
 
 __all__ = ["VERSION", "Hits", "IndexReader"]
@@ -55,43 +56,47 @@ class IndexReader:
         counted: Callable[[str], bool],
         wanted: Callable[[str], bool],
         limit: int,
+        documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
         """The best `limit` versions whose group is `wanted`, and the number in each group `counted`.
+
+        `documents` is how many these have by language: nothing depends on what is in other groups.
 
         A version must have all words, or some of them if no version has all. `numbers` has the number
         of every attribute that the index knows. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
-        maker = QueryMaker(self._searcher.reader(), numbers, budget)
+        statistics = Statistics(self._searcher, counted, documents, budget)
+        maker = QueryMaker(self._searcher.reader(), numbers, statistics, budget)
         for every in (True, False) if len(question.wanted) > 1 else (True,):
             parts = [maker.query(question, language, every=every) for language in languages]
             queries = [part for part in parts if part is not None]
             if queries:
                 whole = query.Or(queries) if len(queries) > 1 else queries[0]
-                hits = self._collect(whole, counted, wanted, limit, budget)
+                hits = self._collect(whole, statistics, wanted, limit, budget)
             if hits.counts:
                 break
         return Hits(hits.best, hits.counts, self._unknown(maker, question, languages, counted))
 
-    def suggest(self, word: str, languages: Iterable[str], counted: Callable[[str], bool]) -> str | None:
+    def suggest(
+        self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
+    ) -> str | None:
         """The word that a mistyped one most likely stands for, among those in the groups `counted`."""
         folded, reader = fold(word), self._searcher.reader()
-        similar: list[tuple[int, int, str, str]] = []
+        statistics = Statistics(self._searcher, counted, {}, budget)
+        similar: list[tuple[int, int, str]] = []
         for language in languages:
             for distance in range(1, 2 if len(folded) < 5 else 3):
                 near = set(reader.terms_within(f"word_{language}", folded, distance, prefix=1))
                 for other in near - {folded, EVERY_DOCUMENT_TERM}:
-                    having = reader.doc_frequency(f"text_{language}", terms(other, language)[0])
-                    similar.append((distance, -having, other, language))
+                    counts = [statistics.frequency(f"text_{language}", t) for t in terms(other, language)]
+                    if any(counts):  # Words of other groups must not leak.
+                        similar.append((distance, -counts[0], other))
                 if similar:
                     break
-        return next((other for *_, other, code in sorted(similar) if self._shows(other, code, counted)), None)
-
-    def _shows(self, word: str, language: str, counted: Callable[[str], bool]) -> bool:
-        """Whether a version in the groups `counted` has a word: words of other groups must not leak."""
-        return any(self._has(f"text_{language}", term, counted) for term in terms(word, language))
+        return min(similar)[2] if similar else None
 
     def _has(self, field: str, term: str, counted: Callable[[str], bool]) -> bool:
         """Whether a version in the groups `counted` has a term."""
@@ -106,7 +111,7 @@ class IndexReader:
     def _collect(
         self,
         whole: Any,
-        counted: Callable[[str], bool],
+        statistics: Statistics,
         wanted: Callable[[str], bool],
         limit: int,
         budget: Budget,
@@ -115,7 +120,8 @@ class IndexReader:
         counts: Counter[str] = Counter()
         best: list[tuple[float, int]] = []
         groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # name, is counted, is wanted
-        context = self._searcher.context()
+        weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
+        context = self._searcher.context(weighting=weighting)
         for leaf, offset in self._searcher.leaf_searchers():
             groups = leaf.reader().column_reader("group")
             matcher = whole.matcher(leaf, context)
@@ -126,7 +132,7 @@ class IndexReader:
                 seen = groups_seen.get(group)
                 if seen is None:
                     name = group.decode()
-                    seen = groups_seen[group] = (name, counted(name), wanted(name))
+                    seen = groups_seen[group] = (name, statistics.is_visible(group), wanted(name))
                 if seen[1]:
                     counts[seen[0]] += 1
                 if seen[2]:

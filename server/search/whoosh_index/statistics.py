@@ -1,0 +1,96 @@
+"""How often words are in what a caller may see, and how long that is: all that a score depends on.
+
+The index's own numbers are over everything in it, also over drafts, hidden types and versions that were
+deleted: a score made of them would tell whether a word is in one of those."""
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from math import log
+from typing import Any
+
+from whoosh import scoring
+
+from server.index.budget import Budget
+
+_LOG2_POSTINGS_PER_STEP = 3  # A step counts 8 documents that have a term.
+
+
+class Statistics:
+    """The numbers of the versions in the groups `counted`, of which there are `documents` by language."""
+
+    def __init__(
+        self, searcher: Any, counted: Callable[[str], bool], documents: Mapping[str, int], budget: Budget
+    ) -> None:
+        self._searcher, self._counted, self.documents, self._budget = searcher, counted, documents, budget
+        self._total = max(sum(documents.values()), 1)
+        self._visible: dict[bytes, bool] = {b"": False}  # by group; documents of words have none
+        self._known: dict[tuple[str, str], tuple[int, float]] = {}
+
+    def is_visible(self, group: bytes) -> bool:
+        """Whether the caller sees the versions of a group."""
+        if group not in self._visible:
+            self._visible[group] = self._counted(group.decode())
+        return self._visible[group]
+
+    def frequency(self, field: str, term: str) -> int:
+        """How many versions have a term."""
+        return self._of(field, term)[0]
+
+    def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
+        """The terms that most versions have; no more are counted than may be among them."""
+        reader, best = self._searcher.reader(), list[int]()
+        counts: dict[str, int] = {}
+        # No more versions can be seen to have a term than the index has with it.
+        for bound, term in sorted(((reader.doc_frequency(field, t), t) for t in terms), reverse=True):
+            if len(best) == limit and bound < best[0]:
+                break
+            if count := self.frequency(field, term):
+                counts[term] = count
+                (heapq.heappush if len(best) < limit else heapq.heappushpop)(best, count)
+        return sorted(counts, key=lambda term: (-counts[term], term))[:limit]
+
+    def idf(self, field: str, term: str) -> float:
+        """The weight of a term: the rarer, the higher."""
+        return log(self._total / (self.frequency(field, term) + 1)) + 1
+
+    def average_length(self, field: str, term: str) -> float:
+        """How long a field is on average in the versions that have a term."""
+        return self._of(field, term)[1]
+
+    def _of(self, field: str, term: str) -> tuple[int, float]:
+        key = field, term
+        if key not in self._known:
+            self._known[key] = self._count(field, term)
+        return self._known[key]
+
+    def _count(self, field: str, term: str) -> tuple[int, float]:
+        count = length = 0
+        for leaf, _ in self._searcher.leaf_searchers():
+            reader, encoded = leaf.reader(), term.encode()
+            if (field, encoded) not in reader:
+                continue
+            groups, scored = reader.column_reader("group"), reader.schema[field].scorable
+            for number in reader.postings(field, encoded).all_ids():
+                if self.is_visible(groups[number]):
+                    count += 1
+                    length += reader.doc_field_length(number, field) if scored else 1
+        self._budget.spend(1 + (count >> _LOG2_POSTINGS_PER_STEP))
+        return count, length / count if count else 1.0
+
+
+class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
+    """BM25 by the statistics of what a caller sees."""
+
+    def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
+        super().__init__(B=length_weight, K1=repetition_weight)
+        self.statistics = statistics
+
+    def scorer(self, searcher: Any, fieldname: str, text: Any, qf: int = 1) -> Any:
+        """What scores the documents of a term."""
+        made = super().scorer(searcher, fieldname, text, qf)
+        if isinstance(made, scoring.BM25FScorer):
+            term = text.decode() if isinstance(text, bytes) else text
+            made.idf = self.statistics.idf(fieldname, term)
+            made.avgfl = self.statistics.average_length(fieldname, term)
+            made.setup(searcher, fieldname, text)
+        return made
