@@ -178,24 +178,23 @@ class ImageCache:
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
         """Return the file of a format if it is as it was made; if it is not, all formats are made again.
 
-        A file is hashed once for each of its marks.
+        A file is hashed once for each of its marks. An error that tells nothing of the
+        formats, such as too many open files, leaves them alone.
         """
         file = format_file(self.folder, key, name, inside)
         try:
             entry = read_record(self.folder, key).get(name)
-        except FileNotFoundError:
+            if entry is None:  # The picture is too small for this format.
+                return None
+            mark = _mark_of(file)
+            is_same = mark is not None and (
+                self._verified.get(file) == mark or digest_of(file) == entry["digest"]
+            )
+        except (IsADirectoryError, ValueError, KeyError, TypeError, AttributeError):
+            mark, is_same = None, False
+        except OSError:
             return None
-        except (OSError, ValueError, TypeError, AttributeError):
-            discard_record(self.folder, key)
-            return None
-        if entry is None:  # The picture is too small for this format.
-            return None
-        try:
-            mark = file_mark(file.stat())
-            is_same = self._verified.get(file) == mark or digest_of(file) == entry["digest"]
-        except (OSError, KeyError, TypeError):
-            is_same = False
-        if not is_same:
+        if mark is None or not is_same:
             discard_record(self.folder, key)
             return None
         self._verified[file] = mark
@@ -282,6 +281,14 @@ class ImageCache:
                 self._known[inside] = ((at, length, inode, changed), image_size, str(key))
         except (OSError, ValueError, KeyError, TypeError):
             self._known = {}
+
+
+def _mark_of(file: Path) -> FileMark | None:
+    """Return the mark of a file, or None if it does not exist."""
+    try:
+        return file_mark(file.stat())
+    except FileNotFoundError:
+        return None
 
 
 def _inside(file: Document) -> str:
