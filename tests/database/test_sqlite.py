@@ -1,10 +1,8 @@
 """A file of SQLite: made, removed and damaged, and what is written when two want to."""
 
-import shutil
 import sqlite3
-import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from server.database.engine import Tables, Trouble
 from server.database.file import private_file
 from server.database.sqlite import Sqlite, Watch
+from tests.small_disk import fill, mounted
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS words (word TEXT PRIMARY KEY);
@@ -123,13 +122,8 @@ def test_a_watch_tells_of_what_anybody_writes(tmp_path: Path) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 256 kB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("mounting needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with mounted(tmp_path / "disk", "256k") as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("left_by", ["close", "kill", "another process"])
@@ -145,9 +139,7 @@ def test_a_full_disk_keeps_nobody_from_reading(small_disk: Path, left_by: str) -
         first.close()
         log.write_bytes(data)
     filler = small_disk / "filler"
-    with suppress(OSError), filler.open("wb", buffering=0) as file:
-        while file.write(bytes(4096)):
-            continue
+    fill(filler)
     engine = make_engine(small_disk)
     for _ in range(3):
         assert words(engine) == {"first", "kept"}

@@ -5,7 +5,6 @@ import io
 import os
 import shutil
 import stat
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -15,6 +14,7 @@ import pytest
 
 from server.site.change_log import ChangeLog
 from tests.sites import Api, make
+from tests.small_disk import fill, mounted
 from tests.storage.test_journal import FILES, contents, run_disturbed
 from tests.torture import LONG
 
@@ -121,13 +121,8 @@ def test_the_mode_of_new_files_is_by_the_umask_which_nobody_sets(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("mounting needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with mounted(tmp_path / "disk", "1m") as folder:
+        yield folder
 
 
 def test_a_disk_with_ever_less_room_loses_nothing(small_disk: Path) -> None:
@@ -137,9 +132,7 @@ def test_a_disk_with_ever_less_room_loses_nothing(small_disk: Path) -> None:
     shown = {path.name: path.read_bytes() for path in (root / "content").rglob("*.md")}
     statuses = []
     for free_kb in range(120, -1, -4):
-        with suppress(OSError), filler.open("wb", buffering=0) as file:
-            while file.write(bytes(4096)):  # all that there is, and so much of it given back
-                continue
+        fill(filler)  # all that there is, and so much of it given back
         os.truncate(filler, max(0, filler.stat().st_size - free_kb * 1024))
         for name in ("publish", "create", "several files", "upload"):
             before = {path: path.read_bytes() for path in (root / "content").rglob("*") if path.is_file()}
@@ -163,9 +156,7 @@ def test_a_full_temporary_folder_keeps_nobody_from_writing(
     api = make(tmp_path / "site", SITE)
     with closing(ChangeLog()) as log:
         api.site.share(log)
-        with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as file:
-            while file.write(bytes(4096)):
-                continue
+        fill(small_disk / "filler")
         for number in range(20):  # more than there may be left of a page
             assert api.put("/api/things/one", {"body": f"{number} {BIG}"}).status == 200
             assert api.get("/api/things/one").data["body"].startswith(f"{number} ")
