@@ -93,7 +93,6 @@ class People:
     def update(self, user_id: int, body: object, params: Params) -> bytes:
         """Change a user; return it as JSON. Raises NotFoundError."""
         query = self._query_of_write(params, populate="role")
-        self.require(user_id)
         values = _read(body, self.reader.state.settings, creating=False)
         return self._show(query, self.users.update(user_id, values))
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from server.query.parse import PARAMETERS
 from tests.sites import STRING, Api, collection, load, translated
 
 FILES = {
@@ -212,3 +213,20 @@ def test_strict_parameters_are_refused_as_strapi_refuses_them(strict: Api) -> No
 )
 def test_strict_parameters_leave_known_ones_alone(strict: Api, query: str) -> None:
     assert strict.get(f"/api/pages?{query}").status == 200
+
+
+def test_strict_parameters_are_those_that_openapi_describes(strict: Api) -> None:
+    described = strict.get("/openapi.json").body
+    shared = described["components"]["parameters"]
+    operations = [
+        operation
+        for path, methods in described["paths"].items()
+        if path.startswith(("/api/pages", "/api/home"))
+        for operation in methods.values()
+        if isinstance(operation, dict)
+    ]
+    parameters = [p for operation in operations for p in operation.get("parameters", ())]
+    found = [shared[p["$ref"].rpartition("/")[2]] if "$ref" in p else p for p in parameters]
+    names = {p["name"].partition("[")[0] for p in found if p["in"] == "query"}
+    assert len(names) > 8
+    assert names <= PARAMETERS

@@ -40,18 +40,18 @@ class Heartbeats:
         """Begin to wait for the heartbeat of a worker that starts now."""
         self._seen[number], self._changed_at[number] = self._read(number), now
 
-    def is_hung(self, number: int, now: float) -> bool:
-        """Return whether a worker has not counted for too long. Call `check` before."""
-        count = self._read(number)
-        if count != self._seen[number]:
-            self._seen[number], self._changed_at[number] = count, now
-        return now - self._changed_at[number] > self._timeout_s
-
     def check(self, now: float) -> None:
-        """Note that the supervisor checks its workers. After a late check, all get the whole time again."""
-        if now - self._checked_at > max(_LATE_CHECK_S, 2 * INTERVAL_S):
-            self._changed_at = [max(at, now) for at in self._changed_at]
+        """Read all counts. After a late check, all workers get the whole time again."""
+        is_late = now - self._checked_at > _LATE_CHECK_S
+        for number, seen in enumerate(self._seen):
+            count = self._read(number)
+            if count != seen or is_late:
+                self._seen[number], self._changed_at[number] = count, now
         self._checked_at = now
+
+    def is_hung(self, number: int) -> bool:
+        """Return whether a worker had not counted for too long at the last check."""
+        return self._checked_at - self._changed_at[number] > self._timeout_s
 
     def _read(self, number: int) -> int:
         return int(_COUNT.unpack_from(self._memory, number * _COUNT.size)[0])

@@ -125,7 +125,7 @@ class Supervisor:
         now = time.monotonic()
         self._heartbeats.check(now)
         for place in self._living():
-            if self._heartbeats.is_hung(place.number, now):
+            if self._heartbeats.is_hung(place.number):
                 place.is_hung = True
                 os.kill(place.pid, signal.SIGKILL)
                 self._heartbeats.expect(place.number, now)

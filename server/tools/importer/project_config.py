@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from server.config.model import FILE
 from server.errors import SetupError
+from server.storage.document_text import new_text
 
 CONFIG_ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
 MAX_BYTES = 1_000_000
@@ -90,12 +92,4 @@ def _section(text: str, opening: re.Pattern[str]) -> str:
 
 def lines_of(settings: ProjectSettings) -> list[str]:
     """Return the settings as lines of site.yaml."""
-    if not settings.api:
-        return []
-    lines = ["api:"]
-    for key, value in settings.tree().items():
-        if isinstance(value, dict):
-            lines += [f"  {key}:", *(f"    {name}: {number}" for name, number in value.items())]
-        else:
-            lines.append(f"  {key}: {str(value).lower()}")
-    return lines
+    return new_text(FILE, None, {"api": settings.tree()}).splitlines() if settings.api else []
