@@ -1,4 +1,4 @@
-"""What a person reads in a file as the value of an attribute, by the rules of docs/files.md.
+"""Computes the value that an attribute should have by the rules of docs/files.md.
 
 Values are compared as the API gives them. A text without quotes is read by the type of its attribute, so text
 comes from the reading without types, and `json` and `array` from the one with YAML 1.2's.

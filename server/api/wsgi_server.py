@@ -102,7 +102,7 @@ def check_accounts(root: Path, settings: Settings) -> str:
 
 
 def worker_count(wanted: int | None) -> int:
-    """How many processes answer: as wanted, else one for each core up to MAX_DEFAULT_WORKERS."""
+    """Return the number of workers: the wanted one, else one per core up to MAX_DEFAULT_WORKERS."""
     return wanted or min(cores(), MAX_DEFAULT_WORKERS)
 
 

@@ -175,7 +175,7 @@ def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Co
 
 
 def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
-    """What a file of an earlier type said, as far as it may be shown of a document of another type."""
+    """Return the values of a file of an earlier type that a document of another type may show."""
     hidden = {name for name, then in earlier.attributes.items() if then.private or then.type == "password"}
     kept = {
         name: content.values[name]

@@ -16,7 +16,7 @@ from server.config.model import Settings
 from server.documents.document import Document
 from server.errors import QuireError
 from server.index.budget import Budget
-from server.paths import STATE_FOLDER as STATE_FOLDER
+from server.paths import STATE_FOLDER
 from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
 from server.search.question import Clause, Question, correct, enough
 from server.search.status import DAMAGED_FILE, SEARCH_FOLDER, Status, read_status, signature
@@ -316,7 +316,7 @@ class Search:
 
 
 def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
-    """How many versions the viewer of a scope has access to, by language."""
+    """Return how many versions a scope lets its viewer see, by language."""
     locales, count = state.settings.locales, Counter[str]()
     for type_ in state.schema.content_types:
         if status := scope.statuses.get(type_.uid):

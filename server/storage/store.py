@@ -65,9 +65,9 @@ class Store:
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """(createdAt, updatedAt) of a file that says neither and was modified at some seconds since 1970.
+        """Return (createdAt, updatedAt) of a file without its own; it was modified at `modified`, in seconds.
 
-        A draft was created when the document was, of which another file may have been published before.
+        A draft takes the createdAt of its published version if that file is older.
         """
         created, updated = self.timestamps(path, modified)
         if DRAFT_MARK in path and (beside := self.layout.sibling(path, draft=False)) not in (None, path):

@@ -49,7 +49,7 @@ def _refusal(status: int, name: str, message: str) -> bytes:
 
 # Bodies by the status with which a head is refused, before there is a request that the app could answer.
 _REFUSALS = {
-    400: _refusal(400, "BadRequestError", "This is no valid request of HTTP/1.1"),
+    400: _refusal(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
     414: _refusal(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
     431: _refusal(
         431,

@@ -77,7 +77,7 @@ def _in_file(root: Path, name: str) -> str:
 def find_commit(root: Path, name: str) -> str:
     """The id of the commit that (the beginning of) an id, a tag or a branch names, in this order.
 
-    Then a branch of a remote, and what else git takes for a commit; "" where there is none.
+    After these come branches of remotes and other names that git resolves. Returns "" if nothing matches.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
