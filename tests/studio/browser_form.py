@@ -33,6 +33,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "rich": {"type": "blocks"},
     "body": {"type": "richtext"},
 }
+UNREACHED = "The server can't be reached. What you have typed is kept here."
 SAMPLE = """---
 # Who edits this by hand likes it as it is.
 title:   "One"     # in quotes
@@ -408,11 +409,28 @@ def test_without_a_network_what_was_typed_stays(form: Page, site: Studio) -> Non
     form.get_by_label("Title").fill("Typed")
     form.context.set_offline(True)
     form.keyboard.press("Control+s")
-    told(form, "The server can't be reached. What you have typed is kept here.")
+    told(form, UNREACHED)
     form.context.set_offline(False)
     form.keyboard.press("Control+s")
     told(form, "Saved")
     assert '"Typed"' in (site.root / "content/plains/one.md").read_text()
+
+
+def test_a_late_answer_does_not_say_that_the_server_is_back(form: Page, site: Studio) -> None:
+    asked: list[Any] = []
+    form.route(re.compile(r":\d+/presence/"), lambda route: asked.append(route))
+    open_form(form, site, "plain/one")
+    form.get_by_label("Title").fill("Typed")
+    until(lambda: form.evaluate("1") == 1 and bool(asked))  # which lets playwright hear of the request
+    form.context.set_offline(True)
+    form.keyboard.press("Control+s")
+    told(form, UNREACHED)
+    with form.expect_event("requestfinished", lambda request: "/presence/" in request.url):
+        asked[0].fulfill(json={"data": []})
+    form.evaluate("new Promise((done) => setTimeout(done))")
+    assert form.get_by_role("status").filter(has_text=UNREACHED).count() == 1
+    form.context.set_offline(False)
+    expect(form.get_by_role("status").filter(has_text=UNREACHED)).to_have_count(0)
 
 
 def test_what_others_change_appears_at_once(form: Page, site: Studio) -> None:

@@ -119,11 +119,12 @@ export function fileAddress(url) {
  * @param {(text: string) => any} parse
  */
 async function send(url, init, parse) {
+  const sentAt = performance.now();
   try {
     const response = await fetch(url, init);
     const answered = parsed(await response.text(), parse);
     if (!OF_PROXIES.includes(response.status) || answered?.error) {
-      connectionFound();
+      connectionFound(sentAt);
       return { response, answered };
     }
   } catch (/** @type {any} */ error) {

@@ -7,6 +7,7 @@ const HEALTH = new URL("_health", SITE);
 const AGAIN_MS = 1500;
 
 let reachable = true;
+let lostAt = -Infinity; // when a request was last not answered, by performance.now()
 let timer = 0;
 /** @type {Set<() => void>} */
 const changes = new Set();
@@ -24,15 +25,25 @@ function setReachable(now) {
 export const isReachable = () => reachable;
 
 /** Note that a request was not answered: the server is asked until it answers. */
-export const connectionLost = () => setReachable(false);
+export function connectionLost() {
+  lostAt = performance.now();
+  setReachable(false);
+}
 
-/** Note that a request was answered. */
-export const connectionFound = () => setReachable(true);
+/**
+ * Note that a request was answered. A late answer to a request of before the connection was lost says nothing.
+ * @param {number} sentAt  When the request was sent, by performance.now().
+ */
+export function connectionFound(sentAt) {
+  if (sentAt >= lostAt) setReachable(true);
+}
 
 /** Ask the server whether it is there, and tell everybody who waits; resolves to whether it is. */
 export async function checkConnection() {
+  const sentAt = performance.now();
   const answered = await fetch(HEALTH, { cache: "no-store" }).then(({ ok }) => ok, () => false);
-  setReachable(answered);
+  if (answered) connectionFound(sentAt);
+  else connectionLost();
   return answered;
 }
 
