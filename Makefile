@@ -69,6 +69,12 @@ check: .venv/.ready-dev ## Check format, lint and types
 test-vendor: .venv/.ready-dev ## Check that bundling the studio's npm packages gives the files in the repository
 	$(BIN)/python -m tests.vendor.run
 
+test-licences: .venv/.ready-dev ## Check the licences of all packages that an installation brings
+	$(BIN)/pytest tests/dist/licences.py
+
+audit: test-licences .venv/.ready-audit ## Look up known vulnerabilities of the installed packages; needs pypi.org
+	$(BIN)/pip-audit --skip-editable --progress-spinner off
+
 vendor: ## Bundle the studio's npm packages into server/api/studio/page/vendor
 	cd vendor && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error && node bundle.mjs
 
@@ -117,7 +123,11 @@ clean: ## Remove what the other targets made
 .venv/.ready-openapi: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[openapi]' && touch $@ || test "$$CI" != true
 
+.venv/.ready-audit: .venv/.ready-dev pyproject.toml
+	@sh .ci/install '.[audit]'
+	@touch $@
+
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff real format clean
+.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff real format clean

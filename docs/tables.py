@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from docs.licences import LICENCES, bundled_packages
 from docs.packages import LAZY, PACKAGES, about, modules
 from server.config.model import ACTIONS, DEFAULTS, KEYS, value_of
 from server.config.sections import TYPE_KEYS
@@ -138,6 +139,15 @@ def _deviations() -> str:
     return _table(["what", "Strapi 5", "Quire", "why"], rows)
 
 
+def _licences() -> str:
+    return _table(["package", "licence"], ([f"`{name}`", licence] for name, licence in LICENCES.items()))
+
+
+def _bundled() -> str:
+    rows = ([f"`{each.name}`", each.version, each.licence, f"`{each.file}`"] for each in bundled_packages())
+    return _table(["package", "version", "licence", "in"], rows)
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "attribute types": _attribute_types,
     "operators": _operators,
@@ -152,4 +162,6 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "deviations": _deviations,
     "lazy": _lazy,
     "events": _events,
+    "licences": _licences,
+    "bundled packages": _bundled,
 }

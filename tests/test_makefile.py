@@ -24,6 +24,7 @@ NOT_BY_NAME = {
     "test-quick": "make test runs all of these tests",
     "torture": "make test runs the tests of all parts once; tests/torture/test_run.py runs the rest of it",
     "dist": "make test-dist needs it",
+    "audit": "it needs pypi.org; make test-licences does the rest of it",
     "vendor": "make test-vendor does the same into another folder",
     "bench": "make test-bench runs it at its smallest size",
     "bench-worst": "make test-bench runs it at its smallest size",

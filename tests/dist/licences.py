@@ -1,0 +1,87 @@
+"""Every package that an installation brings has its licence in docs/licences.tsv, and one that fits MIT."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from docs.licences import LICENCES, bundled_packages
+
+PROJECT = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+EXTRAS = ("postgres", "redis", "s3")  # those for people who run a site
+PERMISSIVE = {
+    "Apache-2.0",
+    "Artistic-1.0-Perl",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CNRI-Python",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "MIT-CMU",
+    "PSF-2.0",
+    "Unlicense",
+}
+# A program under another licence may import these, as long as they are not changed.
+WEAK_COPYLEFT = {"LGPL-3.0-only", "MPL-2.0"}
+# What packages say that don't name a licence as SPDX does.
+SPELLED = {
+    "Apache License, Version 2.0": "Apache-2.0",
+    "Artistic License": "Artistic-1.0-Perl",
+    "OSI Approved :: BSD License": "BSD-3-Clause",
+    "OSI Approved :: MIT License": "MIT",
+}
+
+
+def installed() -> dict[str, Distribution]:
+    """By name, the packages that installing the project with its extras brings on this machine."""
+    found: dict[str, Distribution] = {}
+    options = PROJECT["optional-dependencies"]
+    for line in [*PROJECT["dependencies"], *(line for extra in EXTRAS for line in options[extra])]:
+        for each in _with_needed(Requirement(line), found):
+            found[_normalized(each.metadata["Name"])] = each
+    return found
+
+
+def _with_needed(wanted: Requirement, found: dict[str, Distribution]) -> Iterator[Distribution]:
+    if _normalized(wanted.name) in found:
+        return
+    try:
+        package = distribution(wanted.name)
+    except PackageNotFoundError:
+        return  # CI installs all of them, a laptop may have fewer extras.
+    yield package
+    for line in package.requires or ():
+        needed = Requirement(line)
+        if not needed.marker or any(needed.marker.evaluate({"extra": name}) for name in ("", *wanted.extras)):
+            yield from _with_needed(needed, found)
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def licence(package: Distribution) -> str:
+    """The licence that a package states, as SPDX names it."""
+    about = package.metadata
+    stated = [line.removeprefix("License :: ") for line in about.get_all("Classifier") or ()]
+    stated = [line for line in stated if line.startswith("OSI Approved")]
+    said = about.get("License-Expression") or about.get("License") or stated[0]
+    return SPELLED.get(said, said)
+
+
+def test_the_licence_of_every_package_is_listed() -> None:
+    packages = installed()
+    assert len(packages) > 30
+    stated = {name: licence(package) for name, package in packages.items()}
+    wrong = {name: said for name, said in stated.items() if LICENCES.get(name) != said}
+    assert not wrong, f"docs/licences.tsv must say: {wrong}"
+
+
+def test_every_licence_allows_what_the_project_does_with_the_package() -> None:
+    licences = {*LICENCES.values(), *(each.licence for each in bundled_packages())}
+    named = {name for said in licences for name in re.split(r" AND | OR |[()]", said) if name}
+    assert named <= PERMISSIVE | WEAK_COPYLEFT
