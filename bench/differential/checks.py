@@ -80,6 +80,30 @@ def sorted_by(context: Context, found: Difference) -> bool:
     return any(name in re.findall(r"\w+", text) for text in sorts)
 
 
+def not_sorted_there(context: Context, found: Difference) -> bool:
+    """Whether the request does not sort the list in which the order differs."""
+    names = [name.removesuffix("[]") for name in found.where.split(".")]
+    steps = [rf"\[{name}\](\[on\]\[[^\]]*\])?" for name in names if name not in ("data", "attributes", "")]
+    sort = re.compile("populate" + r"\[populate\]".join(steps) + r"\[sort\]")
+    return not any(sort.match(key) for key, _ in context.requests[-1].query)
+
+
+def named_by_the_other_side(context: Context, found: Difference) -> bool:
+    """Whether each document that only our side of a morph relation has was told to relate to its holder."""
+    holder = _name(context, found)
+    shown = found.ours if isinstance(found.ours, list) else [context.names.get(found.ours["documentId"], "")]
+    extra = [str(label).partition(" ")[0] for label in shown if label not in (found.theirs or ())]
+    return bool(holder and extra) and all(_relates(context, label, holder) for label in extra)
+
+
+def _relates(context: Context, label: str, holder: str) -> bool:
+    """Whether a document was last told, or just now, to relate to another."""
+    document = context.world.documents.get(label.removeprefix("doc:"))
+    said = [document.said if document else {}, context.write.body if context.write else {}]
+    number = holder.replace("doc:", "«id:")
+    return f"«{holder}»" in str(said) or f"{number}:" in str(said)
+
+
 def found_by_hidden(context: Context, found: Difference) -> bool:
     """Whether each document that `_q` finds only there has the text in an id, a locale or a private value."""
     word = dict(context.requests[-1].query)["_q"].lower()
@@ -106,6 +130,8 @@ def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
 
 CHECKS: Mapping[str, Callable[[Context, Difference], bool]] = {
     "found by what is hidden": found_by_hidden,
+    "named by the other side": named_by_the_other_side,
+    "not sorted there": not_sorted_there,
     "other document than was written": other_document,
     "other locale there": other_locale_there,
     "other version than was written": other_version,

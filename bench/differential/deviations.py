@@ -52,7 +52,7 @@ class Deviation:
         """What both are to be asked to see whether the row explains a difference: less of the query."""
         if "without" not in self.match or request.method != "GET":
             return None
-        query = tuple(pair for pair in request.query if not re.search(self.match["without"], pair[0]))
+        query = tuple(left for pair in request.query for left in _left(*pair, pattern=self.match["without"]))
         return replace(request, query=query) if query != request.query else None
 
     def explains(self, request: str, found: Difference, where: str, context: Context) -> bool:
@@ -70,6 +70,14 @@ class Deviation:
         if not all(re.search(pattern, str(told[key])) for key, pattern in patterns.items()):
             return False
         return CHECKS[self.match["check"]](context, found) if "check" in self.match else True
+
+
+def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:
+    """What a pair of a query is without what a pattern finds: nothing, or that an attribute is populated."""
+    found = re.search(pattern, key)
+    if not found:
+        return ((key, value),)
+    return ((key[: found.start()], "true"),) if re.match(r"populate\[", key) else ()
 
 
 def read_deviations(path: Path = FILE) -> list[Deviation]:

@@ -136,8 +136,8 @@ class Shapes:
 
     def through(self, request: Request) -> str:
         """What filters and sort keys lead through: from a type without drafts to one with them, a relation
-        of which a file says less than a row, or to the text of a boolean or a datetime, or to a number of
-        a row.
+        of which a file says less than a row, the other side of a morph relation, or to the text of a boolean
+        or a datetime, or to a number of a row.
         """
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
@@ -167,6 +167,8 @@ class Shapes:
                 yield "drafts"
             if deciding:
                 yield from self._stored(at, attribute).split()
+            if deciding and attribute.get("morphBy"):
+                yield "other-sides-of-morphs"
             at, attributes = target, target.attributes
 
     def _inside(self, attribute: Attribute) -> Attributes | None:

@@ -71,6 +71,7 @@ EXPOSED_HEADERS = (
     "ETag, Preference-Applied, Quire-Commit, Quire-Undo, Cache-Tag",
 )
 ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+ALWAYS_ALLOWED_HEADERS = ("Content-Type", "Authorization", "Origin", "Accept")
 MAX_AGE = ("Access-Control-Max-Age", "31536000")  # seconds; browsers have shorter limits of their own
 CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
 _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED_HEADERS)
@@ -101,5 +102,14 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
         return None
     if "*" not in origins and origin not in origins:
         return None
-    wanted = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
-    return (ALLOWED_METHODS, MAX_AGE, *([("Access-Control-Allow-Headers", wanted)] if wanted else []))
+    wanted = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
+    return (ALLOWED_METHODS, MAX_AGE, ("Access-Control-Allow-Headers", _allowed_headers(wanted)))
+
+
+def _allowed_headers(wanted: str) -> str:
+    """Return the request headers that a page may send: the usual ones, then the others that it asks for."""
+    usual = {name.lower() for name in ALWAYS_ALLOWED_HEADERS}
+    others = (name.strip() for name in wanted.split(","))
+    return ",".join(
+        (*ALWAYS_ALLOWED_HEADERS, *(name for name in others if name and name.lower() not in usual))
+    )

@@ -9,7 +9,7 @@ from server.query import qs
 from server.query.ast import ALL_FIELDS, Node, Selection
 from server.query.filters import read_filters
 from server.query.qs import Mistakes, read_boolean
-from server.query.queryable_attributes import AttributePath, targets_of
+from server.query.queryable_attributes import AttributePath, is_hidden, targets_of
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 
@@ -24,7 +24,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     named = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
     for name, attribute in named.items():  # an unknown name is reported before one that may not be seen
         if attribute is None or not attribute.scalar:
-            raise invalid_key(name, name if attribute else None, param)
+            raise invalid_key(name, name if attribute or is_hidden(type_, name) else None, param)
     for name, attribute in named.items():
         if attribute and not attribute.selectable:
             raise invalid_key(name, name, param)
@@ -44,7 +44,6 @@ def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = 
     return nodes
 
 
-_HIDDEN = ("createdBy", "updatedBy", "localizations")  # attributes of every type, which may not be shown
 _FORMS = {
     "fields": "a string or an array of strings",
     "populate": "a string, an array of strings, a populate object",
@@ -89,7 +88,8 @@ class _PopulateParser:
         is_object = isinstance(value, dict) and not qs.is_list(value) and not isinstance(value, _Dotted)
         nodes = []
         for name, options in wanted.items():
-            known = name in type_.populatable or (name in type_.columns and name != "id") or name in _HIDDEN
+            of_type = name in type_.populatable or is_hidden(type_, name)
+            known = of_type or (name in type_.columns and name != "id")
             if is_object and not known and not self.forgiving:
                 raise invalid_key(name, ".".join(above) or None, "populate")
             nodes.append(self.node(type_, name, options, path, (*above, name)))
@@ -147,7 +147,8 @@ class _PopulateParser:
                 with self.mistakes:
                     self.narrow(type_, key, value, read)
             elif key != "count" and read_boolean(key) is None:  # such as `populate[author][1]=…`
-                at = (*above, key) if key == "on" and type_.kind == "component" else above
+                named = key in type_.attributes or (key == "on" and type_.kind == "component")
+                at = (*above, key) if named else above
                 raise invalid_key(key, ".".join(at), "populate")
         return Selection(**read)
 

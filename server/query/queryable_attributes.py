@@ -5,6 +5,8 @@ Private attributes, passwords and zones are refused here, so that no filter tell
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 
+HIDDEN = ("createdBy", "updatedBy", "localizations")  # attributes of every type that no query may compare
+
 # Keys of a query that lead from the type asked for to an attribute.
 AttributePath = tuple[str, ...]
 
@@ -13,10 +15,16 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
     """The attribute that a filter or sort names; private ones, passwords and zones are refused."""
     attribute = type_.columns.get(key)
     if attribute is None:
-        raise invalid_key(key, ".".join(path) or None, param)
+        named = (*path, key) if is_hidden(type_, key) else path
+        raise invalid_key(key, ".".join(named) or None, param)
     if not attribute.queryable:
         raise invalid_key(key, ".".join((*path, key)), param)
     return attribute
+
+
+def is_hidden(type_: Type, key: str) -> bool:
+    """Whether a type has an attribute that is not shown, so that an error names it as one of the type."""
+    return key in HIDDEN and type_.kind != "component"
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:

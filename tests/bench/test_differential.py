@@ -418,3 +418,44 @@ def test_the_masks_of_a_search_look_for_the_text() -> None:
     assert found("heirs")
     assert found("en")
     assert not found("tide")
+
+
+def test_the_other_side_of_a_morph_relation_has_what_names_it() -> None:
+    made = world()
+    pin, holder = list(made.documents.values())[:2]
+    names = {"ours1": f"doc:{holder.name}"}
+    difference = Difference("data.pins", "more members", [], [f"doc:{pin.name}"], {"documentId": "ours1"})
+
+    def found() -> bool:
+        request = Request("GET", "/api/towns", (("populate", "pins"),))
+        context = Context([request], Answer(200, {}), Answer(200, {}), SHAPES, made, names, {})
+        return CHECKS["named by the other side"](context, difference)
+
+    assert not found()
+    pin.said["subjects"] = [{"__type": "api::town.town", "documentId": holder.reference}]
+    assert found()
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "sorted_there"),
+    [
+        ("data[].road.ends", "populate[road][populate][ends][sort][0]", True),
+        ("data[].road.ends", "populate[road][sort]", False),
+        ("data.road.ends", "populate[road][populate][ends][fields]", False),
+        ("data[].attributes.zone[].ends.data", "populate[zone][on][a.b][populate][ends][sort]", True),
+    ],
+)
+def test_a_list_is_in_no_order_where_its_own_part_of_the_request_has_no_sort(
+    where: str, key: str, sorted_there: bool
+) -> None:
+    request, nothing = Request("GET", "/api/towns", ((key, "name"),)), Answer(200, {})
+    context = Context([request], nothing, nothing, SHAPES, world(), {}, {})
+    assert CHECKS["not sorted there"](context, Difference(where, "order", [], [])) is not sorted_there
+
+
+def test_what_is_asked_again_without_fields_is_still_populated() -> None:
+    deviation = Deviation("x", {"without": r"\[fields\]"})
+    request = Request("GET", "/api/towns", (("populate[a][fields][0]", "b"), ("fields", "c"), ("sort", "d")))
+    again = deviation.without(request)
+    assert again is not None
+    assert again.query == (("populate[a]", "true"), ("fields", "c"), ("sort", "d"))

@@ -201,6 +201,7 @@ def test_every_form(rows: Api, query: str, keys: list[tuple[str, str]]) -> None:
         ("sort=i.zzz", "Invalid key zzz at i", "i"),
         ("sort=owner", "Invalid key owner", "owner"),
         ("sort=part", "Invalid key part", "part"),
+        ("sort=createdBy.id", "Invalid key createdBy", "createdBy"),
         ("sort=owner.", "Invalid key  at owner", "owner"),
     ],
 )
