@@ -8,7 +8,7 @@ from pathlib import Path
 from server.auth.accounts import Accounts
 from server.auth.attempts import LOGINS, MAILS, Attempts
 from server.auth.logins import Logins
-from server.auth.session_key import session_key
+from server.auth.session_key import previous_key, session_key
 from server.auth.sessions import Sessions
 from server.auth.users import Users
 from server.config.model import Settings
@@ -43,7 +43,12 @@ def open_directory(
         accounts,
         Users(accounts),
         Logins(accounts),
-        Sessions(key or session_key(root), settings.auth.session.total_seconds(), accounts.site_id),
+        Sessions(
+            key or session_key(root),
+            settings.auth.session.total_seconds(),
+            accounts.site_id,
+            previous_key(root),
+        ),
         Attempts(accounts.engine, "login", LOGINS),
         Attempts(accounts.engine, "mail", MAILS),
     )

@@ -1,28 +1,47 @@
-"""The key of JSON web tokens: QUIRE_JWT_SECRET, or one made at the first start in .quire/."""
+"""The key of JSON web tokens: QUIRE_JWT_SECRET, or one made at the first start in .quire/.
+
+After a rotation, the key of before is taken for a while: no login ends by it.
+"""
 
 import os
 import pwd
 import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from server.errors import SetupError
 from server.paths import STATE_FOLDER, keep_private, state_folder
-from server.storage.durable import make_once
+from server.storage.durable import make_once, replace_private
 
 KEY_VARIABLE = "QUIRE_JWT_SECRET"
+PREVIOUS_KEY_VARIABLE = "QUIRE_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
+KEY_FILE = "jwt.key"
+PREVIOUS_KEY_FILE = (
+    "jwt.previous.key"  # the key, and in a second line until when it is taken (Unix time in s)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousKey:
+    """The key of before the last rotation: it signs nothing, and its tokens are taken until a Unix time."""
+
+    text: str
+    until_s: float
+
+    def is_usable(self) -> bool:
+        """Whether tokens of this key are still taken."""
+        return time.time() < self.until_s
 
 
 def session_key(root: Path) -> str:
     """The key of the site at `root`, made where there is none. Raises SetupError for one that is unusable."""
-    given = os.environ.get(KEY_VARIABLE)
-    if given is not None:
-        if len(given) < MIN_KEY_CHARS:
-            fix = "make a longer one at random"
-            raise SetupError(KEY_VARIABLE, None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
+    if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
     try:
-        path = state_folder(root) / "jwt.key"
+        path = state_folder(root) / KEY_FILE
         if not path.exists():
             make_once(path, secrets.token_hex(32).encode())
         keep_private(path)
@@ -38,6 +57,48 @@ def session_key(root: Path) -> str:
         fix = "delete it, which ends all sessions"
         raise SetupError(".quire/jwt.key", None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
     return key
+
+
+def _key_in(variable: str) -> str | None:
+    """Return the key in a variable of the environment. Raises SetupError for one that can be guessed."""
+    given = os.environ.get(variable)
+    if given is not None and len(given) < MIN_KEY_CHARS:
+        fix = "make a longer one at random"
+        raise SetupError(variable, None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
+    return given
+
+
+def previous_key(root: Path) -> PreviousKey | None:
+    """Return the key of before the last rotation; None if its time is over. Raises SetupError."""
+    if os.environ.get(KEY_VARIABLE) is not None:
+        given = _key_in(PREVIOUS_KEY_VARIABLE)
+        return PreviousKey(given, float("inf")) if given else None
+    with suppress(OSError, ValueError):
+        text, until = (state_folder(root) / PREVIOUS_KEY_FILE).read_text("utf-8").split()
+        key = PreviousKey(text, float(until))
+        return key if key.is_usable() and len(text) >= MIN_KEY_CHARS else None
+    return None  # A damaged file ends the logins of before, as the end of the grace period does.
+
+
+def rotate_key(root: Path, grace_s: float) -> None:
+    """Make a new key; tokens of the one of before are taken for `grace_s` more. Raises SetupError.
+
+    The key of before is written first: a rotation that is interrupted ends no login.
+    """
+    if os.environ.get(KEY_VARIABLE) is not None:
+        fix = (
+            f"set a new one there and the one of before in {PREVIOUS_KEY_VARIABLE}, then restart the servers"
+        )
+        raise SetupError(
+            KEY_VARIABLE, None, "holds the key of this site, so that it can't be changed here", fix
+        )
+    before, folder = session_key(root), state_folder(root)
+    until_s = time.time() + grace_s
+    try:
+        replace_private(folder / PREVIOUS_KEY_FILE, f"{before}\n{until_s:.0f}\n".encode())
+        replace_private(folder / KEY_FILE, secrets.token_hex(32).encode())
+    except OSError as error:
+        raise SetupError(f"{STATE_FOLDER}/{KEY_FILE}", None, f"can't be written: {error}") from error
 
 
 def _user() -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import jwt
 
 from server.auth.login import Login
+from server.auth.session_key import PreviousKey
 from server.auth.user import User
 
 ALGORITHM = "HS256"
@@ -18,8 +19,10 @@ class Sessions:
     Each token names its site, as the issuer: another site with the same key has other users.
     """
 
-    def __init__(self, key: str, lifetime_s: float, site_id: str) -> None:
-        self._key, self.lifetime_s, self._site_id = key, lifetime_s, site_id
+    def __init__(
+        self, key: str, lifetime_s: float, site_id: str, previous: PreviousKey | None = None
+    ) -> None:
+        self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
         """A token for a user who has just proved who it is."""
@@ -82,8 +85,14 @@ class Sessions:
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
         """What a token says. Raises PyJWTError for one that is not sound, expired, or of another site."""
+        try:
+            return self._decode_with(self._key, token, required)
+        except jwt.InvalidSignatureError:
+            if self._previous is None or not self._previous.is_usable():
+                raise
+            return self._decode_with(self._previous.text, token, required)
+
+    def _decode_with(self, key: str, token: str, required: tuple[str, ...]) -> dict[str, Any]:
         options: jwt.types.Options = {"require": ["iss", "exp", *required]}
-        found: dict[str, Any] = jwt.decode(
-            token, self._key, [ALGORITHM], issuer=self._site_id, options=options
-        )
+        found: dict[str, Any] = jwt.decode(token, key, [ALGORITHM], issuer=self._site_id, options=options)
         return found

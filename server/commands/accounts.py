@@ -1,4 +1,4 @@
-"""`quire token …` and `quire user …`: who may use a site's API."""
+"""`quire token …`, `quire user …` and `quire key …`: who may use a site's API."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from server.auth.accounts import KINDS, Accounts
+from server.auth.session_key import rotate_key
 from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, User, broken_rule
 from server.auth.users import Users
 from server.config.model import ACTIONS, Settings, known_actions
@@ -211,3 +212,30 @@ def _change(root: Path, username: str, values: dict[str, Any]) -> User:
         changed = users.update(found.id, values)
         assert changed is not None
         return changed
+
+
+@click.group()
+def key() -> None:
+    """The key that signs logins: replace it."""
+
+
+@key.command("rotate")
+@site_option
+@click.option(
+    "--grace",
+    metavar="SPAN",
+    default="1d",
+    show_default=True,
+    help="How long logins of before are taken; 0 ends them.",
+)
+@one_line_errors
+def rotate(root: Path, grace: str) -> None:
+    """Make a new key for logins. The servers of the site use it from their next start."""
+    check_site(root)
+    try:
+        span = read_duration(grace).total_seconds() if grace != "0" else 0.0
+    except ValueError:
+        raise SetupError("--grace", None, f'"{grace}" is no length of time', "write 1d, 12h or 0") from None
+    rotate_key(root, span)
+    until = f"are taken for {grace} more" if span else "have ended"
+    click.echo(f"made a new key; logins of before {until}. Restart the servers of this site.")

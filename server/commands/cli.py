@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "user": CommandEntry(
         "server.commands.accounts", "user", "Users: make, list, block them; roles and passwords."
     ),
+    "key": CommandEntry("server.commands.accounts", "key", "The key that signs logins: replace it."),
 }
 
 

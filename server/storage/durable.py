@@ -74,20 +74,39 @@ def make_once(path: Path, data: bytes) -> None:
     """Make a file that only its owner may read, whole or not at all; where another process makes it too, the
     first stays.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent)  # Nobody else may read it: mkstemp makes it so.
+    staged = _stage_private(path.parent, data)
+    try:
+        os.link(staged, path)
+    except FileExistsError:
+        pass
+    except OSError:  # The file system has no hard links.
+        staged.replace(path)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """Give a file that only its owner may read new bytes, which a crash leaves whole."""
+    staged = _stage_private(path.parent, data)
+    try:
+        staged.replace(path)
+        sync_folder(path.parent)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def _stage_private(folder: Path, data: bytes) -> Path:
+    """Write a synced file beside its place, which nobody else may read: mkstemp makes it so."""
+    descriptor, name = tempfile.mkstemp(dir=folder)
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        try:
-            os.link(name, path)
-        except FileExistsError:
-            pass
-        except OSError:  # The file system has no hard links.
-            os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    except OSError:
+        os.unlink(name)
+        raise
+    return Path(name)
 
 
 def back_up(target: Path, backup: Path) -> None:
