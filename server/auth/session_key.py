@@ -95,7 +95,7 @@ def rotate_key(root: Path, grace_s: float) -> None:
     before, folder = session_key(root), state_folder(root)
     until_s = time.time() + grace_s
     try:
-        replace_private(folder / PREVIOUS_KEY_FILE, f"{before}\n{until_s:.0f}\n".encode())
+        replace_private(folder / PREVIOUS_KEY_FILE, f"{before}\n{until_s}\n".encode())
         replace_private(folder / KEY_FILE, secrets.token_hex(32).encode())
     except OSError as error:
         raise SetupError(f"{STATE_FOLDER}/{KEY_FILE}", None, f"can't be written: {error}") from error
