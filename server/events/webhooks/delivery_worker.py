@@ -46,7 +46,9 @@ from server.storage.file_lock import FileLock
 
 log = logging.getLogger("quire")
 
-MAX_CONCURRENT_ATTEMPTS = 5  # Of all webhooks.
+MAX_ATTEMPTS_PER_WEBHOOK = 5  # at once; one for a webhook whose last try failed
+MAX_CONCURRENT_ATTEMPTS = 40  # Of all webhooks; each has a thread.
+MAX_FAILING_ATTEMPTS = 20  # Of these, of webhooks whose last try failed: the rest is for the others.
 BATCH_EVENTS = 500  # Events that one transaction takes into the queue.
 SWEEP_INTERVAL_S = 600.0  # Between two removals of old deliveries.
 STOP_TIMEOUT_S = 4.0  # How long tries may go on when the worker stops.
@@ -106,7 +108,6 @@ class Deliverer(Job):
         self._next: float | None = 0.0  # when something is due
         self._offset = 0.0  # of the clock from the one that only moves on
         self._forgotten = 0.0
-        self._several = False  # whether there are several webhooks
         self._told: set[str] = set()
 
     def start(self, context: JobContext) -> None:
@@ -189,7 +190,6 @@ class Deliverer(Job):
         ):
             return
         webhooks = {webhook.name: webhook for webhook in self._usable(settings)}
-        self._several = len(webhooks) > 1
         more = self._take(settings, webhooks, at, jumped=jumped)
         chosen = self._choose(webhooks, at)
         self._send(chosen, webhooks, settings, at)
@@ -278,30 +278,32 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        """How many further tries a webhook may have: one at a time where the last failed, and never all that
-        there are, so that a slow one holds up no other.
-        """
-        most = (
-            1
-            if name in self._failing
-            else MAX_CONCURRENT_ATTEMPTS - 1
-            if self._several
-            else MAX_CONCURRENT_ATTEMPTS
-        )
-        mine = sum(1 for one in self._busy.values() if one.delivery.webhook == name)
-        return max(0, min(most - mine, MAX_CONCURRENT_ATTEMPTS - len(self._busy)))
+        """How many further tries a webhook may have, so that receivers that hang hold up no others."""
+        tries = Counter(one.delivery.webhook for one in self._busy.values())
+        room = MAX_CONCURRENT_ATTEMPTS - tries.total()
+        if name in self._failing:
+            return min(1 - tries[name], room, MAX_FAILING_ATTEMPTS - self._failing_in(tries))
+        return min(MAX_ATTEMPTS_PER_WEBHOOK - tries[name], room)
+
+    def _failing_in(self, tries: Counter[str]) -> int:
+        return sum(tries[name] for name in self._failing)
 
     def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
         """The deliveries that are tried now: of each webhook in turn, so that none waits for a slow one."""
+        rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
-            lambda c: {n: next_due(c, n, at, room, self._busy) for n in webhooks if (room := self._room(n))}
+            lambda c: {n: next_due(c, n, at, room, self._busy) for n, room in rooms.items() if room > 0}
         )
-        used = Counter(one.delivery.webhook for one in self._busy.values())
+        tries = Counter(one.delivery.webhook for one in self._busy.values())
         chosen: list[Delivery] = []
-        while any(waiting.values()) and len(chosen) + len(self._busy) < MAX_CONCURRENT_ATTEMPTS:
-            name = min((n for n in waiting if waiting[n]), key=lambda n: used[n])
+        while tries.total() < MAX_CONCURRENT_ATTEMPTS:
+            full = self._failing_in(tries) >= MAX_FAILING_ATTEMPTS
+            names = [n for n, due in waiting.items() if due and not (full and n in self._failing)]
+            if not names:
+                break
+            name = min(names, key=lambda n: tries[n])
             chosen.append(waiting[name].pop(0))
-            used[name] += 1
+            tries[name] += 1
         return chosen
 
     def _send(
@@ -371,7 +373,7 @@ class Deliverer(Job):
 
     def _look_ahead(self, webhooks: Mapping[str, Webhook]) -> None:
         """Find out when the next delivery is due of a webhook that may have another try."""
-        names = [name for name in webhooks if self._room(name)]
+        names = [name for name in webhooks if self._room(name) > 0]
         due = self._database.query(lambda c: [first_due(c, name, self._busy) for name in names])
         self._next = min((at for at in due if at is not None), default=None)
 

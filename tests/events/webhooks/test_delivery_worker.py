@@ -24,7 +24,7 @@ from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.webhooks import delivery_table, queue
 from server.events.webhooks.delivery_table import Delivery, WebhookStatus
-from server.events.webhooks.delivery_worker import MAX_CONCURRENT_ATTEMPTS, Deliverer, Pace
+from server.events.webhooks.delivery_worker import MAX_ATTEMPTS_PER_WEBHOOK, Deliverer, Pace
 from server.events.webhooks.secret_files import rotate, secrets_of
 from server.jobs.job import Clock, Timing
 from server.jobs.runner import Runner
@@ -309,7 +309,7 @@ def test_the_events_of_a_document_wait_for_each_other_and_those_of_others_do_not
     assert seqs(receiver).index(2) < seqs(receiver).index(4)
 
 
-def test_at_most_five_at_once(site: Site, receiver: Receiver) -> None:
+def test_at_most_five_at_once_to_one_receiver(site: Site, receiver: Receiver) -> None:
     def slow(connection: object, received: Received) -> None:
         time.sleep(0.1)
         status(200)(connection, received)  # type: ignore[arg-type]
@@ -319,7 +319,7 @@ def test_at_most_five_at_once(site: Site, receiver: Receiver) -> None:
         site.record(*(update(f"d{i}") for i in range(30)))
         receiver.until(30)
         until(lambda: site.states() == ["delivered"] * 30, 20)
-    assert receiver.most_at_once == MAX_CONCURRENT_ATTEMPTS
+    assert receiver.most_at_once == MAX_ATTEMPTS_PER_WEBHOOK
 
 
 def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver) -> None:
@@ -331,7 +331,21 @@ def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver
             began = time.monotonic()
             receiver.until(40)
             assert time.monotonic() - began < 20
-        assert hanging.most_at_once <= MAX_CONCURRENT_ATTEMPTS - 1
+        assert hanging.most_at_once <= MAX_ATTEMPTS_PER_WEBHOOK
+
+
+def test_seven_receivers_that_hang_hold_up_none_of_eight_others(tmp_path: Path, receiver: Receiver) -> None:
+    let_go = threading.Event()
+    with receiving() as hanging:
+        hanging.answer = lambda connection, received: let_go.wait()  # type: ignore[assignment]
+        hung = [Webhook(f"hangs{i}", hanging.url) for i in range(7)]
+        site = Site(tmp_path, *hung, *(Webhook(f"build{i}", receiver.url) for i in range(8)))
+        with site.delivering(replace(FAST, timeout=60)):
+            site.record(*(update(f"d{i}") for i in range(5)))
+            receiver.until(8 * 5)
+            until(lambda: hanging.at_once >= len(hung))
+            assert not [name for name in site.names if "delivered" in site.states(name) and "hangs" in name]
+            let_go.set()
 
 
 def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -> None:
