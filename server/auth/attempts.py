@@ -8,12 +8,13 @@ Counted are an identifier, as it was typed, from one address; the account that i
 and the address for all accounts. Were it the account that is counted from one address, then somebody who has
 used up a user name would learn which e-mail address belongs to it. An address from which the owner has logged
 in before is not kept waiting by what others try from elsewhere: an attacker is slowed down, the owner not
-locked out.
+locked out. Who shares an address with an attacker gets in by a known device: one that a login of the account
+has named before has a few attempts beside the others, which all devices of the account share.
 """
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +22,8 @@ from typing import NamedTuple
 from server.auth.login import Attempt, network_of
 from server.database.engine import Connection, DuplicateError, Engine
 
-KNOWN_ADDRESS_TTL_S = 90 * 24 * 3600.0  # How long after a login an address counts as known for the account.
+# How long after a login its address and its device count as known for the account.
+KNOWN_TTL_S = 90 * 24 * 3600.0
 MAX_ATTEMPTS = 3  # To add a row that another process may add at the same time.
 
 
@@ -32,11 +34,16 @@ class AttemptLimits:
     pair: int
     account: int
     address: int
+    devices: int = 0
     window_s: float = 15 * 60
 
 
-LOGINS = AttemptLimits(pair=10, account=100, address=100)
+LOGINS = AttemptLimits(pair=10, account=100, address=100, devices=5)
 MAILS = AttemptLimits(pair=5, account=20, address=50)
+
+
+# The keys that an attempt was counted for, and how many attempts each has.
+Taken = Mapping[str, int]
 
 
 class Attempts:
@@ -46,67 +53,80 @@ class Attempts:
         """`kind` keeps these attempts apart from others in the same database."""
         self._engine, self._kind, self.limits = engine, kind, limits
 
-    def take(self, attempt: Attempt) -> bool:
-        """Count an attempt, before it is known how it ends.
+    def take(self, attempt: Attempt) -> Taken | None:
+        """Count an attempt, before it is known how it ends; return what it was counted for.
 
-        False where it is one too many; it is not counted then.
+        None if it is one too many; it is not counted then.
         """
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just made the same row.
                 return self._take(_Keys.of(self._kind, attempt))
-        return False
+        return None
 
-    def _take(self, keys: "_Keys") -> bool:
+    def _take(self, keys: "_Keys") -> Taken | None:
         with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
-            debts = self._debts(keys, rows, now)
-            if any(debt > now + self.limits.window_s for debt in debts.values()):
-                return False
-            for key, debt in debts.items():
-                _put(connection, key, key in rows, until=debt)
-        return True
+            for counted in self._ways(keys, rows, now):
+                debts = self._debts(counted, rows, now)
+                if max(debts.values()) <= now + self.limits.window_s:
+                    for key, debt in debts.items():
+                        _put(connection, key, key in rows, until=debt)
+                    return counted
+        return None
 
     def wait_s(self, attempt: Attempt) -> float:
         """How many seconds it takes until an attempt is counted that was one too many."""
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
-            return max(self._debts(keys, rows, now).values()) - now - self.limits.window_s
+            ways = (self._debts(counted, rows, now) for counted in self._ways(keys, rows, now))
+            return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
-    def succeeded(self, attempt: Attempt) -> None:
-        """Take back an attempt by who now proved to own the account, and know the address from now on."""
+    def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
+        """Take back an attempt by who now proved to own the account; know address and device from now on.
+
+        `taken` is what it was counted for: no login gives back what it has not taken.
+        """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
-            for key, most in self._count_rows(keys, rows, now).items():
+            for key, most in (taken or {}).items():
                 if key in rows:
                     _put(connection, key, True, until=rows[key].until - self.limits.window_s / most)
             _put(connection, keys.pair, keys.pair in rows, until=0.0)
-            _put(connection, keys.known, keys.known in rows, known_until=now + KNOWN_ADDRESS_TTL_S)
+            for key in filter(None, (keys.known, keys.device)):
+                _put(connection, key, key in rows, known_until=now + KNOWN_TTL_S)
 
-    def _debts(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
+    def _debts(self, counted: Taken, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
         """Until when each key that an attempt counts for would be in debt after it."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
-            for key, most in self._count_rows(keys, rows, now).items()
+            for key, most in counted.items()
         }
 
-    def _count_rows(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> dict[str, int]:
-        """The keys that an attempt counts for, and how many each has."""
+    def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
+        """What an attempt counts for, and if that has none left, what one from a known device counts for."""
+
+        def is_known(key: str) -> bool:
+            return key in rows and rows[key].known_until > now
+
         counted = {keys.pair: self.limits.pair, keys.address: self.limits.address}
-        known = keys.known in rows and rows[keys.known].known_until > now
-        return counted if known else {**counted, keys.account: self.limits.account}
+        yield counted if is_known(keys.known) else {**counted, keys.account: self.limits.account}
+        if self.limits.devices and is_known(keys.device):
+            yield {keys.devices: self.limits.devices}
 
 
 class _Keys(NamedTuple):
-    """The keys of rows: of an identifier from an address, of the account, of the address, and of whether the
-    account's owner is known to have that address.
+    """The keys of rows: of an identifier from an address, of the address, of the account, and of all its
+    devices; and of whether its owner is known to have that address, and that device ("" for none).
     """
 
     pair: str
     account: str
     address: str
+    devices: str
     known: str
+    device: str
 
     @classmethod
     def of(cls, kind: str, attempt: Attempt) -> "_Keys":
@@ -116,7 +136,9 @@ class _Keys(NamedTuple):
             _hash(kind, "pair", attempt.identifier, network),
             _hash(kind, "account", attempt.account),
             _hash(kind, "address", network),
+            _hash(kind, "devices", attempt.account),
             _hash(kind, "known", attempt.account, network),
+            _hash(kind, "device", attempt.account, attempt.device) if attempt.device else "",
         )
 
 

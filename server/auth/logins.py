@@ -9,11 +9,10 @@ from dataclasses import astuple, fields
 from datetime import UTC, datetime, timedelta
 
 from server.auth.accounts import Accounts
-from server.auth.login import Login
+from server.auth.login import MAX_DEVICE_CHARS, Login
 from server.auth.user import User
 from server.documents.timestamps import from_datetime, now
 
-MAX_DEVICE_CHARS = 200
 _NAMES = tuple(field.name for field in fields(Login))
 _COLUMNS = ", ".join(_NAMES)
 

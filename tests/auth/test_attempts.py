@@ -52,8 +52,12 @@ def attempt(account: str, address: str) -> Attempt:
     return Attempt(account, account, address)
 
 
+def is_taken(attempts: Attempts, account: str, address: str) -> bool:
+    return attempts.take(attempt(account, address)) is not None
+
+
 def taken(attempts: Attempts, account: str, *addresses: str) -> list[bool]:
-    return [attempts.take(attempt(account, address)) for address in addresses]
+    return [is_taken(attempts, account, address) for address in addresses]
 
 
 def test_an_account_is_tried_so_often_from_one_address(accounts: Accounts) -> None:
@@ -82,14 +86,13 @@ def test_an_account_is_tried_so_often_from_all_addresses(accounts: Accounts) -> 
 
 def test_all_accounts_are_tried_so_often_from_one_address(accounts: Accounts) -> None:
     attempts = Attempts(accounts.engine, "login", LIMITS)
-    assert [attempts.take(attempt(f"user {i}", "1.1.1.1")) for i in range(10)] == [True] * 8 + [False] * 2
+    assert [is_taken(attempts, f"user {i}", "1.1.1.1") for i in range(10)] == [True] * 8 + [False] * 2
     assert attempts.take(attempt("user 1", "1.1.1.2"))
 
 
 def test_the_owner_is_not_locked_out_by_who_tries_from_elsewhere(accounts: Accounts) -> None:
     attempts = Attempts(accounts.engine, "login", LIMITS)
-    assert attempts.take(attempt("ann", "9.9.9.9"))
-    attempts.succeeded(attempt("ann", "9.9.9.9"))
+    attempts.succeeded(attempt("ann", "9.9.9.9"), attempts.take(attempt("ann", "9.9.9.9")))
     assert not all(taken(attempts, "ann", *[f"1.1.1.{i}" for i in range(9)]))
     assert taken(attempts, "ann", *["9.9.9.9"] * 4) == [True] * 3 + [False]
     attempts.succeeded(attempt("ann", "9.9.9.9"))
@@ -99,8 +102,9 @@ def test_the_owner_is_not_locked_out_by_who_tries_from_elsewhere(accounts: Accou
 def test_logging_in_costs_nothing(accounts: Accounts) -> None:
     attempts = Attempts(accounts.engine, "login", LIMITS)
     for i in range(30):
-        assert attempts.take(attempt(f"user {i % 2}", "1.1.1.1"))
-        attempts.succeeded(attempt(f"user {i % 2}", "1.1.1.1"))
+        found = attempts.take(attempt(f"user {i % 2}", "1.1.1.1"))
+        assert found is not None
+        attempts.succeeded(attempt(f"user {i % 2}", "1.1.1.1"), found)
 
 
 def test_an_attempt_comes_back_with_time(accounts: Accounts, clock: StoppedClock) -> None:
@@ -116,7 +120,7 @@ def test_of_many_at_once_no_more_than_allowed_are_let_through(tmp_path: Path) ->
 
     def take(i: int) -> bool:
         barrier.wait()
-        return Attempts(opened[i % 4].engine, "login", LIMITS).take(attempt("ann", "1.1.1.1"))
+        return is_taken(Attempts(opened[i % 4].engine, "login", LIMITS), "ann", "1.1.1.1")
 
     with ThreadPoolExecutor(8) as pool:
         assert sorted(pool.map(take, range(8))) == [False] * 5 + [True] * 3
@@ -166,8 +170,10 @@ def api(tmp_path: Path) -> Iterator[Api]:
     api.accounts.close()
 
 
-def login(api: Api, identifier: str, password: str = "wrong", address: str = "1.1.1.1") -> int:
-    form = {"identifier": identifier, "password": password}
+def login(
+    api: Api, identifier: str, password: str = "wrong", address: str = "1.1.1.1", device: str = ""
+) -> int:
+    form = {"identifier": identifier, "password": password, **({"deviceId": device} if device else {})}
     headers = {"X-Forwarded-For": address}
     return api.ask("POST", "/api/auth/local", "public", json=form, headers=headers).status
 
@@ -245,3 +251,57 @@ def test_another_worker_has_counted_as_well(api: Api) -> None:
     other = Api.of(api.site)
     assert login(other, "Zoë", "secret12") == 429
     other.accounts.close()
+
+
+# --- known devices --------------------------------------------------------------------------------
+
+DEVICE = "0b6f2a3c-5d1e-4f7a-9c8b-2e4d6f8a0c1e"
+BOB = {"username": "Bob", "email": "bob@example.org", "password": "secret34"}
+
+
+def use_up(api: Api, address: str = "1.1.1.1") -> None:
+    """Try names from an address until it may try no more."""
+    assert [login(api, f"user{i}", address=address) for i in range(101)][-2:] == [400, 429]
+
+
+def test_a_known_device_signs_in_from_an_address_that_others_have_used_up(api: Api) -> None:
+    assert login(api, "Zoë", "secret12", "9.9.9.9", DEVICE) == 200
+    use_up(api)
+    assert login(api, "Zoë", "secret12") == 429
+    assert login(api, "Zoë", "secret12", device="another device, never seen") == 429
+    for identifier in ("Zoë", "zoe@example.org") * 6:
+        assert login(api, identifier, "secret12", device=DEVICE) == 200
+
+
+def test_a_known_device_may_guess_a_few_times_whatever_it_is_called(api: Api) -> None:
+    devices = [f"{DEVICE}{i}" for i in range(3)]
+    for device in devices:
+        assert login(api, "Zoë", "secret12", "9.9.9.9", device) == 200
+    use_up(api)
+    assert [login(api, "Zoë", device=devices[i % 3]) for i in range(7)] == [400] * 5 + [429] * 2
+    assert login(api, "Zoë", "secret12", device=DEVICE) == 429
+
+
+def test_a_login_of_ones_own_gives_no_attempt_at_others_back(api: Api) -> None:
+    assert api.ask("POST", "/api/auth/local/register", "public", json=BOB).status == 200
+    assert login(api, "Bob", "secret34", "9.9.9.9", DEVICE) == 200
+    use_up(api)
+    for _ in range(5):
+        assert login(api, "Bob", "secret34", device=DEVICE) == 200
+        assert login(api, "Zoë", device=DEVICE) == 429
+
+
+def test_a_device_is_known_for_its_own_account_and_by_a_long_id(api: Api) -> None:
+    assert api.ask("POST", "/api/auth/local/register", "public", json=BOB).status == 200
+    assert login(api, "Bob", "secret34", "9.9.9.9", DEVICE) == 200
+    assert login(api, "Zoë", "secret12", "9.9.9.9", "phone") == 200
+    use_up(api)
+    assert login(api, "Zoë", "secret12", device=DEVICE) == 429
+    assert login(api, "Zoë", "secret12", device="phone") == 429
+
+
+def test_a_device_is_known_for_ninety_days(api: Api, clock: StoppedClock) -> None:
+    assert login(api, "Zoë", "secret12", "9.9.9.9", DEVICE) == 200
+    clock.move(91 * 24 * 3600)
+    use_up(api)
+    assert login(api, "Zoë", "secret12", device=DEVICE) == 429

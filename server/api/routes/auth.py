@@ -72,10 +72,10 @@ def bind(handles: Handlers, identities: Identities) -> None:
         form = read_form(read_body(request), CHANGE)
         _same_passwords(form)
         attempts, attempt = identities.directory().attempts, attempt_at(request, user, user.email)
-        count(attempts, attempt)
+        taken = count(attempts, attempt)
         if identities.users.with_password(user.email, form["currentPassword"]) is None:
             raise ValidationError("The provided current password is invalid")
-        attempts.succeeded(attempt)
+        attempts.succeeded(attempt, taken)
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
         user = identities.users.update(user.id, {"password": form["password"]}) or user

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from flask import Request, Response
 
 from server.api.operations.people import LOGIN
 from server.api.request import FORM, answer, identities_of, read_body, state_of
-from server.auth.login import Attempt, Login
+from server.auth.login import MAX_DEVICE_CHARS, MIN_DEVICE_CHARS, Attempt, Login
 from server.auth.user import User, name_key, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError
@@ -17,7 +18,7 @@ from server.service.forms import read_form
 from server.service.render import dumps
 
 if TYPE_CHECKING:
-    from server.auth.attempts import Attempts
+    from server.auth.attempts import Attempts, Taken
 
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
@@ -52,11 +53,14 @@ def prove_password(request: Request, body: object) -> User:
     form = read_form(body, LOGIN)
     identities = identities_of(request)
     attempts, attempt = identities.directory().attempts, attempt_by(request, form["identifier"])
-    count(attempts, attempt)
+    device = device_of(body)
+    if len(device) >= MIN_DEVICE_CHARS:
+        attempt = replace(attempt, device=device)
+    taken = count(attempts, attempt)
     user = identities.users.with_password(form["identifier"], form["password"])
     if user is None:
         raise ValidationError(WRONG)
-    attempts.succeeded(attempt)
+    attempts.succeeded(attempt, taken)
     refuse_unready(user, state_of(request).settings)
     return user
 
@@ -72,10 +76,18 @@ def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
-def count(attempts: "Attempts", attempt: Attempt) -> None:
-    """Count an attempt. Raises RateLimitError where it is one too many."""
-    if not attempts.take(attempt):
+def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
+    """Count an attempt; return what it was counted for. Raises RateLimitError where it is one too many."""
+    taken = attempts.take(attempt)
+    if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
+    return taken
+
+
+def device_of(body: object) -> str:
+    """The id that a body gives the device (`deviceId`), "" for none."""
+    device = body.get("deviceId") if isinstance(body, dict) else None
+    return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
 
 def refuse_unready(user: User, settings: Settings) -> None:
@@ -92,8 +104,7 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
         return answer(dumps({"jwt": identities.sessions.token(user), **shown}))
-    device = body.get("deviceId") if isinstance(body, dict) else None
-    device_id = device if isinstance(device, str) and device else None
+    device_id = device_of(body) or None
     agent = device_name(request.headers.get("User-Agent", ""))
     login = identities.logins.begin(user, settings.auth.idle, settings.auth.session, device_id, agent)
     return with_tokens(request, user, login, shown)

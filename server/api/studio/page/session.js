@@ -3,6 +3,7 @@
 import { ApiError, ask } from "./api.js";
 
 const SESSION = "studio/-/session";
+const DEVICE = "quire.device"; // The key of localStorage with the random id of this browser.
 
 /**
  * Use the key that is in the address, if there is one: `quire serve` prints it. It is taken out of the address,
@@ -30,7 +31,25 @@ export async function useKey() {
  * @param {string} password
  */
 export async function signIn(identifier, password) {
-  await ask(SESSION, { method: "POST", body: { identifier, password } });
+  await ask(SESSION, { method: "POST", body: { identifier, password, deviceId: deviceId() } });
+}
+
+/**
+ * The random id of this browser: a server that knows it lets its user sign in while others at the same address
+ * guess passwords.
+ * @returns {string | undefined}  undefined if the browser keeps nothing.
+ */
+function deviceId() {
+  try {
+    const kept = localStorage.getItem(DEVICE);
+    if (kept) return kept;
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    const made = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    localStorage.setItem(DEVICE, made);
+    return made;
+  } catch {
+    return undefined;
+  }
 }
 
 /** End the session, on the server as well. Throws ApiError. */
