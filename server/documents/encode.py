@@ -1,11 +1,12 @@
 """A document's values → what its file says: the inverse of `decode`, in trees for `formats.yaml.writer`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.advice import advice, component_advice, timestamp_advice
 from server.documents.blocks import damaged_members
+from server.documents.hashes import mask_hashes
 from server.documents.ids import compose
 from server.documents.keys import spread
 from server.documents.readers import READERS, Unreadable
@@ -125,11 +126,15 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """The reading of one document: the types, the seed of component ids, and what was wrong."""
+    """The reading of one document: the types, the seed of component ids, and what was wrong.
+
+    `masks_hashes`: the hash of a password in an attribute that is none reads as "(hidden)".
+    """
 
     types: Mapping[str, Type]
     seed: str = ""
     wrong: list[Mismatch] = field(default_factory=list)
+    masks_hashes: bool = False
 
     def fail(
         self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
@@ -152,6 +157,8 @@ _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
     | {"date", "time", "datetime", "timestamp"}
 )
+# Of these types an attribute may have been a password once, whose hash is in the file still.
+_MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "json", "array", "blocks"})
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
@@ -172,7 +179,8 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         for at in damaged_members(tree):
             reading.fail((*path, *at), NULL_TEXT_MESSAGE, "write null, if it is meant", warning=True)
     try:
-        return READERS[kind](tree, attribute)
+        value = READERS[kind](tree, attribute)
+        return mask_hashes(value) if reading.masks_hashes and kind in _MAY_HAVE_HASHES else value
     except Unreadable as error:
         fix = error.fix or advice(attribute, tree)
         reading.fail(path, f"expected {error.expected}, found {_as_text(tree)}", fix)
@@ -184,7 +192,8 @@ def _as_text(tree: Tree) -> str:
         return "a mapping"
     if isinstance(tree, list):
         return "a list"
-    text = str(tree) if len(str(tree)) <= 40 else str(tree)[:37] + "…"
+    text = str(mask_hashes(tree))
+    text = text if len(text) <= 40 else text[:37] + "…"
     return f'"{text}"' if isinstance(tree, str) else str(tree).lower() if isinstance(tree, bool) else text
 
 
@@ -254,12 +263,18 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
         return otherwise
 
 
+def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
+    """What to do about a key that a type does not have; some attributes are hidden from who is told."""
+    known = [name for name in type_.attributes if name not in hidden]
+    return suggestion(key, known) or f"add it to {type_.path} or remove it"
+
+
 def warn_unknown(
     type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
 ) -> None:
     """Warn of keys that the type does not have; they stay in the file and are not served."""
     for key in tree:
         if key not in type_.attributes and key not in allowed:
-            fix = suggestion(key, type_.attributes) or f"add it to {type_.path} or remove it"
+            fix = unknown_key_advice(key, type_)
             what = f'"{key}" is no attribute of {type_.uid}'
             reading.fail((*path, key), what, fix, warning=True, rule="unknown-key")

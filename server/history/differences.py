@@ -14,6 +14,7 @@ from typing import Any
 
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import Reading, encode, read_attributes, read_own_id
+from server.documents.hashes import mask_hashes
 from server.documents.keys import gather, reserved_keys, with_name
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import SyntaxProblem, Tree
@@ -24,7 +25,6 @@ from server.schema.model import POLYMORPHIC, Attribute, Type
 from server.storage.git.tree import read_blobs, read_named, read_tree
 from server.storage.read import MAX_FILE_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
-from server.write.source import mask_hashes
 
 # --- lines ----------------------------------------------------------------------------------------
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from server.documents.encode import encode
+from server.documents.hashes import mask_hashes
 from server.documents.values import Component, components_in, is_empty
 from server.history.differences import Values, plain
 from server.history.viewer import Viewer
 from server.schema.model import Attribute
-from server.write.source import mask_hashes
 
 
 def restore_values(

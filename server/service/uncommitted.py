@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from server.documents.hashes import without_hashes
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import SyntaxProblem
 from server.history.differences import (
@@ -26,7 +27,7 @@ from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_named
 from server.storage.read import decode, read_bytes
 from server.storage.store import Store
-from server.write.source import Masked, mask_text, without_hashes
+from server.write.source import Masked, mask_text
 
 
 @dataclass(frozen=True, slots=True)

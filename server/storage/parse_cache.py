@@ -26,7 +26,7 @@ from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, last_change
 
-_FORMAT_VERSION = 7
+_FORMAT_VERSION = 8
 _STAMP_PREFIX = bytes(8)  # Begins the block that names the schema of the blocks behind it.
 BLOCK_ENTRIES = 250  # Entries that are read at a time.
 _CHECKSUM_BYTES = 16  # Before each block; it finds damage, not forgery.

@@ -211,7 +211,7 @@ class Store:
         repeats: list[RepeatedKey] = []
         said = parse(path, text, claim.type.body, None, repeats)
         tree = gather(claim.type, with_name(claim.type, claim.name, said))
-        reading = Reading(self.schema.types)
+        reading = Reading(self.schema.types, masks_hashes=b"$" in data or b"\\" in data)
         document_id = read_own_id(tree, claim.document_id, reading)
         reading.seed = "\0".join((claim.type.uid, document_id, claim.locale))
         values = read_attributes(claim.type, tree, (), reading)

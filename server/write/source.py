@@ -1,6 +1,5 @@
 """The source text of a document's file: mask passwords, keep unknown keys, replace the text."""
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.documents.document import Document
+from server.documents.hashes import HIDDEN, without_hashes
 from server.documents.path_rules import MARKDOWN, TOML
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError, PreconditionError, ValidationError
@@ -29,9 +29,6 @@ from server.write.write_timestamps import stamp_text
 
 # --- masking --------------------------------------------------------------------------------------
 
-# A hash that stands where the schema knows no password: in a comment, or in an attribute that is gone.
-_HASH = re.compile(r"\$(?:argon2(?:i|d|id)|2[abxy])\$[A-Za-z0-9+/=,.$]+")
-_HIDDEN = "(hidden)"
 _HIDDEN_NEW = Plain("(hidden anew)")
 _MIN_MASKED_CHARS = 8  # A shorter password is masked only in its own attribute.
 
@@ -81,23 +78,9 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
     shown = text
     for password in passwords:
         if len(password) >= _MIN_MASKED_CHARS:
-            shown = shown.replace(password, _HIDDEN)
+            shown = shown.replace(password, HIDDEN)
     shown = without_hashes(shown)
     return Masked(shown, passwords, strays=shown != text)
-
-
-def without_hashes(text: str) -> str:
-    """A text of which nothing else is known, with a mask in place of each hash of a password."""
-    return _HASH.sub(_HIDDEN, text)
-
-
-def mask_hashes(value: Any) -> Any:
-    """A value of JSON with a mask in place of each text in it that is the hash of a password."""
-    if isinstance(value, str):
-        return _HIDDEN if _HASH.fullmatch(value.strip()) else value
-    if isinstance(value, dict):
-        return {key: mask_hashes(inner) for key, inner in value.items()}
-    return [mask_hashes(inner) for inner in value] if isinstance(value, list) else value
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:

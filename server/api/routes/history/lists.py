@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from server.api.routes.history.document import MessageOf, commit_of
+from server.documents.hashes import mask_hashes
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
 from server.history.differences import values_of
@@ -14,7 +15,6 @@ from server.schema.model import Type, title_of
 from server.service.history import CommittedDocument
 from server.storage.git.log import Commit
 from server.storage.store import Store
-from server.write.source import mask_hashes
 
 MAX_DOCUMENTS = 100  # Documents that one commit names.
 
