@@ -95,11 +95,12 @@ def _of_media(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
 class _Difference:
     """That two versions differ, and in which attributes that are shown; None where that is not known.
 
-    `hidden`, where they differ in none that is.
+    `hidden`, where they differ in none that is. `links`: see Event.
     """
 
     changed: tuple[str, ...] | None
     hidden: bool = False
+    links: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def _is_within(edited: _Difference, published: _Difference) -> bool:
@@ -130,7 +131,10 @@ def _difference(before: Version, after: Version) -> _Difference | None:
         for name in changed
         if name not in attributes or _differs_visibly(attributes[name], old.get(name), new.get(name))
     )
-    return _Difference(shown, hidden=before is not None and not shown)
+    links = ((n, _changed_links(attributes[n], old.get(n), new.get(n))) for n in shown if n in attributes)
+    return _Difference(
+        shown, hidden=before is not None and not shown, links=tuple((n, uids) for n, uids in links if uids)
+    )
 
 
 def _values(document: Document) -> dict[str, object]:
@@ -157,9 +161,58 @@ def _shown_components(value: object) -> tuple[object, ...]:
 
 
 def _shown_values(component: Component) -> Iterator[object]:
+    for attribute, value in _shown_pairs(component):
+        yield _shown_components(value) if attribute.holds_components else value
+
+
+def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
+    """The attributes of a component that are shown, with their values."""
     for attribute, value in zip(component.type.attributes.values(), component.values, strict=True):
         if _is_shown(attribute):
-            yield _shown_components(value) if attribute.holds_components else value
+            yield attribute, value
+
+
+def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
+    """The types of the targets in which two values differ, if these are all that is shown to differ.
+
+    Empty for a relation to one type, whose name says as much.
+    """
+    if attribute.type == "relation" and not attribute.polymorphic:
+        return ()
+    if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
+        return ()
+    before, after = (dict(_links(attribute, value)) for value in (old, new))
+    return tuple(sorted(uid for uid in before.keys() | after.keys() if before.get(uid) != after.get(uid)))
+
+
+def _without_links(value: object) -> tuple[object, ...]:
+    """What is shown of the components that a value holds, but for relations."""
+    return tuple(
+        (
+            one.type.uid,
+            *(
+                _without_links(inner) if attribute.holds_components else inner
+                for attribute, inner in _shown_pairs(one)
+                if attribute.type != "relation"
+            ),
+        )
+        for one in components_in(value)
+    )
+
+
+def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
+    """The targets of a relation, or of those in the components of a value, by type, each with its place."""
+    found: dict[str, list[object]] = {}
+    if attribute.type == "relation" and isinstance(value, tuple):
+        for target in value:
+            uid = target[0] if isinstance(target, tuple) else attribute.target or ""
+            found.setdefault(uid, []).append(target)
+    elif attribute.holds_components:
+        for place, one in enumerate(components_in(value)):
+            for inner, held in _shown_pairs(one):
+                for uid, targets in _links(inner, held).items():
+                    found.setdefault(uid, []).append((place, inner.name, targets))
+    return found
 
 
 def _has_drafts(version: Version) -> bool:
@@ -172,7 +225,16 @@ def _status(versions: Versions) -> str:
 
 def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
     hidden = difference.hidden
-    return Event(kind, key.uid, key.document_id, key.locale, status, difference.changed, hidden=hidden)
+    return Event(
+        kind,
+        key.uid,
+        key.document_id,
+        key.locale,
+        status,
+        difference.changed,
+        hidden=hidden,
+        links=difference.links,
+    )
 
 
 # --- shapes ---------------------------------------------------------------------------------------

@@ -376,7 +376,9 @@ def _marks(values: Collection[Any]) -> str:
 
 
 def _row(event: Event) -> tuple[Any, ...]:
-    changed = None if event.changed is None else json.dumps(event.changed)
+    links = dict(event.links)
+    names = None if event.changed is None else [[n, *links[n]] if n in links else n for n in event.changed]
+    changed = None if names is None else json.dumps(names)
     counts = None if event.counts is None else json.dumps(event.counts)
     at = (event.kind, event.uid, event.document_id, event.locale, event.status, changed)
     return (*at, event.actor, event.source, event.commit, event.write, counts, int(event.hidden))
@@ -384,8 +386,14 @@ def _row(event: Event) -> tuple[Any, ...]:
 
 def _event(row: tuple[Any, ...]) -> Event:
     kind, uid, document_id, locale, status, changed, *origin, counts, hidden, at, seq, paths = row
-    names = None if changed is None else tuple(json.loads(changed))
+    names, links = (None, ()) if changed is None else _changed(json.loads(changed))
     told = None if counts is None else json.loads(counts)
     about = Event(kind, uid, document_id, locale, status, names, *origin)
     found = tuple(json.loads(paths))
-    return replace(about, counts=told, hidden=bool(hidden), paths=found, at=at, seq=seq)
+    return replace(about, links=links, counts=told, hidden=bool(hidden), paths=found, at=at, seq=seq)
+
+
+def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """The names in a column `changed`, and of those that are lists the types that follow the name."""
+    names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
+    return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))

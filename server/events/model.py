@@ -40,9 +40,10 @@ class Event:
 
     `status` is "published" where readers could see it before or after, else "draft"; "" where there is no
     status. `changed` names the attributes that differ, None where that is not known; where nothing differs
-    but what nobody is shown, the event is `hidden`. `actor`, `commit` and `write`, the name of a write that
-    is committed later, are "" where there is none. `paths` are the files that changed, which only those who
-    ask for them read from the log.
+    but what nobody is shown, the event is `hidden`. `links` has the attributes that differ in relations
+    alone, each with the types of their targets: who may find none of these is not told of it. `actor`,
+    `commit` and `write`, the name of a write that is committed later, are "" where there is none. `paths`
+    are the files that changed, which only those who ask for them read from the log.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Event:
     paths: tuple[str, ...] = ()
     at: str = ""
     seq: int = 0
+    links: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def model(self) -> str:

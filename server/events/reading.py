@@ -35,13 +35,21 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
         return None
     type_ = schema.types.get(event.uid)
     names = event.changed or ()
-    known = tuple(name for name in names if type_ is None or _may_know(actor, type_.attributes.get(name)))
+    links = dict(event.links)
+    known = tuple(
+        name
+        for name in names
+        if type_ is None or _may_know(actor, type_.attributes.get(name), links.get(name, ()))
+    )
     if names and not known and event.kind in _CHANGES:
         return None
     return event if len(known) == len(names) else replace(event, changed=known)
 
 
-def _may_know(actor: Actor, attribute: Attribute | None) -> bool:
+def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
+    """Whether an actor may know that an attribute has changed, where it did in relations to types alone."""
+    if links:
+        return any(may_find(actor, uid) for uid in links)
     if attribute is None or attribute.type != "relation" or not attribute.target:
         return True
     return may_find(actor, attribute.target)

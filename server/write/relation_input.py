@@ -29,16 +29,21 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change of a relation: `set` replaces all there is (None: does not), and then nothing else counts."""
+    """A change of a relation: `set` replaces all there is (None: does not), and then nothing else counts.
+
+    It does not replace targets of the types `kept`, which who sends it can't see.
+    """
 
     set: tuple[Target, ...] | None = None
     connect: tuple[Connect, ...] = ()
     disconnect: tuple[Target, ...] = ()
+    kept: frozenset[str] = frozenset()
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
         """The targets after the change. Raises ValidationError for a position next to nothing."""
         if self.set is not None:
-            return tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
+            wanted = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
+            return self._with_kept(wanted, current, to_many=to_many) if self.kept else wanted
         if not to_many:
             left = tuple(target for target in current if target not in self.disconnect)
             return (self.connect[-1].target,) if self.connect else left[-1:]
@@ -47,6 +52,18 @@ class Links:
             targets.place(connect)
         gone = {*self.disconnect} - {connect.target for connect in self.connect}
         return tuple(target for target in targets if target not in gone)
+
+    def _with_kept(
+        self, wanted: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
+    ) -> tuple[Target, ...]:
+        """Return the targets that were set, with the kept ones at their places; one alone gives way."""
+        if wanted and not to_many:
+            return wanted
+        found = list(wanted)
+        for place, target in enumerate(current):
+            if target[0] in self.kept and target not in wanted:
+                found.insert(place, target)
+        return tuple(found)
 
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool

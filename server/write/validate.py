@@ -7,7 +7,7 @@ attributes. A draft is checked for types and upper bounds only.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.documents.advice import advice
@@ -87,6 +87,7 @@ class Validator:
     # The documentIds of types by the numbers of their versions, made for the first number that a body names.
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
+    hidden: frozenset[str] | None = None  # made for the first relation that may lead to several types
 
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
@@ -106,7 +107,7 @@ class Validator:
             if attribute is None:
                 continue
             if attribute.type == "relation":
-                change = read_links(attribute, tree, (name,), self._resolve)
+                change = self._links(attribute, tree, (name,))
                 if change != Links():  # An object without operations is no change.
                     links[name] = change
                     if not type_.localized and self._stored_in_locales(attribute):
@@ -163,7 +164,7 @@ class Validator:
                 where = key if not path and key in READ_ONLY else dotted or None
                 raise _unknown_key(key, where, f" at {dotted}" if dotted else "")
             if attribute.type == "relation" and not self._may_relate(attribute):
-                raise _unknown_key(key, ".".join(filter(None, (dotted, key))))
+                raise _unknown_key(key, dotted or key, f" at {dotted}" if dotted else "")
             if attribute.type == "relation":
                 self._refuse_keys_of_targets(attribute, tree, ".".join(filter(None, (dotted, key))))
             for component, item in self._components_in(attribute, tree):
@@ -183,7 +184,23 @@ class Validator:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
 
     def _may_relate(self, attribute: Attribute) -> bool:
+        if attribute.polymorphic:
+            return len(self._hidden_types()) < len(self.snapshot.schema.content_types)
         return attribute.target is None or self.may_find(attribute.target)
+
+    def _hidden_types(self) -> frozenset[str]:
+        """The uids of the content types that the caller may not find."""
+        if self.hidden is None:
+            types = self.snapshot.schema.content_types
+            self.hidden = frozenset(type_.uid for type_ in types if not self.may_find(type_.uid))
+        return self.hidden
+
+    def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
+        """What a body says of a relation; of several types, the targets that the caller may not find stay."""
+        links = read_links(attribute, tree, path, self._resolve)
+        if attribute.polymorphic and links.set is not None:
+            return replace(links, kept=self._hidden_types())
+        return links
 
     def _components_in(self, attribute: Attribute, tree: Tree) -> list[tuple[Type, Mapping[str, Tree]]]:
         items = [item for item in (tree if isinstance(tree, list) else [tree]) if isinstance(item, dict)]
@@ -256,7 +273,7 @@ class Validator:
             if name not in tree:
                 values.append(current if before else default_of(attribute))
             elif attribute.type == "relation":
-                links = read_links(attribute, tree[name], at, self._resolve)
+                links = self._links(attribute, tree[name], at)
                 stored = current if before else ()
                 sent = links.apply(stored, to_many=attribute.to_many)
                 if links.set is not None:

@@ -138,6 +138,43 @@ def test_a_change_that_nobody_is_shown_is_no_event(make_api: MakeApi, drafts: bo
     assert write(safe("3", "q")) == [(kind, ["safe", "zone"]) for kind in kinds]
 
 
+def test_a_change_of_targets_is_told_to_those_who_may_find_them(make_api: MakeApi) -> None:
+    morph = {"type": "relation", "relation": "morphToMany"}
+    files = {
+        **FILES,
+        **collection("tag", {"name": STRING}),
+        **collection("note", {"about": morph, "box": {"type": "component", "component": "x.box"}}),
+        **component("x.box", {"text": STRING, "about": morph, "file": relation("manyToOne", "dossier")}),
+    }
+    api = make_api(files)
+    api.token("reader", may=["note.find", "tag.find"])
+    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.record()
+    (api.root / "content/notes").mkdir(exist_ok=True)
+
+    def write(about: str, inside: str = "", file: str = "", text: str = "t") -> list[list[str]]:
+        def targets(letters: str) -> list[dict[str, str]]:
+            uids = {"d": "api::dossier.dossier", "t": "api::tag.tag"}
+            return [{"__type": uids[letter], "documentId": letter} for letter in letters]
+
+        last = api.get("/events").body["meta"]["last"]
+        box = {"text": text, "about": targets(inside), **({"file": file} if file else {})}
+        (api.root / "content/notes/n.json").write_text(json.dumps({"about": targets(about), "box": box}))
+        api.site.refresh()
+        found = {who: api.get(f"/events?since={last}", who).body["data"] for who in ("reader", "full")}
+        assert len(found["full"]) == 1
+        return [event["changed"] for event in found["reader"]]
+
+    write("d")
+    assert write("") == write("d") == []
+    assert write("dt") == [["about"]]
+    assert write("t") == []
+    assert write("t", "d") == write("t", "d", "d") == write("t", "d") == write("t", "d", "d") == []
+    assert write("t", "d", "d", "u") == [["box"]]
+    assert write("td", "dt", "d", "u") == [["box"]]
+    assert write("t", "dt", "", "v") == [["box"]]
+
+
 def test_who_made_a_change_is_told_to_those_who_may_read_the_history(api: Api) -> None:
     make_all(api)
     api.token("historian", may=["note.find", "history.read"])

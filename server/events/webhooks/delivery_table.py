@@ -215,7 +215,8 @@ def unpack(text: str) -> Event:
     """The event that a text is."""
     values: Mapping[str, Any] = json.loads(text)
     changed = values["changed"]
-    return Event(**{**values, "changed": None if changed is None else tuple(changed)})
+    links = tuple((name, tuple(uids)) for name, uids in values.get("links", ()))
+    return Event(**{**values, "changed": None if changed is None else tuple(changed), "links": links})
 
 
 def delivery_of(row: tuple[Any, ...]) -> Delivery:

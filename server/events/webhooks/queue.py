@@ -126,7 +126,15 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
                 for kind, count in kinds.items():
                     sums[kind] = sums.get(kind, 0) + count
     told = replace(
-        event, kind=SITE_UPDATE, uid="", document_id="", locale="", status="", changed=(), counts=counts
+        event,
+        kind=SITE_UPDATE,
+        uid="",
+        document_id="",
+        locale="",
+        status="",
+        changed=(),
+        links=(),
+        counts=counts,
     )
     if burst is None or (burst.actor, burst.source, burst.commit) == (
         event.actor,
