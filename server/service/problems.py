@@ -5,6 +5,7 @@ shown of types of which somebody may see everything, and none about an attribute
 belongs to no type, such as `site.yaml`, is for full access.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from server.auth.draft_visibility import may_see_all
 from server.auth.permissions import PROBLEMS, may_draft, may_find, may_of_site, require_of_site
 from server.documents.document import DRAFT
+from server.documents.encode import unknown_key_advice
 from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 from server.history.viewer import Viewer
@@ -32,6 +34,7 @@ from server.site.check.fixes import (
 )
 from server.site.check.served import Change, Check, Checks, Found
 
+_WORD = re.compile(r"[\w-]+")
 STALE_MESSAGE = "what is there is not what was to be fixed"
 
 
@@ -167,11 +170,43 @@ class ProblemViewer:
         fixes = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):
+                told = self._without_hidden_names(found)
                 yield (
-                    found
-                    if found.fix is None or (fixes and self._may_write(found))
-                    else replace(found, fix=None)
+                    told
+                    if told.fix is None or (fixes and self._may_write(found))
+                    else replace(told, fix=None)
                 )
+
+    def _without_hidden_names(self, found: Found) -> Found:
+        """A problem whose fix spells no attribute that the viewer may not see."""
+        problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
+        if self.caller.actor.everything or type_ is None or not problem.fix:
+            return found
+        words, types = {*_WORD.findall(problem.fix)}, self._types_at(type_, _names_of(problem.at))
+        if not any(words & self._hidden_names(one) for one in types):
+            return found
+        fix = ""
+        if problem.rule == "unknown-key":
+            fix = unknown_key_advice(str(problem.at[-1]), types[-1], self._hidden_names(types[-1]))
+        return replace(found, problem=replace(problem, fix=fix))
+
+    def _types_at(self, type_: Type, names: KeyPath) -> list[Type]:
+        """The types that a path leads through: that of the document, and those of components below."""
+        schema, found = self.caller.state.schema, [type_]
+        for name in names:
+            attributes = [one.attributes[str(name)] for one in found if str(name) in one.attributes]
+            uids = [uid for a in attributes for uid in (a.component or "", *a.components)]
+            found += [schema.types[uid] for uid in uids if uid in schema.types]
+        return found
+
+    def _hidden_names(self, type_: Type) -> set[str]:
+        actor = self.caller.actor
+        return {
+            attribute.name
+            for attribute in type_.attributes.values()
+            if not attribute.visible
+            or (attribute.type == "relation" and attribute.target and not may_find(actor, attribute.target))
+        }
 
     def may_make(self, fix: Fix) -> bool:
         """Whether a fix may be made: by who sees the problem, and may write the document."""

@@ -137,6 +137,37 @@ def test_nobody_is_told_of_what_they_may_not_see(api: Api) -> None:
     assert "elsewhere" not in told.text
 
 
+def test_no_fix_spells_an_attribute_that_may_not_be_seen(make_api: MakeApi) -> None:
+    api = make_api(
+        {
+            **FILES,
+            "content/notes/a.yaml": "title: A\nsalery: 1\nauthr: x\ncuont: 1\n",
+            "content/notes/b.yaml": "title: B\nparts:\n- coed: 1\n",
+            "content/notes/c.yaml": "title: C\nparts:\n- some text\n",
+        }
+    )
+    api.token("editor", may=["problems.find", "note.find", "note.readDraft"])
+    add = "add it to content-types/note.json or remove it"
+
+    def fixes(who: str) -> list[str]:
+        return [one["fix"] for one in api.get("/problems", who).data]
+
+    assert fixes("full") == [
+        'did you mean "salary"?',
+        'did you mean "author"?',
+        'did you mean "count"?',
+        'did you mean "code"?',
+        "write the attributes of shared.part below it: by: …, code: …",
+    ]
+    assert fixes("editor") == [
+        add,
+        add,
+        'did you mean "count"?',
+        "add it to content-types/components/shared/part.json or remove it",
+        "",
+    ]
+
+
 def test_a_change_of_the_files_shows_in_the_next_answer(api: Api) -> None:
     assert len(api.get("/problems").data) == 7
     write(api.root, {"content/notes/good.yaml": "title: [\n"})
