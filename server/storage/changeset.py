@@ -59,8 +59,8 @@ class Changeset:
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
         """`files`: what there is now, where that is not the site's files on disk."""
-        self.root = root
-        self._files = files or WorkingTree(root)
+        self.root = root.resolve()  # Files are read by their real paths; below "." each looks like a link.
+        self._files = files or WorkingTree(self.root)
         self._signatures: dict[str, Signature | None] = {}
         self._read: dict[str, bytes] = {}
         self._texts: dict[str, str | None] = {}

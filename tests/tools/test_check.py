@@ -792,6 +792,25 @@ def test_a_tree_of_another_tool_is_not_changed(tmp_path: Path) -> None:
     assert [p[4] for p in places(tmp_path)] == ["dangling"]
 
 
+@pytest.mark.parametrize("site", [".", "../tides"])
+def test_keys_of_settings_and_schemas_are_fixed_in_a_site_by_its_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: str
+) -> None:
+    root = tmp_path / "tides"
+    described = collection("note", {"text": {"type": "string", "required": True}})
+    mistyped = {path: text.replace("required", "requierd") for path, text in described.items()}
+    write(root, {"site.yaml": "rolse: {}\n", **mistyped})
+    monkeypatch.chdir(root)
+    shown = CliRunner().invoke(main, ["check", "--fix", "--dry-run", "--site", site]).stdout
+    assert "-rolse: {}\n+roles: {}\n" in shown
+    CliRunner().invoke(main, ["check", "--fix", "--site", site])
+    assert (root / "site.yaml").read_text() == "roles: {}\n"
+    assert "requierd" not in (root / "content-types/note.json").read_text()
+    (root / "content-types/note.json").write_text(mistyped["content-types/note.json"])
+    shown = CliRunner().invoke(main, ["check", "--fix", "--dry-run", "--site", site]).stdout
+    assert '"requierd": true\n+' in shown
+
+
 def test_a_dry_run_shows_a_diff(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "author: authors/nell")})
     monkeypatch.chdir(tmp_path)
