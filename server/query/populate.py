@@ -7,6 +7,7 @@ from typing import Any
 from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import ALL_FIELDS, Node, Selection
+from server.query.brackets import MAX_DEPTH
 from server.query.filters import read_filters
 from server.query.qs import Mistakes, read_boolean
 from server.query.queryable_attributes import AttributePath, is_hidden, targets_of
@@ -251,9 +252,9 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
     for name in names:
         place = found
         *above, last = name.split(".")
-        if len(above) >= qs.MAX_DEPTH:
+        if len(above) >= MAX_DEPTH:
             raise ValidationError(
-                f"populate leads {len(above) + 1} levels deep; at most {qs.MAX_DEPTH} levels are read"
+                f"populate leads {len(above) + 1} levels deep; at most {MAX_DEPTH} levels are read"
             )
         for part in above:
             if not isinstance(place.get(part), dict):

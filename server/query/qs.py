@@ -1,22 +1,20 @@
 """Bracket notation: a query string → nested dictionaries and lists of text (spec.md 4.4), and back.
 
-`qs-codec` does the work, with the settings that clients of this API rely on (depth 20, lists up to
-100, a key without `=` is None). What it would guess at or cut off silently is refused here first."""
+`query.brackets` nests the keys. What it would guess at or cut off silently is refused here first."""
 
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
-from qs_codec import DecodeOptions, EncodeOptions, decode, encode
+from qs_codec import EncodeOptions, encode
 
 from server.errors import KeyNameError, ValidationError
+from server.query.brackets import MAX_DEPTH, MAX_LIST_ITEMS, decode
 
-MAX_DEPTH = 20
-MAX_LIST_ITEMS = 100
 MAX_PARAMETERS = 1000
 MAX_QUERY_CHARS = 32_768
 MAX_SORT_KEYS = 10
@@ -27,9 +25,6 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _NUMBERED = re.compile(r"(?:^|[&\[])[0-9]+\]?[\[=]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_DECODE_OPTIONS = DecodeOptions(
-    depth=MAX_DEPTH, list_limit=MAX_LIST_ITEMS, parameter_limit=MAX_PARAMETERS, strict_null_handling=True
-)
 _ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=True)
 
 
@@ -41,17 +36,26 @@ def parse(text: str) -> dict[str, Any]:
     """
     if not text:
         return {}
-    _refuse_excess(text)
+    if len(text) > MAX_QUERY_CHARS:
+        raise ValidationError(f"The query has {len(text)} characters; at most {MAX_QUERY_CHARS} are read")
+    text = text.replace("%5B", "[").replace("%5D", "]").replace("%5b", "[").replace("%5d", "]")
+    parts = text.split("&")
+    _refuse_excess(parts)
+    plain = _plain(text) if "%" in text else text
+    if _CONTROL.search(plain):
+        raise ValidationError("The query has a control character in it")
+    params = decode(parts if len(parts) <= MAX_LIST_ITEMS else _number_keys(parts))
+    return _numbers_first(params) if _NUMBERED.search(plain) else params
+
+
+def _plain(text: str) -> str:
+    """A query string without percent-encoding. Raises ValidationError."""
     if _BAD_ESCAPE.search(text):
         raise ValidationError("Malformed percent-encoding in the query: write a plain % as %25")
     try:
-        plain = unquote_to_bytes(text).decode()
+        return unquote_to_bytes(text).decode()
     except UnicodeDecodeError as error:
         raise ValidationError("The query is not UTF-8") from error
-    if _CONTROL.search(plain):
-        raise ValidationError("The query has a control character in it")
-    params = decode(_number_keys(text), _DECODE_OPTIONS)
-    return _numbers_first(params) if _NUMBERED.search(plain) else params
 
 
 def _numbers_first(value: Any) -> Any:
@@ -73,27 +77,20 @@ def write(params: Mapping[str, Any]) -> str:
     return str(encode(dict(params), _ENCODE_OPTIONS))
 
 
-def _refuse_excess(text: str) -> None:
-    if len(text) > MAX_QUERY_CHARS:
-        raise ValidationError(f"The query has {len(text)} characters; at most {MAX_QUERY_CHARS} are read")
-    parts = text.split("&")
+def _refuse_excess(parts: Sequence[str]) -> None:
     if len(parts) > MAX_PARAMETERS:
         raise ValidationError(f"The query has {len(parts)} parameters; at most {MAX_PARAMETERS} are read")
     for part in parts:
-        key = part.partition("=")[0]
-        depth = key.count("[") + key.count("%5B") + key.count("%5b")
+        depth = part.partition("=")[0].count("[")
         if depth > MAX_DEPTH:
             raise ValidationError(f"The query is nested {depth} deep; at most {MAX_DEPTH} levels are read")
 
 
-def _number_keys(text: str) -> str:
-    """The query with `a[0]=…&a[1]=…` in place of a key that stands more often than a list has items.
+def _number_keys(parts: Sequence[str]) -> list[str]:
+    """The parts with `a[0]=…`, `a[1]=…` in place of a key that stands more often than a list has items.
 
-    It means the same; `qs-codec` takes quadratic time for keys that are repeated so often.
+    It means the same; to append to a list so often takes quadratic time.
     """
-    parts = text.split("&")
-    if len(parts) <= MAX_LIST_ITEMS:
-        return text
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
     many = {
@@ -102,10 +99,10 @@ def _number_keys(text: str) -> str:
         if count > MAX_LIST_ITEMS and name.count("[") < MAX_DEPTH
     }
     counters = {name: itertools.count() for name in many}
-    return "&".join(
+    return [
         f"{quote(name, safe='[]')}[{next(counters[name])}]{equals}{value}" if name in many else part
         for part, name, (_, equals, value) in zip(parts, names, split, strict=True)
-    )
+    ]
 
 
 def items(value: Any) -> list[Any]:

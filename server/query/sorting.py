@@ -6,6 +6,7 @@ from typing import Any
 from server.errors import KeyNameError, ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import Sort, Step
+from server.query.brackets import MAX_DEPTH
 from server.query.queryable_attributes import AttributePath, find_attribute, target_of
 from server.schema.model import Schema, Type
 
@@ -56,7 +57,7 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 def _depth(error: ValidationError) -> int:
     """How deep below the type asked for a mistake is; what names no key is reported after all that do."""
     if not isinstance(error, KeyNameError):
-        return qs.MAX_DEPTH + 1
+        return MAX_DEPTH + 1
     path = error.details["path"]
     return len(path.split(".")) if path else 0
 
@@ -80,9 +81,9 @@ def _object(
 
 
 def _key(schema: Schema, type_: Type, path: AttributePath, order: str, param: str) -> Sort:
-    if len(path) > qs.MAX_DEPTH:
+    if len(path) > MAX_DEPTH:
         raise ValidationError(
-            f"A sort key leads {len(path)} levels deep; at most {qs.MAX_DEPTH} levels are read"
+            f"A sort key leads {len(path)} levels deep; at most {MAX_DEPTH} levels are read"
         )
     steps: list[Step] = []
     for i, key in enumerate(path[:-1]):
