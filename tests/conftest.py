@@ -11,6 +11,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from server.auth import passwords
+from server.errors import LogUnavailableError
 from server.events.database import EventDatabase
 from server.site.site import Site
 from tests.buckets import KEYS, S3, s3_server
@@ -19,6 +20,7 @@ from tests.examples import load_profile
 from tests.postgres import Postgres, postgres
 from tests.signals import restore_in_children
 from tests.sites import Api, Files, load
+from tests.waiting import until
 
 load_profile()
 restore_in_children()
@@ -119,6 +121,15 @@ def s3(s3_running: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
     return s3_running
 
 
+def has_tables(log: EventDatabase) -> bool:
+    """Make the tables of a log; False while its database does not answer in time."""
+    try:
+        log.bounds()
+    except LogUnavailableError:
+        return False
+    return True
+
+
 @pytest.fixture
 def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return `accounts` of `site.yaml`: "" for SQLite; with `IN_BOTH_DATABASES` PostgreSQL as well."""
@@ -127,7 +138,7 @@ def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     running: Postgres = request.getfixturevalue("database")
     running.empty()
     log = EventDatabase(tmp_path, running.url)
-    log.bounds()  # makes the tables, for which a change of content would not wait on a busy machine
+    until(lambda: has_tables(log))  # for which a change of content would not wait on a busy machine
     log.close()
     return running.url
 

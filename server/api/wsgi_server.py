@@ -75,8 +75,21 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind(address)
         return listener
     except OSError as error:
-        what = error.strerror or str(error)
-        raise SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port") from error
+        raise _refusal(host, port, error) from error
+
+
+def listen(listener: socket.socket) -> None:
+    """Let clients connect. Raises SetupError if another server, bound at the same moment, was first."""
+    try:
+        listener.listen(BACKLOG_CONNECTIONS)
+    except OSError as error:
+        host, port = listener.getsockname()[:2]
+        raise _refusal(host, port, error) from error
+
+
+def _refusal(host: str, port: int, error: OSError) -> SetupError:
+    what = error.strerror or str(error)
+    return SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port")
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
@@ -146,7 +159,7 @@ def serve(
     prepare_texts((past.held or site).state.snapshot)
     if generation.number == 1:
         site.share(log)
-        shared.listener.listen(BACKLOG_CONNECTIONS)
+        listen(shared.listener)
     else:
         change = site.succeed(log)
         give_back()  # what the record took, before each worker has it as its own

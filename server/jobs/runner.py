@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from server.errors import ApiError
 from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
 log = logging.getLogger("quire")
@@ -127,6 +128,9 @@ class _Lane:
             pause = self._job.run(context)
         except JobFailedError as error:
             pause = self._note_failure(str(error), error.pause_s)
+        except ApiError as error:  # What a request would be told: the site is busy, or its disk is full.
+            log.warning("%s: %s", self._job.failure, error.message)
+            pause = self._note_failure(error.message, None)
         except Exception as error:
             if not self._stopping.is_set():  # What it needs may have ended with the server.
                 log.exception("%s", self._job.failure)

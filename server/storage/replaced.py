@@ -30,6 +30,7 @@ class ReplacedFiles:
         self.journal = journal
         self.folder = journal.parent / "replaced"
         self._due_at = 0.0  # when the next sweep is due, on the monotonic clock
+        self._swept_ns = 0  # when the folder last changed before the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
         """Move a record of intent here, and the files that it names in the journal. Raises OSError.
@@ -48,13 +49,21 @@ class ReplacedFiles:
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
-        """Call `sweep` if there may be something to unlink."""
+        """Call `sweep` if there may be something to unlink, also of a process that was killed since."""
+        if self._due_at == float("inf") and self._changed_ns() != self._swept_ns:
+            self._due_at = time.monotonic() + RETENTION_S
         if time.monotonic() >= self._due_at:
             self.sweep()
 
+    def _changed_ns(self) -> int:
+        try:
+            return self.folder.stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def sweep(self, retention_s: float = RETENTION_S) -> None:
         """Unlink the files that were kept for long enough, and put edits aside. It needs no lock."""
-        self._due_at = float("inf")
+        self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():
             with suppress(OSError):  # Another process may be sweeping as well.
                 # A clock that was set back must not keep files for hours.

@@ -15,8 +15,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server import __version__
+from server.api.wsgi_server import bind, listen
 from server.auth.accounts import Accounts
 from server.commands.cli import COMMANDS, WINDOWS_MESSAGE, main
+from server.errors import SetupError
 from tests.git import commit_all, git
 from tests.servers import free_port, get, start, wait
 from tests.sites import STRING, collection, documents, write
@@ -267,6 +269,17 @@ def test_a_port_that_is_in_use(root: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         assert f"127.0.0.1:{port}" in refused(root, port)
+
+
+def test_of_two_servers_that_begin_at_once_on_a_port_one_is_told(root: Path) -> None:
+    """Both can bind the address as long as neither listens."""
+    first = bind("127.0.0.1", free_port())
+    host, port = first.getsockname()
+    second = bind(host, port)
+    with first, second:
+        listen(first)
+        with pytest.raises(SetupError, match=f"{host}:{port}: can't listen: .* \\(choose another --port\\)"):
+            listen(second)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from server.errors import BusyError
 from server.jobs.job import Backoff, DeferredJob, Job, JobContext, JobFailedError
 from server.jobs.runner import Report, Runner
 from tests.jobs.clocks import ManualClock
@@ -131,6 +132,17 @@ def test_a_failure_that_a_job_has_logged_is_reported_and_not_logged(
     runner.wake("job")  # The job has chosen this pause, and others may end it.
     assert runner.run_due() == ["job"]
     assert caplog.messages == []
+
+
+def test_what_a_request_would_be_told_is_one_line_of_the_log(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def wait_for_a_write(_: JobContext) -> None:
+        raise BusyError
+
+    Runner([Recurring("job", 1.0, wait_for_a_write)], clock).run_due()
+    assert caplog.messages == ["job has failed: Another write is taking too long; try again"]
+    assert caplog.records[0].exc_info is None
 
 
 def test_a_time_of_day_is_kept_though_the_clock_is_set(clock: ManualClock) -> None:

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -24,6 +25,7 @@ from server.storage.intent import Write
 from server.storage.journal import Journal
 from server.storage.replaced import RETENTION_S
 from tests.torture import LONG
+from tests.waiting import until
 
 ONE, TWO = "content/things/one.md", "content/things/two.md"
 BEFORE, WRITTEN = b"before", b"longer than before"
@@ -239,6 +241,25 @@ def test_replaced_files_are_kept_for_a_while(tmp_path: Path) -> None:
     replaced.sweep(0)
     assert [*replaced.folder.iterdir()] == []
     assert RETENTION_S >= 2
+
+
+def test_what_a_killed_process_has_replaced_is_swept_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(tmp_path)
+    other = Journal(tmp_path, tmp_path / ".quire")
+    other.sweep()  # finds nothing, and expects nothing
+    write_things(tmp_path, WRITTEN)
+    now = time.monotonic()
+    for later in (0, RETENTION_S + 0.1):
+        monkeypatch.setattr("server.storage.replaced.time.monotonic", lambda later=later: now + later)
+        other.sweep()
+    assert len([*other.left.replaced.folder.iterdir()]) == 3
+    record = next(other.left.replaced.folder.glob("*.kept"))
+    until(lambda: time.time() - record.stat().st_ctime > RETENTION_S)
+    monkeypatch.setattr("server.storage.replaced.time.monotonic", lambda: now + 3 * RETENTION_S)
+    other.sweep()
+    assert [*other.left.replaced.folder.iterdir()] == []
 
 
 def test_a_file_that_is_renamed_over_one_to_remove_is_kept(tmp_path: Path) -> None:
