@@ -16,8 +16,10 @@ def mounted(folder: Path, size: str) -> Iterator[Path]:
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("mounting needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def fill(path: Path) -> None:
