@@ -22,7 +22,7 @@ from server.storage.entry import Entry, ImageFacts
 from server.storage.files import ignored, is_utf_8, size_signature
 from server.storage.git.command import is_full
 from server.storage.git.log import CommitLog
-from server.storage.git.tree import Blob, copy_blob, read_blobs
+from server.storage.git.tree import Blob, copy_blob, read_blobs, required
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
@@ -48,9 +48,9 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """The configuration of a commit. Raises SetupError where it is broken, StorageError for a full disk.
+    """The configuration of a commit, read from a copy of its few files.
 
-    It is read from a copy of its few files.
+    Raises SetupError where it is broken, StorageError for a full disk, and GitError.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -59,7 +59,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
             for path, data in zip(files, contents, strict=True):
                 copy = Path(folder, path)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(data or b"")
+                copy.write_bytes(required(data, path, files[path]))
             return configure(Path(folder))
     except OSError as error:
         raise StorageError(f"A past state can't be read: {os.strerror(error.errno or 0)}") from error
@@ -105,9 +105,10 @@ def read_entries(
     for part in _parts(left, blobs):
         read = read_blobs(store.root, [blobs[path].id for path in part])
         for path, data in zip(part, read, strict=True):
-            entry = None if data is None else store.entry(path, data, size_signature(len(data)))
+            data = required(data, path, blobs[path])
+            entry = store.entry(path, data, size_signature(len(data)))
             if entry is not None:
-                size += len(data or b"")
+                size += len(data)
                 entries[path] = _keep_document(entry, known.entries.get(path))
     for path in [path for path in blobs if upload_path(path) and path not in entries]:
         if _is_content(path) and store.owner(path, blobs.__contains__) == path:
@@ -163,7 +164,7 @@ def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> En
     blob, beside = blobs[path], blobs.get(path + SIDECAR_SUFFIX)
     if beside is None or beside.size > MAX_FILE_BYTES:
         return store.media_entry(path, size_signature(blob.size), facts)
-    described = next(read_blobs(store.root, [beside.id])) or b""
+    described = required(next(read_blobs(store.root, [beside.id])), path + SIDECAR_SUFFIX, beside)
     return store.media_entry(path, size_signature(blob.size), facts, described, size_signature(beside.size))
 
 

@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 from server.errors import ConflictError, ValidationError
-from server.storage.git.command import how_to_trust
+from server.storage.git.command import git, how_to_trust
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
-from server.storage.git.repository import git_folder
+from server.storage.git.repository import place_mark
 
 NO_GIT_MESSAGE = "git is not installed, or not in PATH; the history of a site is read with it"
 NO_REPOSITORY_MESSAGE = (
@@ -17,6 +17,7 @@ FOREIGN_MESSAGE = (
     "The site's git repository belongs to another user than the one that Quire runs as, so that git does not "
     "read it; give it to that user (chown -R), or, if you trust who may write to it, run as that user: {}"
 )
+UNREADABLE_MESSAGE = "git does not take .git for a repository; git status, in the site's folder, says why"
 NO_COMMIT_MESSAGE = "The site's git repository has no commit yet; commit it first"
 
 
@@ -25,15 +26,24 @@ def no_repository(root: Path) -> str:
     if not shutil.which("git"):
         return NO_GIT_MESSAGE
     trust = how_to_trust(root)
-    return FOREIGN_MESSAGE.format(trust) if trust else NO_REPOSITORY_MESSAGE
+    if trust:
+        return FOREIGN_MESSAGE.format(trust)
+    return NO_REPOSITORY_MESSAGE if place_mark(root) is None else UNREADABLE_MESSAGE
 
 
 def require_head(root: Path) -> str:
     """The id of the commit that is checked out. Raises ConflictError in a site without commits."""
     head = head_commit(root)
     if not head:
-        raise ConflictError(NO_COMMIT_MESSAGE if git_folder(root) else no_repository(root))
+        require_git(root)
+        raise ConflictError(NO_COMMIT_MESSAGE)
     return head
+
+
+def require_git(root: Path) -> None:
+    """Raise ConflictError with the reason where git does not read the repository of a site, or no more."""
+    if git(root, "rev-parse", "--git-dir") is None:
+        raise ConflictError(no_repository(root))
 
 
 def find_named(root: Path, log: CommitLog, name: str) -> str:
@@ -48,5 +58,6 @@ def find_named(root: Path, log: CommitLog, name: str) -> str:
         if not commit:
             raise ValidationError(f'There is no commit from "{name}" or before')
     if not commit:
+        require_git(root)
         raise ValidationError(f'"{name[:100]}" is no commit, tag, branch or time, such as 2026-11-01')
     return commit

@@ -1,26 +1,25 @@
 """What git says of a site at one time: its repository, its HEAD and index, when files were committed."""
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from server.errors import GitError
+from server.errors import GitError, GitSlowError
 from server.paths import cache_folder
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.log import read_commits
 from server.storage.git.repository import git_folder, git_lock, head_mark, place_mark
-from server.storage.git.times import CommitTimes, read_times, with_commits
+from server.storage.git.times import CommitTimes, read_times, tell_changed_unknown, with_commits
+from server.storage.git.trouble import Concern, trouble_log
 from server.storage.git.uncommitted import changed_paths
-
-log = logging.getLogger("quire")
 
 
 @dataclass(frozen=True, slots=True)
 class GitState:
     """`folder` is the repository's, None for a site without one; `place` is where its .git was found.
 
-    `head` and `index` differ whenever another commit is checked out or made, or the index is written.
+    `head` and `index` differ whenever another commit is checked out or made, or the index is written. `head`
+    is None where git is to be asked again, since it has failed.
     """
 
     folder: Path | None = None
@@ -70,9 +69,13 @@ def read_git_state(root: Path, before: GitState) -> GitState:
         return before if index == before.index else replace(before, index=index, place=place)
     try:
         committed = read_times(root, cache_folder(root), before.committed)
-    except GitError as error:  # It is asked again after the next commit.
-        log.warning("%s: when the files were committed is not known: %s", root, error)
+    except GitError as error:
+        trouble_log(root).tell(Concern.TIMES, str(error), "when the files were committed is not known")
         committed = before.committed
+        if not isinstance(error, GitSlowError):
+            head = None
+    if trouble_log(root).is_concerned(Concern.CHANGED):
+        head = None
     return GitState(folder, place, head, index, committed)
 
 
@@ -80,7 +83,9 @@ def _folder(root: Path) -> Path | None:
     try:
         return git_folder(root)
     except GitError as error:
-        log.warning("%s: it is not known whether this is in a repository: %s", root, error)
+        trouble_log(root).tell(
+            Concern.REPOSITORY, str(error), "it is not known whether this is in a repository"
+        )
         return None
 
 
@@ -92,8 +97,12 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
     try:
         differing: frozenset[str] | set[str] = changed_paths(root, known, cache_folder(root))
     except GitError as error:  # They are looked at since they have changed.
-        log.warning("%s: which files are not committed is not known: %s", root, error)
+        tell_changed_unknown(root, error)
         differing = known
+        if trouble_log(root).is_concerned(Concern.CHANGED):
+            state = replace(state, head=None)
+    else:
+        trouble_log(root).end(Concern.CHANGED, Concern.REPOSITORY)
     changed = (state.committed.changed - known) | differing
     if changed == state.committed.changed:
         return state

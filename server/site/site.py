@@ -60,6 +60,7 @@ from server.storage.changeset import Changeset
 from server.storage.entry import Entry
 from server.storage.git.repository import git_lock, is_at_work
 from server.storage.git.times import CommitTimes
+from server.storage.git.trouble import Concern, trouble_log
 from server.storage.images.cache import ImageCache
 from server.storage.intent import Write
 from server.storage.journal import Journal
@@ -346,6 +347,7 @@ class Site:
                 return self._commit(prepared, by), self.state, prepared.result
 
         (change, pending), state, result = self._try(attempt)
+        self._note_end_of_git()
         if change and self._parts.report:
             self._parts.report(change, time.perf_counter() - began)
         return state, result, pending
@@ -374,6 +376,8 @@ class Site:
             except GitBusyError:
                 self._wait_for_git(deadline)
                 if time.monotonic() > deadline:
+                    reason = "a git command holds .git/index.lock"
+                    trouble_log(self.root).tell(Concern.WRITES, reason, "writes are refused")
                     raise
             except Overtaken:
                 left -= 1
@@ -565,6 +569,11 @@ class Site:
     def _wait_for_git(self, deadline: float) -> None:
         while self._is_git_at_work() and time.monotonic() < deadline:
             time.sleep(POLL_INTERVAL_S)
+
+    def _note_end_of_git(self) -> None:
+        trouble, folder = trouble_log(self.root), self.git.folder
+        if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
+            trouble.end(Concern.WRITES)
 
     def _is_git_at_work(self) -> bool:
         return self.git.folder is not None and is_at_work(git_lock(self.git.folder))

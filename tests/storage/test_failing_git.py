@@ -162,7 +162,7 @@ def read_log(root: Path, ids: Ids) -> None:
         ("diff", lambda root, _: staged_renames(root)),
         ("log", read_log),
         ("log", lambda root, _: read_times(root)),
-        ("log", lambda root, ids: is_own_commit(repository_of(root), ids.head)),
+        ("log", lambda root, ids: is_own_commit(repository_of(root), ids.head, [])),
         ("config", lambda root, _: repository_of(root).signs),
     ],
 )

@@ -12,10 +12,11 @@ import pytest
 from server.errors import GitError, GitSlowError
 from server.site.site import Site
 from server.storage.git import command
-from server.storage.git.command import _tell_of_owner, git_if_possible
 from server.storage.git.command import git as quire_git
+from server.storage.git.command import git_if_possible
 from server.storage.git.repository import git_folder, is_shallow
 from server.storage.git.times import read_times
+from server.storage.git.trouble import trouble_log
 from server.storage.git.uncommitted import changed_paths
 from tests.git import commit_all, git
 from tests.sites import STRING, collection, make, write
@@ -240,9 +241,9 @@ def untrusted(root: Path) -> Iterator[Path]:
         pytest.skip("only root can give files to others")
     for path in (root, *root.rglob("*")):
         os.chown(path, 12345, 12345, follow_symlinks=False)
-    _tell_of_owner.cache_clear()
+    trouble_log.cache_clear()
     yield root
-    _tell_of_owner.cache_clear()
+    trouble_log.cache_clear()
 
 
 def test_the_repository_of_somebody_else_is_not_read(

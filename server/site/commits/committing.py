@@ -23,6 +23,7 @@ from server.site.commits.message import Authorship, Joined, message_of, touched_
 from server.site.record import Record
 from server.site.replica import Replica
 from server.site.writing.speculative_writes import Chain
+from server.storage.git.checkout import holds
 from server.storage.git.command import git_as_owner
 from server.storage.git.commit import (
     Made,
@@ -30,6 +31,8 @@ from server.storage.git.commit import (
     Person,
     changes_of,
     commit_by_git,
+    is_nested,
+    is_on_disk,
     is_own_commit,
     prepare_by_git,
     prepare_commit,
@@ -43,9 +46,10 @@ from server.storage.git.index import (
     sync_index,
     wait_for_index,
 )
-from server.storage.git.refs import find_commit, is_ancestor
+from server.storage.git.refs import checked_out, find_commit, is_ancestor
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
+from server.storage.git.trouble import Concern, trouble_log
 from server.storage.intent import Write
 
 log = logging.getLogger("quire")
@@ -79,7 +83,7 @@ class Committer:
         self._rests_until = 0.0
         self._known: tuple[tuple[Repository, bool] | None, float] = None, 0.0
         self._tidied = time.monotonic()
-        self._told: set[str] = set()
+        self._trouble = trouble_log(root)
         self._committed = committed
         self._refused: dict[str, float] = {}  # by write, until when its commit is not tried again
 
@@ -100,7 +104,9 @@ class Committer:
         wanted = joined is not None or self._after is not None
         if not wanted or contents.git.place is None:
             if wanted:
-                self._tell("the site is in no repository")
+                self._trouble.tell(
+                    Concern.REPOSITORY, "the site is in no git repository", "writes are not committed"
+                )
             yield ""
             return
         message, documents = self.described(writes, by, result)
@@ -264,7 +270,7 @@ class Committer:
         except (CommitError, GitError, OSError) as error:
             self._rests_until = time.monotonic() + BACKOFF_S
             self._known = None, 0.0
-            self._tell(str(error))
+            self._tell(error)
 
     def _commit_groups(self, until: str, *, early: bool) -> None:
         groups = due(self.queue.pending(), self._after or timedelta(), inf if early else time.time())
@@ -301,11 +307,12 @@ class Committer:
             if not error.refused:
                 raise
             self._refused[name] = time.monotonic() + HOOK_RETRY_INTERVAL_S
-            self._tell(str(error))
+            self._tell(error)
             if group.last.asked:  # Who asked for it is gone, and nobody waits for another try.
                 self.queue.drop(name)
             return False
-        self._told.clear()
+        if not self.queue.waiting:
+            self._trouble.end(Concern.COMMITS, Concern.CHANGED, Concern.REPOSITORY)
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
@@ -322,6 +329,9 @@ class Committer:
                     raise
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error
+        self._tell_of_places(group)
+        if commit:
+            self._tell_of_lost_writes(repository, group, head, commit)
         for write in group.writes:
             self.queue.finish(write.name, commit)
             if commit:
@@ -390,13 +400,40 @@ class Committer:
 
     def _find_commit(self, repository: Repository, new: NewCommit, head: str) -> str:
         """The commit that has all of a write already, if it was made here by one who was killed then."""
-        if not head or not is_own_commit(repository, head):
+        if not head or not is_own_commit(repository, head, new.files):
             return ""
         sync_index(repository, repository.versions(head, new.files))
         return head
 
-    def _tell(self, reason: str) -> None:
+    # --- what the log says -----------------------------------------------------------------------------
+
+    def _tell(self, error: Exception) -> None:
         """Say once why commits wait."""
-        if reason not in self._told:
-            self._told.add(reason)
-            log.warning("commits wait: %s", reason)
+        reason = str(error)
+        if isinstance(error, OSError):
+            reason = f"{error.filename or 'a file'} can't be written: {error.strerror}"
+        self._trouble.tell(Concern.COMMITS, reason, "commits wait")
+
+    def _tell_of_places(self, group: Group) -> None:
+        """Say once that commits are on no branch, and of files that belong to another repository."""
+        if checked_out(self.root):
+            self._trouble.end(Concern.DETACHED)
+        else:
+            self._trouble.tell(
+                Concern.DETACHED, "HEAD is detached, so that commits of writes are on no branch"
+            )
+        if nested := next((path for path in group.files if is_nested(self.root, path)), None):
+            self._trouble.tell(
+                Concern.SUBMODULES, f"{nested} is in another repository", "writes there are not committed"
+            )
+
+    def _tell_of_lost_writes(self, repository: Repository, group: Group, before: str, commit: str) -> None:
+        """Say of which files a git command has taken out what was written and is committed only now."""
+        others = [path for path, data in group.files.items() if not is_on_disk(self.root / path, data)]
+        for path, file in repository.versions(before, others).items() if others else ():
+            if holds(repository, path, file):
+                log.warning(
+                    "%s: a git command has put %s back to before a write, which is in commit %s; "
+                    "git restore %s brings it back",
+                    self.root, path, commit[:10], path,
+                )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 from server.errors import GitError
 from server.storage.git.command import git, git_or_fail
 from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, MAX_NAME_CHARS, branch_commit, is_git_word
+from server.storage.git.repository import place_mark
 
 _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
 
@@ -30,7 +31,9 @@ class Branch:
 def branches(root: Path) -> list[Branch]:
     """All branches, by name. Raises GitError."""
     form = "%00".join(f"%({field})" for field in _REF_FIELDS)
-    printed = git(root, "for-each-ref", f"--format={form}", BRANCH_PREFIX) or ""
+    if place_mark(root) is None:
+        return []
+    printed = git_or_fail(root, "for-each-ref", f"--format={form}", BRANCH_PREFIX)
     found = []
     for line in printed.splitlines():
         name, commit, author, email, authored, worktree = line.split("\0")

@@ -15,11 +15,12 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
 from server.errors import CommitError, GitError, GitSlowError
+from server.storage.git.trouble import DISK_FULL, Concern, trouble_log
 
 log = logging.getLogger("quire")
 
@@ -68,7 +69,7 @@ TIMEOUTS_S: Mapping[str, float] = {
 }
 DEFAULT_TIMEOUT_S = 30.0
 _NOT_FOUND_STATUS = 1  # The exit status of a command that searched in vain.
-_DISK_FULL = re.compile("No space left on device|Out of diskspace|Disk quota exceeded")
+_DISK_FULL = re.compile(DISK_FULL)
 MAX_REASON_CHARS = 300  # Characters that an error quotes of a failed command.
 # What git says in a folder that has no history for us.
 _NO_REPOSITORY = re.compile(
@@ -77,6 +78,11 @@ _NO_REPOSITORY = re.compile(
 )
 # In what git says of a repository of somebody else: how to have it read all the same.
 _SAFE_DIRECTORY_HINT = re.compile(rb"git config --global --add safe\.directory .+")
+NOT_INSTALLED = "git is not installed, or not in PATH"
+# What git says beside what is wrong.
+_NOISE = re.compile(
+    r"error: (inflate|unable to unpack|external filter)|hint:|fast-import: dumping crash report"
+)
 
 
 class _Spent(threading.local):
@@ -137,10 +143,23 @@ def git_or_fail(
     seconds: float | None = None,
 ) -> str:
     """Return what a git command prints that always has something to say. Raises GitError if it fails."""
+    data = git_bytes_or_fail(root, *arguments, given=given, index=index, filters=filters, seconds=seconds)
+    return data.decode(errors="surrogateescape")
+
+
+def git_bytes_or_fail(
+    root: Path,
+    *arguments: str,
+    given: str | bytes = "",
+    index: Path | None = None,
+    filters: Iterable[str] = (),
+    seconds: float | None = None,
+) -> bytes:
+    """Return what a git command prints, as bytes. Raises GitError if it fails."""
     printed, reason = _find(root, arguments, given, index, filters, seconds)
     if printed is None:
         raise GitError(f"git {arguments[0]} has failed: {reason}")
-    return printed.decode(errors="surrogateescape")
+    return printed
 
 
 def _find(
@@ -161,7 +180,7 @@ def _find(
     try:
         status, printed, said = _run(command, data, environment, limit, into)
     except FileNotFoundError:
-        return None, "git is not installed"
+        return None, NOT_INSTALLED
     except OSError as error:
         raise GitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
@@ -170,7 +189,7 @@ def _find(
         return printed, ""
     if trust := _SAFE_DIRECTORY_HINT.search(said):
         _tell_of_owner(root, trust[0].decode(errors="replace"))
-    reason = (" ".join(said.decode(errors="replace").split()) or f"status {status}")[:MAX_REASON_CHARS]
+    reason = _reason(said, status)
     if status == _NOT_FOUND_STATUS or trust or _NO_REPOSITORY.search(said):
         return None, reason
     raise GitError(f"git {arguments[0]} has failed: {reason}")
@@ -246,6 +265,8 @@ def git_as_owner(
     full = {**inherited, **_ENVIRONMENT, "GIT_EDITOR": ":", **(environment or {})}
     try:
         status, printed, said = _run(command, given, full, OWNER_TIMEOUT_S)
+    except FileNotFoundError as error:
+        raise CommitError(NOT_INSTALLED) from error
     except OSError as error:
         raise CommitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
@@ -253,9 +274,21 @@ def git_as_owner(
             f"git {arguments[0]} takes more than {OWNER_TIMEOUT_S:.0f} s", refused=True
         ) from error
     if status:
-        reason = " ".join(said.decode(errors="replace").split()) or f"status {status}"
-        raise CommitError(f"git {arguments[0]}: {reason[:MAX_REASON_CHARS]}", refused=not is_full(reason))
+        reason = _reason(said, status)
+        raise CommitError(f"git {arguments[0]}: {reason}", refused=not is_full(reason))
     return printed
+
+
+def _reason(said: bytes, status: int) -> str:
+    """Return why a git command has failed, in one line of what it has said."""
+    lines = said.decode(errors="replace").splitlines()
+    kept = [line for line in takewhile(_is_no_usage, lines) if not _NOISE.match(line)] or lines
+    reason = " ".join(" ".join(kept).split()) or f"it ends with status {status} and says nothing"
+    return reason[:MAX_REASON_CHARS]
+
+
+def _is_no_usage(line: str) -> bool:
+    return not line.startswith("usage:")
 
 
 def is_full(said: str) -> bool:
@@ -283,13 +316,10 @@ def _without_filter(name: str) -> tuple[str, ...]:
     )
 
 
-# Not to save time: it is said once.
-@lru_cache(maxsize=16)
 def _tell_of_owner(root: Path, trust: str) -> None:
-    """Say once why a site has no history."""
-    log.warning(
-        "%s: the repository belongs to somebody else, so that git does not read it; timestamps come from "
-        "the file system (%s, if you trust it)",
-        root,
-        trust,
+    """Log once why a site has no history."""
+    reason = (
+        "the repository belongs to somebody else, so that git does not read it; "
+        f"timestamps come from the file system ({trust}, if you trust it)"
     )
+    trouble_log(root).tell(Concern.REPOSITORY, reason)

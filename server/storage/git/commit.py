@@ -8,7 +8,9 @@ the index (`storage.git.index`).
 import filecmp
 import os
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,7 +116,7 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
     root, paths = repository.root, list(new.files)
     there = repository.tree(head, paths)
     # What was merged is in a commit already, and without it this one would take it out again.
-    ours = {path for path in paths if new.joins or not _is_nested(root, path)}
+    ours = {path for path in paths if new.joins or not is_nested(root, path)}
     new_paths = [path for path in paths if path in ours and path not in there]
     ignored = set() if new.joins else _ignored_paths(root, new_paths)
     changed: dict[str, Staged | None] = {}
@@ -146,7 +148,7 @@ def _hash(root: Path, path: str, content: bytes | Path) -> str:
     return printed.decode().strip()
 
 
-def _is_nested(root: Path, path: str) -> bool:
+def is_nested(root: Path, path: str) -> bool:
     """Whether a file is in another repository inside of the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
@@ -204,11 +206,23 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     # No name is to be left of it: the branch moves to it by itself, when the index is ready.
     lines.append(b"\nget-mark :1\nreset refs/quire/next\nfrom %b\n\n" % none)
     options = ("--quiet", "--cat-blob-fd=1", "--date-format=raw", "--force")
-    stream = b"\n".join(lines)
-    printed = git_as_owner(
-        repository.root, "fast-import", *options, given=stream, environment=_UNPACKED_ENVIRONMENT
-    )
+    stream, began = b"\n".join(lines), time.time()
+    try:
+        printed = git_as_owner(
+            repository.root, "fast-import", *options, given=stream, environment=_UNPACKED_ENVIRONMENT
+        )
+    except CommitError:
+        _remove_crash_reports(repository, began)
+        raise
     return printed.decode().strip()
+
+
+def _remove_crash_reports(repository: Repository, since: float) -> None:
+    """Remove what fast-import has written about its failure: it is in the error already."""
+    for report in repository.folder.glob("fast_import_crash_*"):
+        with suppress(OSError):
+            if report.stat().st_mtime > since - 1:
+                report.unlink()
 
 
 def quote_path(path: bytes) -> bytes:
@@ -272,7 +286,8 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
         message.unlink(missing_ok=True)
 
 
-def is_own_commit(repository: Repository, commit: str) -> bool:
-    """Whether a commit was made here. Raises GitError."""
-    found = git_or_fail(repository.root, "log", "-1", "--format=%(trailers:key=Quire-Actor)", commit, "--")
-    return bool(found.strip())
+def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
+    """Whether a commit was made here, and changes some of the files at some paths. Raises GitError."""
+    form = "--format=%H %(trailers:key=Quire-Actor,valueonly)"
+    last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
+    return last[:1] == [commit] and len(last) > 1

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from server.errors import CommitError
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import git_as_owner
-from server.storage.git.repository import Repository, Tree
+from server.storage.git.repository import Repository, Tree, git_lock, is_old
 
 _INDEX_COPY, OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
-LOCKED_MESSAGE = "another git command has locked the index (index.lock)"
+LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
 Identity = tuple[int, int] | None  # of a file: its device and its number there
 _POLL_INTERVAL_S = 0.01
 MAX_ATTEMPTS = 3  # Attempts to copy the index while another process changes it.
@@ -88,9 +88,12 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait while a git command has locked the index. Raises CommitError after the deadline."""
-    while repository.is_locked:
-        if time.monotonic() > deadline:
+    """Wait while a git command has locked the index. Raises CommitError after the deadline.
+
+    A lock that is old was left behind, most likely, and is not waited for.
+    """
+    while (lock := git_lock(repository.folder)) is not None:
+        if time.monotonic() > deadline or is_old(lock):
             raise CommitError(LOCKED_MESSAGE)
         time.sleep(_POLL_INTERVAL_S)
 

@@ -10,7 +10,7 @@ from server.errors import GitError
 from server.storage.files import file_mark_of
 from server.storage.git.command import git, git_or_fail
 from server.storage.git.log import CommitLog
-from server.storage.git.repository import location
+from server.storage.git.repository import head_by_git, location
 
 MAX_NAME_CHARS = 200
 BRANCH_PREFIX, TAG_PREFIX = "refs/heads/", "refs/tags/"
@@ -31,7 +31,7 @@ def head_commit(root: Path) -> str:
     name = _head(root)
     if found := name if COMMIT_ID.fullmatch(name) else _in_file(root, name):
         return found
-    return (git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") or "").strip()
+    return head_by_git(root)
 
 
 def checked_out(root: Path) -> str:

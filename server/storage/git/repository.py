@@ -3,13 +3,14 @@
 import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from server.errors import CommitError
+from server.errors import CommitError, GitError
 from server.storage.files import FileMark, file_mark_of
-from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes
+from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes_or_fail
 
 STALE_LOCK_AGE_S = 30.0  # An older lock belongs to no git command at work.
 # What is in the folder of a repository while something is under way that a commit would get into.
@@ -95,6 +96,23 @@ def is_shallow(root: Path) -> bool:
     return (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
 
 
+def head_by_git(root: Path) -> str:
+    """Return the commit that is checked out; "" where there is none yet, or git reads no repository.
+
+    Raises GitError where HEAD leads to one that is not there, which git itself takes for none.
+    """
+    if found := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
+        return found.strip()
+    if named := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
+        raise GitError(f"the object {named.strip()}, the commit that is checked out, is missing or damaged")
+    place = location(root)
+    with suppress(OSError, UnicodeDecodeError):
+        name = (place.folder / "HEAD").read_text().strip().removeprefix("ref: ") if place else ""
+        if place and name.startswith("refs/heads/") and (place.common / name).exists():
+            raise GitError(f"the file of a branch is damaged: {name} names no commit")
+    return ""
+
+
 def head_mark(folder: Path) -> object:
     """A value that changes whenever another commit is checked out or made; None where it can't be had."""
     try:
@@ -127,7 +145,12 @@ def is_at_work(lock: FileMark | None) -> bool:
     git writes the new index into its lock when it is done with the files; `git commit -a` holds one like that
     while it waits for an editor. One that is old is from a command that was killed.
     """
-    return lock is not None and not lock[1] and abs(time.time() - lock[0] / 1e9) < STALE_LOCK_AGE_S
+    return lock is not None and not lock[1] and not is_old(lock)
+
+
+def is_old(lock: FileMark) -> bool:
+    """Whether a lock is so old that it was left behind, most likely."""
+    return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +182,9 @@ class Repository:
         """The index."""
         return self.folder / "index"
 
-    @property
-    def is_locked(self) -> bool:
-        """Whether a git command holds the lock of the index."""
-        return (self.folder / "index.lock").exists()
-
     def head(self) -> str:
         """The commit that is checked out; "" where there is none yet. Raises GitError."""
-        return (git(self.root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") or "").strip()
+        return head_by_git(self.root)
 
     @property
     def runs_programs(self) -> bool:
@@ -200,9 +218,7 @@ class Repository:
             return {}
         wanted = ("--", *map(self.full, paths)) if len(paths) <= MAX_PATH_ARGUMENTS else ("-r",)
         options, named = (wanted, ()) if wanted == ("-r",) else ((), wanted)
-        printed = git_bytes(self.root, "ls-tree", "-z", "--full-tree", *options, commit, *named)
-        if printed is None:
-            raise CommitError("the last commit can't be read")
+        printed = git_bytes_or_fail(self.root, "ls-tree", "-z", "--full-tree", *options, commit, *named)
         found = {}
         for line in filter(None, printed.split(b"\0")):
             about, _, path = line.partition(b"\t")

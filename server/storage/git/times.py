@@ -4,21 +4,19 @@ A site that is no repository, or a machine without git, knows no such times.
 """
 
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
-from server.errors import GitError
+from server.errors import GitError, GitSlowError
 from server.paths import cache_folder
 from server.storage.durable import replace_file
 from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit, CommitLog
 from server.storage.git.refs import head_commit
+from server.storage.git.trouble import Concern, trouble_log
 from server.storage.git.uncommitted import changed_paths
-
-log = logging.getLogger("quire")
 
 FILE = "git.json"
 _VERSION = 4
@@ -79,10 +77,19 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
 def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) -> frozenset[str]:
     """The paths whose file differs from HEAD; those that differed before if git does not say."""
     try:
-        return changed_paths(root, cache=folder)
+        changed = changed_paths(root, cache=folder)
     except GitError as error:
-        log.warning("%s: which files are not committed is not known: %s", root, error)
+        tell_changed_unknown(root, error)
         return before.changed if before else frozenset()
+    trouble_log(root).end(Concern.TIMES, Concern.CHANGED, Concern.REPOSITORY)
+    return changed
+
+
+def tell_changed_unknown(root: Path, error: GitError) -> None:
+    """Log once that git does not say which files differ from the last commit."""
+    # What takes too long is not asked again before the next commit.
+    concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
+    trouble_log(root).tell(concern, str(error), "which files are not committed is not known")
 
 
 def with_commits(

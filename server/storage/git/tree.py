@@ -8,7 +8,7 @@ from posixpath import dirname, join, normpath
 from typing import IO
 
 from server.errors import GitError
-from server.storage.git.command import git_bytes, git_if_possible, git_or_fail
+from server.storage.git.command import git_bytes, git_bytes_or_fail, git_if_possible, git_or_fail
 from server.storage.git.repository import Staged, prefix_of
 from server.storage.links import may_lead
 
@@ -38,7 +38,7 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
         if path:
             mode, _, id_, size = about.split()
             if mode in _FILE_MODES:
-                files[path] = Blob(id_, int(size))
+                files[path] = Blob(id_, int(size) if size.isdigit() else 0)  # "BAD" where it is not there
             elif mode == _LINK_MODE:
                 links[path] = Blob(id_, int(size))
     return {**files, **_behind_links(root, files, links)} if links else files
@@ -77,7 +77,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
     if not wanted:
         return
     given = "".join(f"{id_}\n" for id_ in wanted)
-    data = _run(root, "cat-file", "--batch", "--buffer", given=given)
+    data = git_bytes_or_fail(root, "cat-file", "--batch", "--buffer", given=given)
     at = 0
     for _ in wanted:
         end = data.find(b"\n", at)
@@ -93,9 +93,16 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
         at = end + 1 + size + 1
 
 
+def required(data: bytes | None, path: str, blob: Blob) -> bytes:
+    """Return what is in a blob that a commit has at a path. Raises GitError where it is not there."""
+    if data is None:
+        raise GitError(f"git can't read {path} of that commit: the object {blob.id} is missing or damaged")
+    return data
+
+
 def write_blob(root: Path, data: bytes) -> str:
     """The id of some contents in git, which has them then. Raises GitError where git can't write."""
-    return _run(root, "hash-object", "-w", "--stdin", given=data).decode().strip()
+    return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", given=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
@@ -106,7 +113,7 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
-        head = _run(root, "cat-file", "--batch-check", given=f"{id_}\n").split()
+        head = git_bytes_or_fail(root, "cat-file", "--batch-check", given=f"{id_}\n").split()
         if head[1:2] == [b"blob"]:
             raise
         return False
@@ -122,7 +129,7 @@ def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | 
     if not wanted:
         return
     given = "".join(f"{name}\n" for name in wanted)
-    lines = _run(root, "cat-file", "--batch-check", "--buffer", given=given).split(b"\n")
+    lines = git_bytes_or_fail(root, "cat-file", "--batch-check", "--buffer", given=given).split(b"\n")
     heads = (line.split() for line in lines[: len(wanted)])
     found = [Blob(h[0].decode(), int(h[2])) if len(h) == 3 and h[1] == b"blob" else None for h in heads]
     found += [None] * (len(wanted) - len(found))
@@ -151,7 +158,9 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
     Paths are relative to the site at `root`; those outside of it begin with `../`. Raises GitError.
     """
     prefix = prefix_of(root)
-    printed = _run(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
+    printed = git_bytes_or_fail(
+        root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--"
+    )
     words = printed.decode(errors="surrogateescape").split("\0")
     found = {}
     for about, path in zip(words[0::2], words[1::2], strict=False):
@@ -169,14 +178,6 @@ def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     printed = git_or_fail(root, "diff-tree", *options, given="".join(f"{id_}\n" for id_ in commits))
     return set(printed.split("\0")) - {""}
-
-
-def _run(root: Path, *arguments: str, given: str | bytes = "") -> bytes:
-    """What a git command prints, as bytes. Raises GitError."""
-    printed = git_bytes(root, *arguments, given=given)
-    if printed is None:
-        raise GitError(f"git {arguments[0]} has failed: there is no repository")
-    return printed
 
 
 def _staged_entry(mode: str, id_: str) -> Staged | None:
