@@ -60,6 +60,7 @@ PARTS = (
     Part("the log of events", ["tests/events/test_killed.py", "tests/events/test_hard.py"]),
     Part("disks that fill", ["tests/storage/test_full_disk.py"]),
     Part("leaks, doors, anything at all", ["tests/api/test_attacks.py", "tests/api/test_secrets.py"]),
+    Part("secrets on twin sites: 100,000 requests", ["tests/matrix"]),
     Part("what is refused leaves nothing", ["tests/api/test_nothing_left.py"]),
 )
 

@@ -1,0 +1,115 @@
+"""What an answer may not say, and whether the answers of twins are the same."""
+
+import gzip
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import brotli
+
+from tests.matrix.requests import Request
+from tests.matrix.secrets import WORDS, probes
+from tests.matrix.sites import Identity, Twin
+from tests.sites import Answer
+
+_SECRET = re.compile(rf"({'|'.join(WORDS)})[a-z0-9]+")
+# What differs in twins by itself: it is random, or of this moment.
+_OWN = (
+    (re.compile(r"\b[0-9a-f]{40}\b"), "<commit>"),
+    (re.compile(r"\b20(2[6-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+Z"), "<now>"),
+    (re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+"), "<jwt>"),
+    (re.compile(r"\bq[0-9a-z]{23}\b"), "<new id>"),
+    (re.compile(r"(?<![\w-])[\w-]{32}(?![\w-])"), "<random>"),
+    (re.compile(r'"id":\d{9,}'), '"id":<number>'),
+    (re.compile(r'"log":"[0-9a-f]{8}"'), '"log":<log>'),
+)
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
+_COUNTS = frozenset({"healthReady"})  # operations that tell of this process
+TAG, LENGTH = "ETag", "Content-Length"
+_OF_BODY = (TAG, LENGTH)  # Headers that are compared apart.
+_OF_NOW = ("Date", "Expires", "Retry-After")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An answer as it is compared: its body without compression."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    tag: str
+    body: bytes
+    length: str
+
+    @classmethod
+    def of(cls, answer: Answer) -> "Shown":
+        """Return an answer without its coding."""
+        coding, body = answer.headers.get("Content-Encoding"), answer.raw
+        if body and coding == "gzip":
+            body = gzip.decompress(body)
+        elif body and coding == "br":
+            body = brotli.decompress(body)
+        headers = tuple(sorted((k, v) for k, v in answer.headers.items() if k not in (*_OF_BODY, *_OF_NOW)))
+        length = answer.headers.get("Content-Length", "")
+        return cls(answer.status, headers, answer.headers.get("ETag", ""), body, length)
+
+    @property
+    def text(self) -> str:
+        """All bytes of it."""
+        head = "\n".join(f"{name}: {value}" for name, value in self.headers)
+        return f"{self.status}\n{head}\n{self.tag}\n\n{self.body.decode(errors='replace')}"
+
+
+def find_leaks(identity: Identity, request: Request, shown: Shown) -> set[str]:
+    """Return the secrets that an answer has and the identity may not see, but for those in the request."""
+    hidden = {word for group in identity.hidden for word in probes(group)}
+    return {word for word in secrets_in(shown.text, request) if word in hidden}
+
+
+def secrets_in(text: str, request: Request) -> set[str]:
+    """Return what the secrets in a text begin with, but for those that the request names.
+
+    Requests name and write what secrets begin with, of which none is one by itself.
+    """
+    said = request.text
+    return {found[1] for found in _SECRET.finditer(text.lower()) if found[0] not in said}
+
+
+def difference(identity: Identity, request: Request, twins: Sequence[Twin], answers: Sequence[Shown]) -> str:
+    """Return how the answers of twins differ, "" where they are the same but for what is random."""
+    plain = [_plain(request, twin, shown) for twin, shown in zip(twins, answers, strict=True)]
+    first = answers[0]
+    for number, other in enumerate(answers[1:], 1):
+        if plain[number] != plain[0]:
+            return f"{first.text}\n--- twin {number}:\n{other.text}"
+        if bool(first.tag) != bool(other.tag):
+            return f"{TAG}: {first.tag or None}, {other.tag or None}"
+        if first.body == other.body and _tag(identity, first) != _tag(identity, other):
+            return f"{TAG}: {first.tag}, {other.tag}"
+        if first.body == other.body and first.length != other.length:
+            return f"{LENGTH}: {first.length}, {other.length}"
+    return ""
+
+
+def _tag(identity: Identity, shown: Shown) -> str:
+    """The part of an entity tag that stands for what is shown."""
+    return shown.tag.partition(".")[2] or shown.tag if identity.sees_tags else shown.tag
+
+
+def _plain(request: Request, twin: Twin, shown: Shown) -> str:
+    """An answer without what is random in it."""
+    text = f"{shown.status}\n{shown.headers}\n{shown.body.decode(errors='replace')}"
+    for pattern in (re.compile(r"\b[0-9a-f]{7,40}\b"),):
+        text = pattern.sub(lambda found: _commit(twin, found[0]), text)
+    for pattern, name in _OWN:
+        text = pattern.sub(name, text)
+    return _NUMBER.sub("<n>", text) if request.operation in _COUNTS else text
+
+
+def _commit(twin: Twin, name: str) -> str:
+    """The place of a commit among all, by its id or the beginning of that."""
+    for again in (False, True):
+        known = twin.list_commits() if again and len(name) == 40 else twin.commits
+        for place, one in enumerate(known):
+            if one.startswith(name):
+                return f"<commit {place}>"
+    return name

@@ -1,0 +1,367 @@
+"""The requests of the matrix: any operation of the table, with whatever it may be asked with.
+
+Paths, parameters and bodies come from the operation's row. So a new operation is asked as well.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+from urllib.parse import quote
+
+from server.api.operations.operation import Audience, Docs, Operation
+from tests.matrix.secrets import Group, probes
+
+_VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_ARTICLES = ("a1", "a2", "a3", "mv", "d1", "d2", "gone", "gone2", "r2", "nope")
+_VAULTS = ("v1", "v2", "vgone", "mv")
+_DOCUMENTS: Mapping[str, Sequence[str]] = {
+    "articles": _ARTICLES,
+    "article": _ARTICLES,
+    "vaults": _VAULTS,
+    "tags": ("t1", "t2"),
+}
+_PROBES = tuple(word for group in Group for word in probes(group))
+_UIDS = ("api::article.article", "api::vault.vault", "api::home.home", "x.box", "plugin::upload.file")
+_FILES = (
+    *("pic.txt", "old.txt", "../secret.txt", "..%2Fsecret.txt", "%2e%2e/site.yaml", ".quire/notes.txt"),
+    *("../../.quire/notes.txt", "pic.txt/../../articles/d1.draft.json", "secret.txt"),
+)
+_COMMITS = (
+    "main",
+    "main~1",
+    "main~2",
+    "main~4",
+    "next",
+    "next~1",
+    "2023-01-01",
+    "2024-01-01T00:00:02Z",
+    "nope",
+)
+# What variables of paths may be, by name; of another name, any of these.
+_VARIABLES: Mapping[str, Sequence[str]] = {
+    "pluralApiId": (*["articles"] * 8, "vaults", "vaults", "tags", "nope"),
+    "singularApiId": ("home", "home", "home", "article", "nope"),
+    "type": (*["articles"] * 6, "vaults", "vaults", "home", "article", "tags", "nope"),
+    "what": ("diff", "blame", "nope"),
+    "name": ("next", "main", "nope", *probes(Group.BRANCH)),
+    "path": _FILES,
+    "uid": _UIDS,
+    "provider": ("local", "github"),
+    "id": ("1", "2", "4", "5", "pic.txt", "a1", "99", *probes(Group.HIDDEN)),
+    "client": ("tab-1", "tab-2"),
+    "sessionId": ("1", "nope"),
+    "place": ("articles/a1", "x"),
+    "version": ("x",),
+}
+_ANY = tuple(dict.fromkeys([*_ARTICLES, *_VAULTS, *(v for values in _VARIABLES.values() for v in values)]))
+
+# --- parameters -----------------------------------------------------------------------------------
+
+_PATHS = (
+    "title",
+    "secret",
+    "rank",
+    "pin",
+    "vault",
+    "vaults",
+    "about",
+    "box",
+    "box.code",
+    "box.vault",
+    "tag",
+    "owner",
+)
+_LEADING = ("vault.title", "vaults.title", "tag.name", "box.vault.title", "owner.email", "tag.articles.title")
+_OPERATORS = ("$eq", "$contains", "$startsWith", "$null", "$notNull", "$gt", "$in", "$ne")
+_WORD_OR_NUMBER = (*_PROBES, "Article", "1711", "1722", "true", "v1", "t1")
+_PARAMETERS: Mapping[str, Sequence[str]] = {
+    "at": _COMMITS,
+    "status": ("draft", "published", "nope"),
+    "locale": ("fr", "en", "*", "de"),
+    "branch": ("next", "nope", *probes(Group.BRANCH)),
+    "dryRun": ("true", "false", "nope"),
+    "populate": ("*", "*", "deep", *_PATHS, *_LEADING, "localizations", "articles"),
+    "populate[articles][count]": ("true",),
+    "populate[vaults][count]": ("true",),
+    "fields": (*_PATHS, "name", "updatedAt"),
+    "sort": (*_PATHS, *_LEADING, "title:desc", "updatedAt", "id"),
+    "_q": _WORD_OR_NUMBER,
+    "q": _WORD_OR_NUMBER,
+    "publicationFilter": ("modified", "never-published", "has-published-version", "unmodified", "nope"),
+    "publicationStatus": ("true",),
+    "pagination[pageSize]": ("1", "2", "0"),
+    "pagination[withCount]": ("false",),
+    "type": ("article", "vault", "vaults", "articles", "home", "nope"),
+    "types": ("article", "vault", "upload", "article,vault"),
+    "since": ("0", "3", "nope"),
+    "from": _COMMITS,
+    "to": _COMMITS,
+    "deleted": ("true",),
+    "path": (
+        "/api/articles/a1",
+        "/api/vaults/v1",
+        "content/vaults/v1.json",
+        "content/articles/d1.draft.json",
+    ),
+    "url": ("/api/articles/a1", "/api/vaults/v1", "/api/articles?populate=*"),
+    "documentId": (*_ARTICLES, *_VAULTS),
+    "presence": ("article:a1", "vault:v1", "article:d1"),
+    "page": ("1", "2", "0"),
+    "limit": ("1", "1000"),
+    "ids": ("a1", "d1"),
+    "count": ("true",),
+    "confirmation": ("nope",),
+    "severity": ("error", "warning"),
+    "fixable": ("true",),
+    "nope": ("1",),
+}
+_OF_CONTENT = (
+    *("at", "status", "locale", "populate", "fields", "sort", "_q", "publicationFilter", "publicationStatus"),
+    *("populate[articles][count]", "populate[vaults][count]", "sort", "fields"),
+    *("pagination[pageSize]", "pagination[withCount]", "filters", "filters", "populate", "dryRun", "branch"),
+)
+_OF_WRITES = ("status", "status", "locale", "populate", "fields", "branch", "dryRun")
+_OF_ALL = ("at", "status", "locale", "branch", "dryRun")
+
+# --- headers --------------------------------------------------------------------------------------
+
+KNOWN_TAG = "<known>"  # stands for the entity tag that was last got for the path
+_HEADERS: Sequence[Mapping[str, str]] = (
+    {"If-None-Match": KNOWN_TAG},
+    {"If-None-Match": KNOWN_TAG},
+    {"If-None-Match": "*"},
+    {"If-None-Match": '"nope"'},
+    {"If-Match": KNOWN_TAG},
+    {"If-Match": "*"},
+    {"If-Match": '"nope"'},
+    {"If-Match": KNOWN_TAG, "Prefer": "merge"},
+    {"Prefer": "undo"},
+    {"If-Modified-Since": "Thu, 29 Feb 2024 10:20:30 GMT"},
+    {"Range": "bytes=0-3"},
+    {"Accept-Encoding": "gzip"},
+    {"Accept-Encoding": "br"},
+    {"Strapi-Response-Format": "v4"},
+    {"strapi-encode-source-maps": "true"},
+    {"Origin": "https://example.org"},
+    {"X-HTTP-Method-Override": "DELETE"},
+)
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+_VAULT = {"__type": "api::vault.vault", "documentId": "v1"}
+_TAG = {"__type": "api::tag.tag", "documentId": "t1"}
+_DATA: Sequence[Mapping[str, Any]] = (
+    {"title": "New title"},
+    {"title": "New title", "body": "New text", "tag": "t2"},
+    {"secret": probes(Group.PRIVATE)[0] + "secret"},
+    {"rank": 1711},
+    {"pin": "a new password"},
+    {"vault": None},
+    {"vault": "v1"},
+    {"vaults": ["v1"]},
+    {"vaults": {"disconnect": ["v2"]}},
+    {"about": []},
+    {"about": [_VAULT]},
+    {"about": [_TAG]},
+    {"box": {"label": "New label"}},
+    {"box": {"vault": None}},
+    {"box": {"label": "x", "code": probes(Group.PRIVATE)[0] + "code"}},
+    {"boxes": []},
+    {"zone": [{"__component": "x.box", "label": "x"}]},
+    {"cover": "pic.txt"},
+    {"cover": None},
+    {"owner": 4},
+    {"name": "New name"},
+    {"motto": probes(Group.PRIVATE)[0] + "motto"},
+    {"nope": 1},
+    {"title": {"a": 1}},
+    {},
+)
+_ATTRIBUTES: Mapping[str, Sequence[str]] = {
+    "articles": (
+        *(
+            "title",
+            "body",
+            "secret",
+            "rank",
+            "pin",
+            "vault",
+            "vaults",
+            "about",
+            "box",
+            "boxes",
+            "zone",
+            "cover",
+        ),
+        *("cover", "owner", "tag"),
+    ),
+    "tags": ("name",),
+    "vaults": ("title",),
+    "home": ("title", "motto"),
+}
+_TEXTS = ("text", "main", "main~2", "next", "a1", "v1", "user@example.org", *_PROBES)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, as it is sent to each twin for each identity."""
+
+    operation: str
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+
+    @property
+    def text(self) -> str:
+        """All that it says: what an answer may repeat."""
+        return f"{self.path} {self.body} {dict(self.headers)}".lower()
+
+
+def make_request(random: Random, operation: Operation, audience: Audience) -> Request:
+    """Make a request of an operation, which may be one that it refuses."""
+    docs = operation.docs
+    described = docs if isinstance(docs, Docs) else None
+    if callable(docs) and audience.view is None:
+        described = docs(audience) if not operation.kind else None
+    path = _fill(random, operation.path)
+    query = _query(random, operation, described)
+    data = _data_of(random, path)
+    method = operation.method
+    if method == "GET" and random.random() < 0.12:
+        method = "HEAD"
+    elif random.random() < 0.03:
+        method = random.choice(["GET", "POST", "PUT", "DELETE", "OPTIONS"])
+    if method not in ("GET", "HEAD"):
+        # Who may write drafts is told which ids they have (SECURITY.md, "What is not").
+        path = path.replace("/d2", "/d1")
+    headers: dict[str, str] = {}
+    for _ in range(random.choice([0, 0, 0, 1, 2])):
+        headers |= random.choice(_HEADERS)
+    body = _body(random, described, data) if method in ("POST", "PUT") else None
+    return Request(operation.id, method, f"{path}?{query}" if query else path, headers, body)
+
+
+def _fill(random: Random, path: str) -> str:
+    """Fill the variables of a path; the id of a document mostly fits its type."""
+    chosen: dict[str, str] = {}
+
+    def fill(found: re.Match[str]) -> str:
+        name = found[1]
+        of_type = _DOCUMENTS.get(chosen.get("pluralApiId") or chosen.get("type", ""))
+        values = _VARIABLES.get(name, _ANY)
+        if name == "documentId" and of_type and random.random() < 0.9:
+            values = of_type
+        chosen[name] = random.choice(values)
+        return chosen[name] if found[2] == "path" else chosen[name].replace("/", "%2F")
+
+    return _VARIABLE.sub(fill, path)
+
+
+def _query(random: Random, operation: Operation, docs: Docs | None) -> str:
+    """Make a query of what the operation takes, what content takes, and what anything may be asked with."""
+    declared = [str(p["name"]) for p in docs.parameters if p.get("in") == "query"] if docs else []
+    required = (
+        [str(p["name"]) for p in docs.parameters if p.get("required") and p.get("in") == "query"]
+        if docs
+        else []
+    )
+    writes = operation.method != "GET"
+    known = [*declared * 3, *(_OF_CONTENT if operation.kind and not writes else ()), *_OF_ALL]
+    if writes and random.random() < 0.9:
+        known = [*declared, *(_OF_WRITES if operation.kind or operation.branch else ()), "locale", "status"]
+    else:
+        known += list(_PARAMETERS)[::7]
+    names = [*(n for n in required if random.random() < 0.9)]
+    names += [random.choice(known) for _ in range(random.choice([0, 1, 1, 2, 2, 3]))]
+    return "&".join(_parameter(random, name) for name in dict.fromkeys(names))
+
+
+def _parameter(random: Random, name: str) -> str:
+    if name == "filters":
+        return _filter(random)
+    value = random.choice(_PARAMETERS.get(name, _TEXTS))
+    return f"{name}={quote(value, safe='*:,/~')}"
+
+
+def _filter(random: Random) -> str:
+    path = random.choice((*_PATHS, *_LEADING))
+    brackets = "".join(f"[{part}]" for part in path.split("."))
+    logic = random.choice(["", "", "", "[$not]", "[$or][0]"])
+    value = random.choice(_WORD_OR_NUMBER)
+    return f"filters{logic}{brackets}[{random.choice(_OPERATORS)}]={value}"
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+
+def _data_of(random: Random, path: str) -> Mapping[str, Any]:
+    """Choose the data of a document that mostly fits the type of a path."""
+    known = next((names for name, names in _ATTRIBUTES.items() if f"/{name}" in path), ())
+    fitting = [data for data in _DATA if data.keys() <= set(known)]
+    return random.choice(fitting if fitting and random.random() < 0.85 else _DATA)
+
+
+def _body(random: Random, docs: Docs | None, data: Mapping[str, Any]) -> Any:
+    """Make a body: of the schema that the operation describes, or the data of a document."""
+    content = (docs.body or {}).get("content", {}) if docs else {}
+    described = content.get("application/json", {}).get("schema")
+    if described is not None and random.random() < 0.9:
+        return _sample(random, described)
+    return {"data": data}
+
+
+def _sample(random: Random, schema: Any, name: str = "", depth: int = 0) -> Any:
+    """Make a value that a JSON schema may describe."""
+    if not isinstance(schema, Mapping) or depth > 6:
+        return random.choice(_TEXTS)
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in schema:
+            return _sample(random, random.choice(schema[key]), name, depth + 1)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return random.choice(schema["enum"])
+    if name in ("data", "body"):
+        return random.choice(_DATA)
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    kind = random.choice(kind) if isinstance(kind, list) else kind
+    if kind == "object":
+        required = schema.get("required", ())
+        return {
+            key: _sample(random, inner, key, depth + 1)
+            for key, inner in schema.get("properties", {}).items()
+            if key in required or random.random() < 0.5
+        }
+    if kind == "array":
+        return [
+            _sample(random, schema.get("items", {}), name, depth + 1) for _ in range(random.choice([1, 2]))
+        ]
+    return _scalar(random, kind, name)
+
+
+_BY_NAME: Mapping[str, Sequence[str]] = {
+    "at": _COMMITS,
+    "branch": ("next", "spring"),
+    "documentId": (*_ARTICLES, *_VAULTS),
+    "type": ("article", "vault", "home"),
+    "path": ("/api/articles/a1", "/api/articles", "/api/vaults/v1", "/api/vaults", "/api/home", "/api/nope"),
+    "method": ("PUT", "POST", "DELETE"),
+    "fields": ("title", "secret", "box", "vault"),
+    "identifier": ("user", "clerk", "victim", *probes(Group.HIDDEN)),
+    "email": ("user@example.org", *(f"{word}user@example.org" for word in probes(Group.HIDDEN))),
+    "field": ("title", "secret", "box.label", "box.code", "vault"),
+    "files": ("content/vaults/v1.json", "content/articles/a1.json", "site.yaml", "secret.txt"),
+}
+
+
+def _scalar(random: Random, kind: str, name: str) -> Any:
+    if kind in ("integer", "number"):
+        return random.choice([0, 1, 2, 5, 99])
+    if kind == "boolean":
+        return random.random() < 0.5
+    if kind == "null":
+        return None
+    return random.choice(_BY_NAME.get(name, _TEXTS))

@@ -1,0 +1,334 @@
+"""The twin sites of the matrix: real files, a history in git, accounts and a log of events."""
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from server.auth.users import Users
+from server.events.recorder import Recorder
+from tests.git import git
+from tests.matrix.secrets import BASE, LONGER, SAME_LENGTH, Group, Secrets
+from tests.sites import (
+    INTEGER,
+    STRING,
+    Api,
+    collection,
+    component,
+    opened,
+    relation,
+    schema,
+    translated,
+    write,
+)
+
+Files = Mapping[str, str]
+PRIVATE = {**STRING, "private": True}
+BOX = {"type": "component", "component": "x.box"}
+TIMES = dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), "2024-02-29T10:20:30.000Z")
+TYPES: Files = {
+    **collection(
+        "article",
+        {
+            "title": translated(STRING),
+            "body": translated({"type": "richtext"}),
+            "secret": PRIVATE,
+            "rank": {**INTEGER, "private": True},
+            "pin": {"type": "password"},
+            "tag": relation("manyToOne", "tag", inversedBy="articles"),
+            "vault": relation("manyToOne", "vault", inversedBy="articles"),
+            "vaults": relation("manyToMany", "vault"),
+            "about": {"type": "relation", "relation": "morphToMany"},
+            "box": BOX,
+            "boxes": {**BOX, "repeatable": True},
+            "zone": {"type": "dynamiczone", "components": ["x.box"]},
+            "cover": {"type": "media"},
+            "owner": {
+                "type": "relation",
+                "relation": "manyToOne",
+                "target": "plugin::users-permissions.user",
+            },
+        },
+        drafts=True,
+        localized=True,
+    ),
+    **collection("tag", {"name": STRING, "articles": relation("oneToMany", "article", mappedBy="tag")}),
+    **collection("vault", {"title": STRING, "articles": relation("oneToMany", "article", mappedBy="vault")}),
+    "content-types/home.json": schema("home", {"title": STRING, "motto": PRIVATE}, single=True),
+    **component("x.box", {"label": STRING, "code": PRIVATE, "vault": relation("manyToOne", "vault")}),
+}
+ROLES: Mapping[str, Mapping[str, list[str]]] = {
+    "public": {
+        "article": ["find", "findOne"],
+        "tag": ["find", "findOne"],
+        "home": ["find"],
+        "upload": ["find", "findOne"],
+        "auth": ["callback", "forgotPassword", "emailConfirmation"],
+    },
+    "authenticated": {
+        "article": ["find", "findOne"],
+        "tag": ["find", "findOne"],
+        "upload": ["find"],
+        "user": ["me", "count"],
+        "auth": ["changePassword"],
+    },
+    "clerk": {
+        "article": ["find", "findOne", "create", "update", "delete"],
+        "tag": ["find", "findOne", "create", "update"],
+        "home": ["find", "update"],
+        "upload": ["find", "findOne", "upload"],
+    },
+    "reviewer": {"article": ["find", "findOne", "readDraft"]},
+}
+CUSTOM = (
+    *("article.find", "article.findOne", "article.update", "article.updateDraft", "tag.find", "tag.findOne"),
+    *("history.read", "history.restore", "history.commit", "upload.find", "home.find", "home.update"),
+    *("branch.find", "branch.create", "branch.update", "branch.merge", "problems.find", "problems.fix"),
+)
+EVERY = frozenset(Group)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody who asks: as what the tests know them, and which secrets they may see.
+
+    `sees_tags`: entity tags stand for private values too, for who may write them (docs/writing.md).
+    """
+
+    name: str
+    visible: frozenset[Group] = frozenset()
+    sees_tags: bool = False
+
+    @property
+    def hidden(self) -> frozenset[Group]:
+        """The secrets that it may not see."""
+        return EVERY - self.visible
+
+
+IDENTITIES = (
+    Identity("public"),
+    Identity("user"),
+    Identity("clerk", sees_tags=True),
+    Identity("reviewer", frozenset({Group.DRAFT})),
+    Identity("custom", frozenset({Group.PAST, Group.BRANCH}), sees_tags=True),
+    Identity("reading", frozenset({Group.DRAFT, Group.HIDDEN, Group.BRANCH})),
+    Identity("full", EVERY - {Group.NEVER}, sees_tags=True),
+)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def article(s: Secrets, title: str, **more: object) -> str:
+    """Return the file of an article with private values."""
+    about = [{"__type": "api::tag.tag", "documentId": "t1"}]
+    vaults = ["v1"]
+    if s.more(Group.HIDDEN):
+        vaults = ["v1", "v2"]
+    else:
+        about.insert(0, {"__type": "api::vault.vault", "documentId": "v1"})
+    box = {"label": "A label", "code": s.text(Group.PRIVATE, "code"), "vault": "v1"}
+    values: dict[str, Any] = {
+        "title": title,
+        "body": "Text of an article",
+        "secret": s.text(Group.PRIVATE, "secret"),
+        "rank": s.number(Group.PRIVATE),
+        "pin": s.text(Group.NEVER, "pin"),
+        "tag": "t1",
+        "vault": "v1",
+        "vaults": vaults,
+        "about": about,
+        "box": box,
+        "boxes": [box],
+        "zone": [{"__component": "x.box", **box}],
+        "cover": "pic.txt",
+    }
+    return json.dumps({**values, **more, **TIMES}, indent=1)
+
+
+def document(**values: object) -> str:
+    """Return the file of another document."""
+    return json.dumps({**values, **TIMES}, indent=1)
+
+
+def served(s: Secrets) -> dict[str, str]:
+    """Return the files of the branch that is served."""
+    drafts = {"d1", *(["d2"] if s.more(Group.DRAFT) else [])}
+    vaults = {"v1", *(["v2"] if s.more(Group.HIDDEN) else [])}
+    webhook = {
+        "name": "hook",
+        "url": f"https://example.org/{s.text(Group.NEVER, 'hook')}",
+        "events": ["entry.*"],
+    }
+    settings = {
+        "name": "Matrix",
+        "locales": {"default": "en", "available": ["en", "fr"]},
+        "mail": {"host": "localhost", "user": s.text(Group.NEVER, "mail")},
+        "webhooks": [webhook],
+        "roles": ROLES,
+    }
+    return {
+        **TYPES,
+        ".gitignore": ".quire/\n",
+        "site.yaml": f"# {s.text(Group.NEVER, 'comment')}\n{json.dumps(settings)}\n",
+        "secret.txt": s.text(Group.NEVER, "outside"),
+        "data/secret.json": json.dumps({"title": s.text(Group.NEVER, "outside")}),
+        "content/uploads/pic.txt": "A file\n",
+        "content/tags/t1.json": document(name="Tag one"),
+        "content/tags/t2.json": document(name="Tag two"),
+        "content/home.json": document(title="Home", motto=s.text(Group.PRIVATE, "motto")),
+        "content/articles/a1.json": article(s, "Article one"),
+        "content/articles/a1.fr.json": article(s, "Premier article"),
+        "content/articles/a1.draft.json": article(s, s.text(Group.DRAFT, "title"), tag="t2"),
+        "content/articles/a2.json": article(s, "Article two", tag="t2"),
+        "content/articles/a3.json": article(s, "Article three", tag=None, about=[]),
+        "content/articles/mv.json": article(s, "Moved here", **_LINES),
+        **{f"content/articles/{d}.draft.json": article(s, s.text(Group.DRAFT, d)) for d in drafts},
+        **{f"content/vaults/{v}.json": document(title=s.text(Group.HIDDEN, v)) for v in vaults},
+    }
+
+
+_LINES = {f"line{n}": f"the same in both, line {n}" for n in range(12)}
+
+
+def past(s: Secrets) -> dict[str, str]:
+    """Return the files of the first commit."""
+    gone = {"gone", *(["gone2"] if s.more(Group.PAST) else [])}
+    files = served(s)
+    del files["content/articles/mv.json"]
+    return {
+        **files,
+        "content/articles/a1.json": article(s, s.text(Group.PAST, "title")),
+        "content/articles/a1.draft.json": article(s, s.text(Group.DRAFT, "earlier")),
+        "content/vaults/v1.json": document(title=s.text(Group.HIDDEN, "earlier")),
+        "content/vaults/vgone.json": document(title=s.text(Group.HIDDEN, "deleted")),
+        "content/vaults/mv.json": article(s, s.text(Group.HIDDEN, "moved"), **_LINES),
+        "content/uploads/old.txt": s.text(Group.PAST, "upload"),
+        **{f"content/articles/{name}.json": article(s, s.text(Group.PAST, name)) for name in gone},
+    }
+
+
+def history(s: Secrets) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """Yield the commits: each the branch, the message and all files, or only those that it changes."""
+    main, after = "main", served(s)
+    yield main, "Begin", past(s)
+    yield main, "Change articles", after
+    vault = {"content/vaults/v1.json": document(title=s.text(Group.HIDDEN, "between"))}
+    yield main, s.text(Group.HIDDEN, "message"), {**after, **vault}
+    draft = {"content/articles/a1.draft.json": article(s, s.text(Group.DRAFT, "between"))}
+    yield main, s.text(Group.DRAFT, "message"), {**after, **draft}
+    yield main, "Change back", after
+    other = {"content/articles/a1.json": article(s, s.text(Group.BRANCH, "title"))}
+    if s.more(Group.BRANCH):
+        other["content/articles/r2.json"] = article(s, s.text(Group.BRANCH, "r2"))
+    yield "next", "Change on a branch", {**after, **other}
+    yield s.text(Group.BRANCH, "name"), s.text(Group.BRANCH, "message"), {**after, **other}
+
+
+def uncommitted(s: Secrets) -> dict[str, str]:
+    """Return the files that are in no commit."""
+    return {
+        ".quire/notes.txt": s.text(Group.NEVER, "state"),
+        "content/articles/a2.json": article(s, "Article two, edited", tag="t2"),
+        "content/articles/a3.draft.json": article(s, s.text(Group.DRAFT, "uncommitted")),
+        "content/vaults/v1.json": document(title=s.text(Group.HIDDEN, "uncommitted")),
+    }
+
+
+def _stream(commits: Iterable[tuple[str, str, Mapping[str, str]]]) -> Iterator[bytes]:
+    """Yield what `git fast-import` makes the commits of."""
+    last = 0
+    for number, (branch, message, files) in enumerate(commits, 1):
+        yield f"commit refs/heads/{branch}\nmark :{number}\n".encode()
+        yield b"".join(
+            b"%b T <t@example.org> %d +0000\n" % (who, 1_704_067_200 + number)
+            for who in (b"author", b"committer")
+        )
+        yield _data(message)
+        if last:
+            yield b"from :%d\n" % last
+        last = number if branch == "main" else last
+        yield b"deleteall\n"
+        for path, text in sorted(files.items()):
+            yield f"M 100644 inline {path}\n".encode() + _data(text)
+
+
+def _data(text: str) -> bytes:
+    return b"data %d\n%b\n" % (len(text.encode()), text.encode())
+
+
+# --- sites ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Twin:
+    """One of several sites that differ only in their secrets."""
+
+    api: Api
+    secrets: Secrets
+    tags: dict[tuple[str, str], str] = field(default_factory=dict)  # the last entity tag by who and path
+    commits: list[str] = field(default_factory=list)
+
+    def list_commits(self) -> list[str]:
+        """Return the ids of all commits, in the same order in each twin."""
+        self.commits = git(self.api.root, "rev-list", "--all", "--reverse", "--topo-order").split()
+        return self.commits
+
+
+def make_twin(root: Path, secrets: Secrets) -> Twin:
+    """Make the site of some secrets, with its history, accounts and log."""
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    stream = b"".join(_stream(history(secrets)))
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=root, input=stream, check=True)
+    git(root, "reset", "-q", "--hard", "main")
+    write(root, uncommitted(secrets))
+    api = Api.of(opened(root))
+    api.site.observe(Recorder(root, accounts=api.site.state.settings.accounts))
+    api.site.record()
+    users = Users(api.accounts)
+    for name, role in (("user", "authenticated"), ("clerk", "clerk"), ("reviewer", "reviewer")):
+        users.create(name, f"{name}@example.org", f"{name} password", role=role, confirmed=True)
+        form = {"identifier": name, "password": f"{name} password"}
+        api.tokens[name] = api.ask("POST", "/api/auth/local", "public", json=form).body["jwt"]
+    address, password = (
+        f"{secrets.text(Group.HIDDEN, 'user')}@example.org",
+        secrets.text(Group.NEVER, "password"),
+    )
+    users.create("victim", address, password, role="clerk", confirmed=True)
+    api.token(secrets.text(Group.NEVER, "token"), may=["article.find"])
+    api.token("custom", may=CUSTOM)
+    api.token("reading", "read-only")
+    twin = Twin(api, secrets)
+    twin.list_commits()
+    return twin
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Identities that may see the same secrets, and the sites that only differ in others."""
+
+    identities: tuple[Identity, ...]
+    twins: tuple[Twin, ...]
+
+
+@contextmanager
+def families(folder: Path, *, every_kind: bool) -> Iterator[list[Family]]:
+    """Make the sites: with secrets of the same lengths for all identities, or only for who sees none."""
+    made: list[Family] = []
+    try:
+        for visible in dict.fromkeys(identity.visible for identity in IDENTITIES):
+            kinds = (BASE, SAME_LENGTH, LONGER) if every_kind or not visible else (BASE, LONGER)
+            name = "-".join(sorted(group.value for group in visible)) or "none"
+            twins = tuple(
+                make_twin(folder / f"{name}-{kind}", Secrets(EVERY - visible, kind)) for kind in kinds
+            )
+            made.append(Family(tuple(i for i in IDENTITIES if i.visible == visible), twins))
+        yield made
+    finally:
+        for family in made:
+            for twin in family.twins:
+                twin.api.accounts.close()
