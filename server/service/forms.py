@@ -1,10 +1,12 @@
 """Forms of accounts: flat objects of texts, such as a login, and what is wrong with them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from server.auth.user import broken_rule
 from server.errors import ValidationError
+from server.formats.tree import Tree
+from server.write.faults import UNSAID, quote
 
 MAX_QUOTED_CHARS = 200  # Of a value that an error quotes.
 _SECRET_WORDS = ("code", "password")
@@ -18,7 +20,9 @@ def read_form(body: object, wanted: Mapping[str, int]) -> dict[str, str]:
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(wanted, 1), wanted):
-        errors = [e for name, least in lengths.items() for e in field_errors(name, data.get(name), least)]
+        errors = [
+            e for name, least in lengths.items() for e in field_errors(name, data.get(name, UNSAID), least)
+        ]
         if errors:
             raise form_error(errors)
     return {name: str(data[name]) for name in wanted}
@@ -32,25 +36,35 @@ def refuse_others(body: object, known: Mapping[str, int]) -> None:
 
 
 def field_errors(name: str, value: object, least: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field of a form, as entries of the error's details."""
-    if value is None or value == "":
-        return [field_error(name, "is a required field")]
+    """Return the mistakes in one field of a form, as entries of the error's details.
+
+    A field that the form does not have is UNSAID.
+    """
+    if value is UNSAID or value is None or value == "":
+        return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
         return [field_error(name, "must be text", value)]
     broken = broken_rule(name, value, least)
     return [field_error(name, broken, value)] if broken else []
 
 
-def field_error(name: str, sentence: str, value: object = None) -> dict[str, Any]:
-    """Return an entry of the error's details. It quotes the value if that is short and not secret."""
-    shown = {"value": value} if _is_quotable(name, value) else {}
-    return {"path": [name], "message": f"{name} {sentence}", "name": "ValidationError", **shown}
+def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
+    """Return an entry of the error's details. It quotes the value that was sent, if it is not secret.
+
+    `inside` are the steps to a place in the field.
+    """
+    path = [name, *inside]
+    message = f"{'.'.join(path)} {sentence}"
+    return {"path": path, "message": message, "name": "ValidationError", **_quoted(name, value)}
 
 
-def _is_quotable(name: str, value: object) -> bool:
+def _quoted(name: str, value: object) -> dict[str, Any]:
+    if value is UNSAID:
+        return {}
     if any(secret in name.lower() for secret in _SECRET_WORDS):
-        return False
-    return isinstance(value, str | int | float) and len(str(value)) <= MAX_QUOTED_CHARS
+        return {"value": None}
+    quoted = quote(cast(Tree, value))
+    return {"value": quoted[:MAX_QUOTED_CHARS] if isinstance(quoted, str) else quoted}
 
 
 def form_error(errors: list[dict[str, Any]]) -> ValidationError:

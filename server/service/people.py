@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from server.auth.permissions import Actor
-from server.auth.roles import role_named, roles_of
+from server.auth.roles import Role, role_named, roles_of
 from server.auth.user import MIN_NAME_CHARS, MIN_PASSWORD_CHARS, OWN_FIELDS, SETTABLE_FIELDS, User
 from server.auth.users import Users
 from server.config.model import Settings
@@ -23,6 +23,7 @@ from server.schema.model import ROLE, USER, Schema
 from server.service.forms import field_error, field_errors, form_error
 from server.service.read import Params, Reader
 from server.service.render import Renderer, dumps
+from server.write.faults import UNSAID
 
 USER_FIELDS = (
     "username",
@@ -34,6 +35,7 @@ USER_FIELDS = (
     "updatedAt",
     "publishedAt",
 )
+NO_USER_MESSAGE = "User not found"
 _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publishedAt")
 
 
@@ -74,7 +76,7 @@ class People:
     def require(self, user_id: int) -> None:
         """Raise NotFoundError if there is no such user."""
         if self.users.get(user_id) is None:
-            raise NotFoundError()
+            raise NotFoundError(NO_USER_MESSAGE)
 
     def create(self, body: object, params: Params) -> bytes:
         """Create a user; return it as JSON."""
@@ -180,22 +182,68 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
         error
         for name, length in least.items()
         if name in body or creating
-        for error in field_errors(name, body.get(name), length)
+        for error in _account_errors(name, body.get(name, UNSAID), length, creating=creating)
     ]
     for name in ("confirmed", "blocked"):
         if name in body and not isinstance(body[name], bool):
-            errors.append(field_error(name, "must be true or false"))
-    values = {name: body[name] for name in SETTABLE_FIELDS if name in body}
+            errors.append(field_error(name, "must be true or false", body[name]))
+    values = {name: body[name] for name in SETTABLE_FIELDS if name in body and name != "role"}
     if "role" in body or creating:
         role = role_named(settings, body.get("role"))
+        errors += _role_errors(body.get("role", UNSAID), role, creating=creating)
         if role is not None:
             values["role"] = role.type
-        else:
-            missing = body.get("role") is None
-            errors.append(field_error("role", "is a required field" if missing else "does not exist"))
     if errors:
         raise form_error(errors)
     return values
+
+
+def _account_errors(name: str, value: object, least: int, *, creating: bool) -> list[dict[str, Any]]:
+    """Return the mistakes in a name, an address or a password, in the words of Strapi for users."""
+    too_short = [field_error(name, "must be at least 1 characters", value)]
+    if value == "" and name != "password" and not creating:
+        return too_short
+    if value == "" and name != "email" and creating:
+        return [*too_short, *field_errors(name, value, least)]
+    if name == "password" and not creating and not isinstance(value, str | None):
+        return [{**field_error(name, "", value), "message": "Password must be at least 1 character"}]
+    return field_errors(name, value, least)
+
+
+def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
+    """Return what is wrong with the role in a body, which names `role`, if any."""
+    if not isinstance(value, dict):
+        if role is not None:
+            return []
+        missing = value is UNSAID or value is None
+        return [field_error("role", "is a required field" if missing else "does not exist", value)]
+    if role is not None and "connect" not in value:
+        return []
+    connect, disconnect = value.get("connect", UNSAID), value.get("disconnect")
+    if connect is UNSAID or connect == []:
+        if creating:
+            return [_no_role(connect)]
+        at = ["role", "disconnect"]
+        return [_told(at, "Cannot remove role", disconnect)] if disconnect else []
+    if not isinstance(connect, list):
+        return [field_error("role", "must be a list", connect, "connect")]
+    nameless = [
+        _told(["role", "connect", str(i)], "Relation entry must include an id or documentId", entry)
+        for i, entry in enumerate(connect)
+        if not isinstance(entry, dict) or not entry.keys() & {"id", "documentId"}
+    ]
+    return nameless or ([] if role else [field_error("role", "does not exist", value)])
+
+
+def _no_role(connect: object) -> dict[str, Any]:
+    """Return the error for a new user without a role, where the body says nothing or an empty list."""
+    if connect is UNSAID:
+        return field_error("role", "is a required field", connect, "connect")
+    return _told(["role", "connect"], "Users must have a role", connect)
+
+
+def _told(path: list[str], message: str, value: object) -> dict[str, Any]:
+    return {**field_error(path[0], "", value, *path[1:]), "message": message}
 
 
 def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:

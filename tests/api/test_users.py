@@ -348,12 +348,82 @@ def test_unknown_keys_are_ignored_for_users_and_refused_at_registration(api: Api
         assert (error["status"], error["message"]) == (400, f"Invalid parameters: {key}")
 
 
-@pytest.mark.parametrize("role", [None, "", [], {}, {"connect": []}, {"disconnect": [1]}, 99, True, 1.5])
-def test_every_user_has_a_role(api: Api, role: Any) -> None:
+@pytest.mark.parametrize(
+    ("role", "path", "message", "value"),
+    [
+        (None, ["role"], "role is a required field", None),
+        ("", ["role"], "role does not exist", ""),
+        ([], ["role"], "role does not exist", []),
+        ({}, ["role", "connect"], "role.connect is a required field", ...),
+        ({"connect": []}, ["role", "connect"], "Users must have a role", []),
+        ({"connect": 3}, ["role", "connect"], "role.connect must be a list", 3),
+        ({"connect": [{}]}, ["role", "connect", "0"], "Relation entry must include an id or documentId", {}),
+        ({"disconnect": [1]}, ["role", "connect"], "role.connect is a required field", ...),
+        (99, ["role"], "role does not exist", 99),
+        (True, ["role"], "role does not exist", True),
+        (1.5, ["role"], "role does not exist", 1.5),
+    ],
+)
+def test_every_user_has_a_role(api: Api, role: Any, path: list[str], message: str, value: Any) -> None:
     error = api.ask("POST", "/api/users", json=person("ann", role=role)).body["error"]
-    assert [entry["path"] for entry in error["details"]["errors"]] == [["role"]]
+    assert error["message"] == message
+    [entry] = error["details"]["errors"]
+    assert (entry["path"], entry["message"], entry.get("value", ...)) == (path, message, value)
     assert api.ask("POST", "/api/users", json=person("ann")).status == 201
-    assert api.ask("PUT", "/api/users/1", json={"role": role}).status == 400
+    changed = api.ask("PUT", "/api/users/1", json={"role": role})
+    if role in ({}, {"connect": []}):  # They change nothing.
+        assert (changed.status, changed.body["role"]["type"]) == (200, "authenticated")
+    else:
+        assert changed.status == 400
+
+
+def test_the_last_role_of_a_user_is_not_removed(api: Api) -> None:
+    api.ask("POST", "/api/users", json=person("ann"))
+    error = api.ask("PUT", "/api/users/1", json={"role": {"disconnect": [{"id": 1}]}}).body["error"]
+    [entry] = error["details"]["errors"]
+    assert (entry["path"], error["message"]) == (["role", "disconnect"], "Cannot remove role")
+
+
+@pytest.mark.parametrize(
+    ("changes", "messages", "value"),
+    [
+        ({"username": ""}, ["username must be at least 1 characters", "username is a required field"], ""),
+        ({"username": ["x"]}, ["username must be text"], ["x"]),
+        ({"email": ""}, ["email is a required field"], ""),
+        ({"password": ""}, ["password must be at least 1 characters", "password is a required field"], None),
+        ({"confirmed": "x"}, ["confirmed must be true or false"], "x"),
+    ],
+)
+def test_errors_of_a_new_user_quote_what_was_sent(
+    api: Api, changes: dict[str, Any], messages: list[str], value: Any
+) -> None:
+    errors = api.ask("POST", "/api/users", json=person("ann", **changes)).body["error"]["details"]["errors"]
+    assert [entry["message"] for entry in errors] == messages
+    assert [entry["value"] for entry in errors] == [value] * len(messages)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"username": ""}, "username must be at least 1 characters"),
+        ({"email": ""}, "email must be at least 1 characters"),
+        ({"password": {}}, "Password must be at least 1 character"),
+    ],
+)
+def test_errors_of_a_changed_user(api: Api, changes: dict[str, Any], message: str) -> None:
+    api.ask("POST", "/api/users", json=person("ann"))
+    assert api.ask("PUT", "/api/users/1", json=changes).body["error"]["message"] == message
+
+
+@pytest.mark.parametrize("key", ["9", "abc"])
+def test_a_user_that_is_not_there_is_not_changed(api: Api, key: str) -> None:
+    error = api.ask("PUT", f"/api/users/{key}", json={"username": "x"}).body["error"]
+    assert (error["status"], error["message"]) == (404, "User not found")
+
+
+def test_a_login_quotes_what_was_sent_but_no_password(api: Api) -> None:
+    answer = api.ask("POST", "/api/auth/local", "public", json={"identifier": "", "password": ["secret"]})
+    assert [entry["value"] for entry in answer.body["error"]["details"]["errors"]] == ["", None]
 
 
 @pytest.mark.parametrize("role", [3, "3", "editor", "role-editor", {"connect": [{"id": 3}]}, {"set": [3]}])

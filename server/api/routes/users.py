@@ -12,7 +12,7 @@ from server.api.routes.handlers import Handlers
 from server.config.model import FILE
 from server.errors import MethodNotAllowedError, NotFoundError
 from server.schema.model import USER
-from server.service.people import People, get_role, list_roles, own_id, permissions_tree
+from server.service.people import NO_USER_MESSAGE, People, get_role, list_roles, own_id, permissions_tree
 from server.service.read import Reader
 from server.service.render import dumps
 
@@ -59,7 +59,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("updateUser")
     def update_user(key: str) -> Response:
-        callers, user_id = people("update"), _number(key)
+        callers, user_id = people("update"), _number(key, NO_USER_MESSAGE)
         callers.require(user_id)
         return answer(callers.update(user_id, read_body(request), parameters(request)))
 
@@ -86,8 +86,8 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return answer(dumps({"permissions": permissions_tree(state.schema, state.settings, "")}))
 
 
-def _number(key: str) -> int:
+def _number(key: str, message: str = "Not Found") -> int:
     """Return the number of a user in a path. Raises NotFoundError if it is not a number."""
     if not key.isascii() or not key.isdigit():
-        raise NotFoundError()
+        raise NotFoundError(message)
     return int(key[:20])
