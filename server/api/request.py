@@ -32,6 +32,10 @@ from server.service.render import dumps
 from server.site.site import State
 
 FORM = "application/x-www-form-urlencoded"
+# The content types of a body that is read as JSON.
+JSON_TYPES = frozenset(
+    ("application/json", "application/json-patch+json", "application/vnd.api+json", "application/csp-report")
+)
 
 
 def state_of(request: Request) -> State:
@@ -93,7 +97,7 @@ def read_body(request: Request) -> object:
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
-    if not form and not request.is_json:
+    if not form and request.mimetype not in JSON_TYPES:
         return None
     if (request.content_length or 0) > most:
         raise PayloadTooLargeError(f"The body has more than {most:,} bytes")

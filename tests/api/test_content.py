@@ -142,6 +142,26 @@ def test_a_get_may_say_that_it_is_json(api: Api, kind: str, data: bytes) -> None
     assert api.get("/api/notes", headers={"Content-Type": kind}, data=data).status == 200
 
 
+@pytest.mark.parametrize(
+    ("kind", "taken"),
+    [
+        ("application/json; charset=latin1", True),
+        ("application/json-patch+json", True),
+        ("application/vnd.api+json", True),
+        ("application/csp-report", True),
+        ("application/ld+json", False),
+        ("text/plain", False),
+        ("text/json", False),
+    ],
+)
+def test_the_content_types_that_a_body_of_json_may_have(api: Api, kind: str, taken: bool) -> None:
+    answer = api.ask("PUT", "/api/notes/a", headers={"Content-Type": kind}, data=b'{"data": {}}')
+    if taken:
+        assert answer.status == 200
+    else:
+        assert (answer.status, answer.error["message"]) == (400, 'Missing "data" payload in the request body')
+
+
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html", ""])
 def test_answers_are_json_whatever_is_accepted(api: Api, accept: str) -> None:
     for path in ("/api/notes", "/api/none"):

@@ -423,6 +423,11 @@ def test_who_may_do_what(api: Api) -> None:
     assert api.get("/api/upload/files/1").body["error"]["message"] == "file.notFound"
 
 
+def test_a_file_that_is_not_there_is_not_changed(api: Api) -> None:
+    answer = api.ask("POST", "/api/upload?id=1", data={"fileInfo": "{}"})
+    assert (answer.status, answer.body["error"]["message"]) == (404, "Entity not found")
+
+
 def test_a_huge_picture_is_measured_by_its_header_and_scaled_by_another_process(api: Api) -> None:
     (api.root / "site.yaml").write_text("api: {upload_limit: 2 MB}\n")
     api.site.refresh()

@@ -30,6 +30,7 @@ from server.write.write_timestamps import new_timestamps, updated_timestamp
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
 _MAX_STEM_CHARS = 80
+NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,10 @@ class FileChange:
     file: Incoming | None = None
 
 
-def find_file(snapshot: Snapshot, locale: str, key: str) -> Document:
+def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
     """The media file with a number or documentId; `locale` is the default one. Raises NotFoundError.
+
+    `missing` is the message of the error.
 
     The index has files by documentId. Their numbers are one column, so that no row has to be read.
     """
@@ -77,7 +80,7 @@ def find_file(snapshot: Snapshot, locale: str, key: str) -> Document:
         numbers = zip(files, column_of(files, ID), strict=True)
         if found := next((file for file, number in numbers if str(number) == wanted), None):
             return found
-    raise NotFoundError("file.notFound")
+    raise NotFoundError(missing)
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
@@ -91,7 +94,8 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 def change_file(request: FileChange, context: Context) -> str:
     """Change what is said of a file, and its content where the request has one; returns its path."""
-    file = find_file(context.snapshot, context.settings.locales.default, request.key)
+    locale = context.settings.locales.default
+    file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
     if request.file:
         _replace(context, file, replace(request.file, info=request.info))
     else:
