@@ -64,7 +64,10 @@ def broken_within(
 def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     if isinstance(value, str):
         length = utf16_length(value)
-        if attribute.min_length is not None and length < attribute.min_length and not limits.draft:
+        too_short = attribute.min_length is not None and length < attribute.min_length and not limits.draft
+        if too_short and (
+            attribute.type != "email" or is_email(value)
+        ):  # One mistake is enough of an address.
             yield f"must be at least {attribute.min_length} characters"
         longest = attribute.max_length
         if longest is None and attribute.type == "string":
@@ -96,9 +99,11 @@ def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
 def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
     if not isinstance(value, str):
         return
+    if attribute.type == "email" and not value:
+        yield "cannot be empty"
     if not value and not attribute.required:  # Forms send an empty text for a field without a value.
         return
-    if attribute.type == "email" and not is_email(value):
+    if attribute.type == "email" and value and not is_email(value):
         yield "must be a valid email"
     if attribute.type == "uid" and not UID_PATTERN.fullmatch(value):
         yield f'must match the following: "/{UID_PATTERN.pattern}/"'

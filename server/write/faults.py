@@ -143,6 +143,8 @@ def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
     """A value as an error quotes it: whole, unless it is long; a number that was sent as text as a number."""
     if tree is UNSAID:
         return UNSAID
+    if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):
+        return json.dumps(_plain(tree))  # Strapi takes it for text.
     if isinstance(tree, str) and (type(tree) is Plain or (attribute and attribute.type in _NUMBERS)):
         return _number(tree)
     if isinstance(tree, str):

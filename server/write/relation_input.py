@@ -11,6 +11,10 @@ from server.schema.model import Attribute
 
 OPERATIONS = ("set", "connect", "disconnect")
 POSITIONS = ("start", "end", "before", "after")
+CIRCULAR_MESSAGE = (
+    "A circular reference was found in the connect array. One relation is trying to connect before/after "
+    "another one that is trying to connect before/after it"
+)
 
 Target = Any  # a documentId, or (uid, documentId) of a morph relation
 # What finds the target that an item names; the last argument says whether it must exist: if not, and there
@@ -135,11 +139,22 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Itera
         placed = dict.fromkeys(connects[number].target for number in ready)
         ready = sorted(number for target in placed for number in waiting.pop(target, ()))
     if waiting:
-        missing = connects[min(min(numbers) for numbers in waiting.values())]
-        raise ValidationError(
-            f'"{_name(missing.target)}" can\'t be placed {missing.place} "{_name(missing.other)}", '
-            "which is not connected; connect that first"
-        )
+        raise _misplaced([connects[number] for numbers in waiting.values() for number in numbers])
+
+
+def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
+    """Return the error for connects that can't be placed: next to each other in a circle, or to nothing."""
+    others = {connect.target: connect.other for connect in waiting}
+    target, seen = next(iter(others)), set[Target]()
+    while others[target] in others:
+        seen.add(target)
+        target = others[target]
+        if target in seen:
+            return ValidationError(CIRCULAR_MESSAGE)
+    return ValidationError(
+        f'"{_name(target)}" can\'t be placed next to "{_name(others[target])}", '
+        "which is not connected; connect that first"
+    )
 
 
 def _name(target: Target) -> str:
@@ -154,9 +169,10 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
     """
     if value is None:
         return Links(set=())
-    if not isinstance(value, dict) or _is_item(value):
+    if not isinstance(value, dict) or _is_item(attribute, value):
         return Links(set=tuple(resolve(attribute, item, path, True) for item in _items(value)))
-    refuse_operations(value, path)
+    if not (attribute.morph and attribute.derived):  # There, Strapi looks at no other keys.
+        refuse_operations(value, path)
     wanted = None
     if value.get("set") is not None:
         wanted = tuple(resolve(attribute, item, path, True) for item in _items(value["set"]))
@@ -168,11 +184,14 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
     )
 
 
-def divide_by_locale(value: Any, locales: Collection[str], default: str, uid: str) -> dict[str, Any]:
-    """Return, by locale, the part of a relation value that names documents of a type in this locale.
+def divide_by_locale(
+    attribute: Attribute, value: Any, locales: Collection[str], default: str
+) -> dict[str, Any]:
+    """Return, by locale, the part of a relation value that names documents of the target in this locale.
 
     An item without `locale` is in the one that its `id` was made of, else in the default one.
     """
+    uid = attribute.target or ""
 
     def locale_of(item: Any) -> Any:
         if not isinstance(item, dict):
@@ -185,7 +204,7 @@ def divide_by_locale(value: Any, locales: Collection[str], default: str, uid: st
     def part(items: Any, locale: str) -> list[Any]:
         return [item for item in _items(items) if locale_of(item) == locale]
 
-    if not isinstance(value, dict) or _is_item(value):
+    if not isinstance(value, dict) or _is_item(attribute, value):
         return {locale: part(value, locale) for locale in locales}
     return {
         locale: {
@@ -211,8 +230,24 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
     yield from (item for item in _items(value) if isinstance(item, dict))
 
 
-def _is_item(value: dict[str, Any]) -> bool:
-    return "documentId" in value or "id" in value or "__type" in value
+def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
+    """Yield what must name its type in a value of a stored morph relation; None for what is not one.
+
+    To relate to many documents, a list is needed, also below each operation.
+    """
+    if value is True:
+        return  # It is refused as what is no relation at all.
+    operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))
+    for items in [value.get(key) or [] for key in OPERATIONS] if operations else [value]:
+        if isinstance(items, list):
+            yield from _items(items)
+        elif items is not None:
+            yield None if attribute.to_many else items
+
+
+def _is_item(attribute: Attribute, value: dict[str, Any]) -> bool:
+    """Whether an object names a target, and is no object of operations."""
+    return "documentId" in value or "id" in value or ("__type" in value and attribute.polymorphic)
 
 
 def _items(value: Any) -> list[Any]:
@@ -230,14 +265,18 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
         raise ValidationError(f"Invalid position at {'.'.join(map(str, path))}: use {', '.join(POSITIONS)}")
     for place in ("before", "after"):
         if place in position:
-            other = resolve(attribute, position[place], path, True)  # A hidden draft is none.
+            neighbour = position[place]
+            if attribute.polymorphic and isinstance(item, dict):
+                uid = position.get("__type", item.get("__type"))
+                neighbour = {"__type": uid, "documentId": neighbour}
+            other = resolve(attribute, neighbour, path, True)  # A hidden draft is none.
             if other == target:
-                raise ValidationError(f'"{_name(target)}" can\'t be placed {place} itself')
+                raise ValidationError(CIRCULAR_MESSAGE)
             return Connect(target, place, other)
     return Connect(target, "start" if position.get("start") else "end")
 
 
 def _is_position(value: Any) -> bool:
-    if not isinstance(value, dict) or not value.keys() <= set(POSITIONS):
+    if not isinstance(value, dict) or not value.keys() <= {*POSITIONS, "__type"}:
         return False
     return all(isinstance(value[flag], bool) for flag in ("start", "end") if flag in value)

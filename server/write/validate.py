@@ -19,7 +19,7 @@ from server.documents.keys import reserved_keys
 from server.documents.readers import Unreadable
 from server.documents.values import Component, Hashed, empty_value, identify
 from server.errors import ApplicationError, ValidationError
-from server.formats.text_positions import KeyPath
+from server.formats.text_positions import KeyPath, attribute_path
 from server.formats.tree import Plain, Tree
 from server.index.dangling import keep_dangling
 from server.index.snapshot import Snapshot
@@ -27,7 +27,14 @@ from server.schema.model import UPLOAD, Attribute, Type
 from server.write.body_values import default_of, read_scalar
 from server.write.faults import Fault, error_of
 from server.write.media_input import MediaInput
-from server.write.relation_input import OPERATIONS, Links, divide_by_locale, read_links, targets_in
+from server.write.relation_input import (
+    OPERATIONS,
+    Links,
+    divide_by_locale,
+    morph_targets,
+    read_links,
+    targets_in,
+)
 
 IGNORED_KEYS = ("publishedAt", "locale")
 # The components that an attribute holds, by type and id; None of a version that is only being made.
@@ -36,7 +43,8 @@ _NO_VALUE: Any = object()  # stands for what an attribute holds of a version tha
 MAX_STRING_CHARS = 255  # characters, where the schema does not say
 # What a target may say beside its attributes, where it was populated, and beside its operations.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
-READ_ONLY = ("createdAt", "updatedAt")
+IDS = ("id", "documentId")
+READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,9 @@ class Validator:
         A component that carries the `id` of one of these is that one, changed; of a new version,
         ids mean nothing. Raises ValidationError for keys and targets that are not there.
         """
+        _refuse_own_keys(type_, data)
         self._refuse_keys(type_, data, ())
+        self._refuse_relations(type_, data, ())
         self.drafts = type_.draft_publish
         values: dict[str, Any] = {}
         links: dict[str, Links] = {}
@@ -143,7 +153,7 @@ class Validator:
         return attribute.derived and target is not None and target.localized
 
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
-        parts = divide_by_locale(tree, self.locales, self.locales[0], attribute.target or "")
+        parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
         links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
         # What leaves comes first: of a one-to-one relation, the last that comes is the one that stays.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
@@ -151,7 +161,7 @@ class Validator:
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
         """Refuse keys that a type does not have, here and in the components below."""
-        dotted = ".".join(str(part) for part in path if isinstance(part, str))
+        dotted = attribute_path(path)
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
             if attribute is None:
@@ -159,29 +169,53 @@ class Validator:
                     path and key in ("id", "__component", "__temp_key__")
                 ):
                     continue
-                if not path and key in ("id", "documentId"):
-                    raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
-                where = key if not path and key in READ_ONLY else dotted or None
-                raise _unknown_key(key, where, f" at {dotted}" if dotted else "")
-            if attribute.type == "relation" and not self._may_relate(attribute):
-                raise _unknown_key(key, dotted or key, f" at {dotted}" if dotted else "")
+                raise _unknown_key(key, dotted or None, f" at {dotted}" if dotted else "")
             if attribute.type == "relation":
-                self._refuse_keys_of_targets(attribute, tree, ".".join(filter(None, (dotted, key))))
+                self._refuse_keys_of_targets(attribute, tree, attribute_path((*path, key)))
             for component, item in self._components_in(attribute, tree):
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
         """Refuse a target that says what it can't have: of its attributes, it may say any, as populated.
 
-        Below an operation, a target may say anything.
+        Below an operation, a target may say anything. A morph relation's targets are of the types that they
+        name, and only the stored side of one has targets that name their type.
         """
-        target = self.snapshot.schema.types.get(attribute.target or "")
-        if target is None:
-            return
-        known = {*target.columns, *OPERATIONS, *OF_TARGETS}
         for item in targets_in(tree):
+            uid = item.get("__type") if attribute.morph else attribute.target
+            target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
+            if target is None:
+                continue
+            known = {
+                *target.columns,
+                *OPERATIONS,
+                *OF_TARGETS,
+                *(["__type"] if attribute.polymorphic else []),
+            }
             if unknown := [key for key in item if key not in known]:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
+
+    def _refuse_relations(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
+        """Refuse relations to what the caller may not find, here and in the components below.
+
+        All keys are known when this is asked, as Strapi looks at keys first.
+        """
+        for key, tree in data.items():
+            attribute = type_.attributes.get(key)
+            if attribute is None:
+                continue
+            dotted, at = attribute_path(path), attribute_path((*path, key))
+            if attribute.type == "relation" and not self._may_relate(attribute):
+                raise _unknown_key(key, dotted or key, f" at {dotted}" if dotted else "")
+            if attribute.polymorphic and not all(map(self._names_type, morph_targets(attribute, tree))):
+                raise _unknown_key(key, at, f" at {at}" if dotted else "")
+            for component, item in self._components_in(attribute, tree):
+                self._refuse_relations(component, item, (*path, key))
+
+    def _names_type(self, item: Tree) -> bool:
+        """Whether a target of a morph relation says which type it is of, and the caller may find that."""
+        uid = item.get("__type") if isinstance(item, dict) else None
+        return isinstance(uid, str) and self.may_find(uid)
 
     def _may_relate(self, attribute: Attribute) -> bool:
         if attribute.polymorphic:
@@ -308,8 +342,6 @@ class Validator:
         uid = attribute.target
         if attribute.polymorphic:
             uid = item.get("__type") if isinstance(item, dict) else None
-            if isinstance(uid, str) and not self.may_find(uid):
-                raise _unknown_key(str(path[-1]), ".".join(map(str, path)))
         number = item.get("id") if isinstance(item, dict) else item
         if isinstance(uid, str) and not isinstance(document_id, str) and type(number) is int:
             document_id = self._find_by_number(uid, number)
@@ -360,13 +392,22 @@ class Validator:
         return self.media.read(tree, path, current, multiple=attribute.multiple)
 
 
+def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
+    """Refuse what a document has and no body may set, before any other key."""
+    others = [key for key in data if key not in type_.attributes]
+    if key := next((key for key in IDS if key in others), None):
+        raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
+    if key := next((key for key in others if key in READ_ONLY), None):
+        raise _unknown_key(key, key)
+
+
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
     """The sentence for a value that can't be read: Strapi's, if that says what is expected."""
-    if attribute.type == "enumeration" and isinstance(tree, str) and type(tree) is not Plain:
+    if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if attribute.type == "integer" and type(tree) is Plain and math.isfinite(float(tree)):
         return "must be an integer"
-    if attribute.type == "biginteger" and isinstance(tree, str) and type(tree) is not Plain:
+    if attribute.type == "biginteger":
         return "must be a valid integer"
     fix = "" if isinstance(tree, dict | list) else error.fix or advice(attribute, tree)
     return f"must be {error.expected}" + (f"; {fix}" if fix else "")

@@ -15,7 +15,7 @@ FILES = {
             "title": STRING,
             "code": {"type": "string", "regex": "^[a-z]+$"},
             "must": {"type": "string", "regex": "^[a-z]+$", "required": True},
-            "mail": {"type": "email"},
+            "mail": {"type": "email", "minLength": 3},
             "number": UNIQUE,
             "slug": {"type": "uid"},
             "part": {"type": "component", "component": "x.part"},
@@ -35,7 +35,7 @@ def api(make_api: MakeApi) -> Api:
 @pytest.mark.parametrize(
     "values",
     [
-        {"code": "", "mail": ""},
+        {"code": ""},
         {"number": ""},
         {"slug": ""},
         {"part": {"number": "", "code": ""}},
@@ -45,10 +45,18 @@ def api(make_api: MakeApi) -> Api:
 def test_empty_text_meets_patterns_and_is_not_unique(api: Api, values: dict[str, Any]) -> None:
     for _ in range(2):
         made = api.post("/api/posts?populate=*", {"must": "x", **values}).data
-        assert {name: made[name] for name in values if name in ("code", "mail", "number", "slug")} == {
+        assert {name: made[name] for name in values if name in ("code", "number", "slug")} == {
             name: value for name, value in values.items() if isinstance(value, str)
         }
     assert not api.site.problems
+
+
+@pytest.mark.parametrize(
+    ("mail", "message"), [("", "mail cannot be empty"), ("x", "mail must be a valid email")]
+)
+def test_an_address_has_one_mistake_at_a_time(api: Api, mail: str, message: str) -> None:
+    errors = api.post("/api/posts", {"must": "x", "mail": mail}).error["details"]["errors"]
+    assert [error["message"] for error in errors] == [message]
 
 
 def test_a_required_attribute_has_to_match_with_empty_text_as_well(api: Api) -> None:

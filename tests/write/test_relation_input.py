@@ -86,6 +86,21 @@ def test_a_place_next_to_nothing_is_refused(connect: Any) -> None:
         change({"connect": connect})
 
 
+@pytest.mark.parametrize(
+    ("connect", "message"),
+    [
+        ([placed("d", before="e")], '"d" can\'t be placed next to "e", which is not connected'),
+        ([placed("d", before="e"), placed("e", before="f")], '"e" can\'t be placed next to "f"'),
+        ([placed("d", before="e"), placed("e", before="d")], "A circular reference was found"),
+        ([placed("d", before="e"), placed("e", after="f"), placed("f", after="e")], "A circular reference"),
+        ([placed("d", before="d")], "A circular reference was found"),
+    ],
+)
+def test_an_error_tells_a_circle_from_what_is_missing(connect: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=f"^{message}"):
+        change({"connect": connect})
+
+
 TARGETS = st.sampled_from("abcdefgh")
 CONNECTS = st.lists(st.builds(Connect, TARGETS, st.sampled_from(POSITIONS), TARGETS), max_size=8)
 
