@@ -65,11 +65,22 @@ def _name(context: Context, found: Difference) -> str:
 
 def other_locale_there(context: Context, found: Difference) -> bool:
     """Whether Strapi shows documents in other locales than the one that was asked for."""
-    asked = dict(context.requests[-1].query).get("locale", LOCALES[0])
     if isinstance(found.theirs, dict):
-        return found.theirs.get("locale") not in (asked, None)
+        name = context.their_names.get(str(found.theirs.get("documentId")), "")
+        return _is_elsewhere(context, name, found.theirs.get("locale"))
     extra = [label for label in found.theirs or () if label not in (found.ours or ())]
-    return bool(extra) and all(str(label).partition(" ")[2] not in (asked, "") for label in extra)
+    parts = (str(label).partition(" ") for label in extra)
+    return bool(extra) and all(_is_elsewhere(context, name, locale) for name, _, locale in parts)
+
+
+def _is_elsewhere(context: Context, name: str, locale: str | None) -> bool:
+    """Whether a version of a document is not in the locale that was asked for; an answer may leave it out."""
+    query = dict(context.requests[-1].query)
+    asked = query.get("locale", LOCALES[0])
+    if locale:
+        return locale != asked
+    document = context.world.documents.get(name.removeprefix("doc:"))
+    return document is not None and (asked, query.get("status", "published")) not in document.versions
 
 
 def sorted_by(context: Context, found: Difference) -> bool:
@@ -104,6 +115,11 @@ def _relates(context: Context, label: str, holder: str) -> bool:
     return f"«{holder}»" in str(said) or f"{number}:" in str(said)
 
 
+def told_again_there(context: Context, found: Difference) -> bool:
+    """Whether the errors at a path say the same here and there, but one of them more often."""
+    return bool(found.theirs == found.ours)
+
+
 def found_by_hidden(context: Context, found: Difference) -> bool:
     """Whether each document that `_q` finds only there has the text in an id, a locale or a private value."""
     word = dict(context.requests[-1].query)["_q"].lower()
@@ -136,4 +152,5 @@ CHECKS: Mapping[str, Callable[[Context, Difference], bool]] = {
     "other locale there": other_locale_there,
     "other version than was written": other_version,
     "sorted by": sorted_by,
+    "told again there": told_again_there,
 }

@@ -149,6 +149,9 @@ class Comparison:
         if key == "id" and isinstance(theirs, int) and isinstance(ours, int):
             self.aside.add("id")
             return True
+        if key == "locale" and theirs is None:
+            self.aside.add("locale")
+            return True
         if key == "jwt" and isinstance(theirs, str) and isinstance(ours, str):
             return theirs.count(".") == ours.count(".") == 2
         if key == "documentId" and isinstance(theirs, str) and isinstance(ours, str):
@@ -189,7 +192,7 @@ class Comparison:
         locales = any(_locale(item) for item in theirs)
         there = [self._label(item, ours=False, locales=locales) for item in theirs]
         here = [self._label(item, ours=True, locales=locales) for item in ours]
-        pairs = _matched(zip(there, theirs, strict=True), zip(here, ours, strict=True))
+        pairs = _matched(_published_first(zip(there, theirs, strict=True)), zip(here, ours, strict=True))
         more, fewer = Counter(here) - Counter(there), Counter(there) - Counter(here)
         others = Counter(map(_document, fewer.elements())) & Counter(map(_document, more.elements()))
         if self._inside and others:
@@ -219,6 +222,11 @@ def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) 
     for label, item in here:
         waiting.setdefault(label, []).append(item)
     return [(item, waiting[label].pop(0)) for label, item in there if waiting.get(label)]
+
+
+def _published_first(labelled: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Items of a list in its order, but drafts last: a list may have a draft and what is published of it."""
+    return sorted(labelled, key=lambda pair: "publishedAt" in pair[1] and pair[1]["publishedAt"] is None)
 
 
 def _document(label: str) -> str:

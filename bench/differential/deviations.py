@@ -3,7 +3,8 @@
 Each entry of tests/conformance/deviations.json is one row of that page. Its masks in `match` say where a run
 meets the row. Each mask names the `kind` of the difference, and has patterns for the request (as it reads,
 then its body as JSON, with the names of attributes and with their kinds), for where the difference is (with
-kinds for names), and for what is there and here. `check` names a function of `checks` that looks closer.
+kinds for names), for what is there and here, and for all messages of an error (`refused there`,
+`refused here`). `check` names a function of `checks` that looks closer.
 `instead` replaces patterns of the request: the row explains a response if Quire, asked that instead, answers
 the same as Strapi; `without` leaves keys of the query out, and the row has to explain what differs then.
 Entries without `match` say in `unmet` why no run meets them.
@@ -18,7 +19,7 @@ from typing import Any, Protocol
 
 from bench.differential.checks import CHECKS, Context
 from bench.differential.difference import Difference
-from bench.differential.request import Request
+from bench.differential.request import Answer, Request
 from bench.differential.shapes import Shapes
 
 FILE = Path(__file__).parents[2] / "tests" / "conformance" / "deviations.json"
@@ -66,10 +67,21 @@ class Deviation:
             "kind": found.kind,
             "there": found.theirs,
             "here": found.ours,
+            "refused there": _messages(context.theirs),
+            "refused here": _messages(context.ours),
         }
         if not all(re.search(pattern, str(told[key])) for key, pattern in patterns.items()):
             return False
         return CHECKS[self.match["check"]](context, found) if "check" in self.match else True
+
+
+def _messages(answer: Answer) -> str:
+    """The message of an error, then those of its parts, one a line."""
+    error = answer.body.get("error") if isinstance(answer.body, dict) else None
+    if not isinstance(error, dict):
+        return ""
+    parts = (error.get("details") or {}).get("errors") or []
+    return "\n".join([str(error.get("message")), *(str(part.get("message")) for part in parts)])
 
 
 def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:

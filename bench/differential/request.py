@@ -59,7 +59,7 @@ def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any
         if whole:
             return names.get(whole[1], "missing")
         return _REFERENCE.sub(lambda found: str(names.get(found[1], "missing")), value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [fill(item, names, get) for item in value]
     if isinstance(value, dict) and GET in value:
         found = dig(get(fill(value[GET], names, get)), value["at"], None)

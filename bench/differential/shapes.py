@@ -127,6 +127,8 @@ class Shapes:
     def _stored(self, type_: Type, attribute: Attribute) -> str:
         """What a file says less of a relation than a row: whose locales or drafts are not told apart."""
         other = self._model.types.get(str(attribute.get("target")))
+        if str(attribute.get("relation")).startswith("morphTo"):  # It may lead to any type.
+            return " to-localized" * (not type_.localized or not type_.drafts)
         if other is None:
             return ""
         if not attribute.get("mappedBy"):

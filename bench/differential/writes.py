@@ -8,7 +8,7 @@ from bench.differential import edges, morphs, protocol
 from bench.differential.bodies import Bodies, Body
 from bench.differential.linking import Links, leads_somewhere
 from bench.differential.looking import requests
-from bench.differential.model import LOCALES, Attribute, Type, hidden
+from bench.differential.model import LOCALES, Attribute, Attributes, Type, hidden
 from bench.differential.populating import Populates
 from bench.differential.reads import V4
 from bench.differential.request import GET, Query, Request, flatten
@@ -71,7 +71,7 @@ class Writes:
         def done() -> None:
             self.world.documents[told.name] = told
             told.versions.add(version)
-            told.said |= {n: value for n, value in body.items() if isinstance(value, str | int | float)}
+            told.said |= {n: value for n, value in body.items() if _is_said(type_, n, value)}
 
         path = type_.path if type_.single else f"{type_.path}/{told.reference}"
         locale: Query = (("locale", version[0]),) if type_.localized else ()
@@ -86,13 +86,27 @@ class Writes:
         )
 
     def _looks(self, type_: Type, names: Iterable[str]) -> tuple[Request, ...]:
-        """The requests that show the documents of a type, and of those that some attributes lead to."""
+        """The requests that show the documents of a type, of those that some attributes lead to, and of those
+        that lead to it: what is published anew may be lost there.
+        """
         types = {type_.uid: type_}
+        types |= {
+            t.uid: t for t in self.world.model.types.values() if type_.uid in self._targets(t.attributes)
+        }
         for name in names:
             target = self.world.model.types.get(type_.attributes.get(name, {}).get("target", ""))
             if target:
                 types[target.uid] = target
         return tuple(request for one in types.values() for request in requests(self.world, one))
+
+    def _targets(self, attributes: Attributes) -> set[str]:
+        """The types that attributes lead to, also from inside of components."""
+        found = {str(attribute.get("target")) for attribute in attributes.values()}
+        for attribute in attributes.values():
+            kinds = [attribute.get("component"), *attribute.get("components", ())]
+            for inner in (self.world.model.components[kind] for kind in kinds if kind):
+                found |= self._targets(inner)
+        return found
 
     def _good(self, type_: Type, document: Document | None, locale: str = LOCALES[0]) -> Body:
         """A body that should be taken: whole for a new document, a few attributes for another."""
@@ -387,6 +401,11 @@ class Writes:
         """A body with another content type."""
         made = self._send(type_, document, self._good(type_, document))
         return replace(made, request=protocol.with_content_type(self.chance, made.request))
+
+
+def _is_said(type_: Type, name: str, value: Any) -> bool:
+    """Whether a value of a body is remembered: what can be searched for or collide, and relations."""
+    return isinstance(value, str | int | float) or type_.attributes.get(name, {}).get("type") == "relation"
 
 
 _Make = Callable[[Writes, Type, Document | None], Step | None]
