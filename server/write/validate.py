@@ -184,7 +184,7 @@ class Validator:
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
             target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
-            if target is None:
+            if target is None or not self.may_find(target.uid):  # It is refused as such, later.
                 continue
             known = {
                 *target.columns,

@@ -139,19 +139,21 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """The values after a change; relations of the other side keep none of their own."""
+        """The values after a change; relations of the other side keep none of their own.
+
+        If a body says both sides of a document's relation to itself, the one that comes later in the schema
+        counts, as in Strapi.
+        """
         new = {**old, **change.values}
-        for name, links in change.links.items():
-            attribute = type_.attributes[name]
+        for name in (name for name in type_.attributes if name in change.links):
+            attribute, links = type_.attributes[name], change.links[name]
             if not attribute.derived:
-                stored = tuple(old.get(name) or ())
+                stored = tuple(new.get(name) or ())
                 sent = links.apply(stored, to_many=attribute.to_many)
                 if links.set is not None:
                     sent = keep_dangling(self.context.snapshot, attribute, stored, sent)
                 new[name] = sent
-        for name, links in change.links.items():
-            attribute = type_.attributes[name]
-            if attribute.derived and attribute.target == type_.uid:
+            elif attribute.target == type_.uid:
                 owning = type_.attributes[attribute.mapped_by or ""]
                 target = (type_.uid, document_id) if owning.morph else document_id
                 new[owning.name] = links.applied_to_itself(

@@ -42,7 +42,7 @@ REQUESTS = (
     Request("GET", "/api/users"),
 )
 KEYS = {"name", "about", "strapi", "quire", "why", "said", "match", "unmet", "aside", "lasting"}
-PATTERNS = {"request", "where", "kind", "there", "here"}
+PATTERNS = {"request", "where", "kind", "there", "here", "refused there", "refused here"}
 
 
 def masks() -> Iterator[tuple[str, dict[str, Any]]]:

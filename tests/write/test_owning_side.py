@@ -128,6 +128,17 @@ def test_it_is_placed_next_to_others_while_it_relates_to_itself(api: Api, positi
     assert api.put("/api/places/a", {"near": {"connect": change}}).status == 400
 
 
+@pytest.mark.parametrize(
+    ("data", "related"),
+    [({"near": [], "nearOf": "c"}, True), ({"nearOf": None, "near": ["c"]}, False), ({"near": ["c"]}, True)],
+)
+def test_of_both_sides_of_a_relation_to_itself_the_later_in_the_schema_counts(
+    api: Api, data: dict[str, Any], related: bool
+) -> None:
+    api.put("/api/places/c", data)
+    assert near(api, "published").get("c", []) == (["c"] if related else [])
+
+
 def test_a_draft_that_relates_to_itself_can_be_published(api: Api) -> None:
     made = api.post("/api/places?status=draft", {"name": "d"}).data["documentId"]
     api.put(f"/api/places/{made}?status=draft", {"near": [made]})
