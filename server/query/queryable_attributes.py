@@ -6,6 +6,7 @@ from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 
 HIDDEN = ("createdBy", "updatedBy", "localizations")  # attributes of every type that no query may compare
+HIDDEN_OF_FILES = ("folder", "folderPath")  # and these of files
 
 # Keys of a query that lead from the type asked for to an attribute.
 AttributePath = tuple[str, ...]
@@ -24,7 +25,7 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 def is_hidden(type_: Type, key: str) -> bool:
     """Whether a type has an attribute that is not shown, so that an error names it as one of the type."""
-    return key in HIDDEN and type_.kind != "component"
+    return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:

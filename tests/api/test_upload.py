@@ -423,6 +423,15 @@ def test_who_may_do_what(api: Api) -> None:
     assert api.get("/api/upload/files/1").body["error"]["message"] == "file.notFound"
 
 
+@pytest.mark.parametrize(("key", "path"), [("folderPath", "folderPath"), ("nope", None)])
+@pytest.mark.parametrize("query", ["fields[0]={}", "filters[{}]=x"])
+def test_an_error_names_the_attributes_of_files_that_are_not_shown(
+    api: Api, query: str, key: str, path: str | None
+) -> None:
+    details = api.get(f"/api/upload/files?{query.format(key)}").body["error"]["details"]
+    assert (details["key"], details["path"]) == (key, path)
+
+
 def test_a_file_that_is_not_there_is_not_changed(api: Api) -> None:
     answer = api.ask("POST", "/api/upload?id=1", data={"fileInfo": "{}"})
     assert (answer.status, answer.body["error"]["message"]) == (404, "Entity not found")
