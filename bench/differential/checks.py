@@ -115,6 +115,15 @@ def _relates(context: Context, label: str, holder: str) -> bool:
     return f"«{holder}»" in str(said) or f"{number}:" in str(said)
 
 
+def key_of_a_morph_to_one(context: Context, found: Difference) -> bool:
+    """Whether Strapi refuses an attribute of the written type that is a morph relation to one document."""
+    head = "/".join(context.requests[0].path.split("/")[:3])
+    type_ = next((t for t in context.world.model.types.values() if t.path == head), None)
+    error = context.theirs.body["error"]
+    name = str((error.get("details") or {}).get("path"))
+    return type_ is not None and type_.attributes.get(name, {}).get("relation") == "morphToOne"
+
+
 def told_again_there(context: Context, found: Difference) -> bool:
     """Whether the errors at a path say the same here and there, but one of them more often."""
     return bool(found.theirs == found.ours)
@@ -146,6 +155,7 @@ def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
 
 CHECKS: Mapping[str, Callable[[Context, Difference], bool]] = {
     "found by what is hidden": found_by_hidden,
+    "key of a morph to one": key_of_a_morph_to_one,
     "named by the other side": named_by_the_other_side,
     "not sorted there": not_sorted_there,
     "other document than was written": other_document,
