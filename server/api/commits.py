@@ -4,7 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from server.api.environ import GONE, IN_PLACE
@@ -129,7 +129,7 @@ def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
         return shown
     if ("Cache-Control", NO_STORE) in shown.headers:
         return shown
-    return replace(shown, headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))
+    return shown._replace(headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))
 
 
 def commit_of(state: State) -> str:

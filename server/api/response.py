@@ -8,10 +8,9 @@ the headers that every answer has, an entity tag, a compressed body. `send` hand
 import gzip
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 import brotli  # type: ignore[import-untyped]
 
@@ -57,8 +56,7 @@ _STATUS = {status.value: f"{status.value} {status.phrase}" for status in HTTPSta
 BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")  # A 304 does not have these headers.
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """An answer to a request, the same for every client that may have it.
 
     `body` is all of it, or a stream of its parts, which is sent as it is. `etag` may be left to `represent`.
@@ -75,8 +73,7 @@ class Answer:
     headers: tuple[Header, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Representation:
+class Representation(NamedTuple):
     """An answer as one client gets it; `etag` is what If-None-Match is compared with, "" where it is not.
 
     `body` is empty where it would have cost much to compress it and this client needs only the headers.

@@ -9,7 +9,19 @@ from operator import is_
 from server.auth.draft_visibility import DRAFT_REVEALING_FILTERS, may_read_drafts
 from server.auth.permissions import Actor, may_find
 from server.errors import ForbiddenError, invalid_key
-from server.query.ast import And, Compare, Filter, Missing, Node, Or, Query, Selection, Sort, Through
+from server.query.ast import (
+    ALL_FIELDS,
+    And,
+    Compare,
+    Filter,
+    Missing,
+    Node,
+    Or,
+    Query,
+    Selection,
+    Sort,
+    Through,
+)
 from server.schema.model import Attribute, Schema, Type
 
 
@@ -24,18 +36,18 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
-        query = replace(query, with_status=False)  # It would tell whether there is a draft.
+        query = query._replace(with_status=False)  # It would tell whether there is a draft.
     if query.draft or query.with_status or query.publication in DRAFT_REVEALING_FILTERS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:
             # The actor may write this draft but not read it, so the answer has nothing but its ids.
-            return replace(query, selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
+            return query._replace(selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
         if query.type.draft_publish and query.type.uid not in readable:
             raise ForbiddenError()
     selection = _narrow_selection(query.selection, actor, "filters", "sort")
     if query.publication in DRAFT_REVEALING_FILTERS:
         _check_compared(selection, actor, schema)
-    return replace(query, selection=selection, drafts=frozenset(readable if query.draft else ()))
+    return query._replace(selection=selection, drafts=frozenset(readable if query.draft else ()))
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
@@ -49,13 +61,15 @@ def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
 
 
 def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: str) -> Selection:
+    if selection is ALL_FIELDS:
+        return selection
     _check_filter(selection.filter, actor, filters)
     _check_sort(selection.sort, actor, sort)
     if not selection.populate:
         return selection
     nodes = tuple(left for node in selection.populate if (left := _narrow_node(node, actor)) is not None)
     same = len(nodes) == len(selection.populate) and all(map(is_, nodes, selection.populate))
-    return selection if same else replace(selection, populate=nodes)
+    return selection if same else selection._replace(populate=nodes)
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:

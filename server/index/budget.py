@@ -132,3 +132,6 @@ class Budget:
             self.take_turn()
         if self._gone is not None and self._gone():
             raise ClientGone
+
+
+UNLIMITED = Budget()  # It has no end, so threads may share it.

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 from server.documents.document import ID, PUBLISHED, Document, column_of, default_order
 from server.index.effective_version import effective_status, locale_inside
@@ -27,8 +27,7 @@ _NUMBER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """The documents of one page of a list, and how many the whole list has."""
 
     documents: Sequence[Document]
@@ -63,7 +62,7 @@ def find_one(view: View, query: Query, document_id: str) -> Document | None:
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
     """One document by its numeric `id`, which says the locale as well, if it meets the query's filters."""
-    everywhere = replace(query, locales=tuple(view.settings.locales.available))
+    everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
     numbered = zip(documents, column_of(documents, ID), strict=True)
     return _first_matching(view, query, (d for d, its_number in numbered if its_number == number))

@@ -3,10 +3,9 @@
 The set has all documents that meet the filter and, where nothing is left to test, no others."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 
 from server.documents.document import DOCUMENT_ID, Document
 from server.index.effective_version import EVERY_LOCALE, effective_locales, effective_status
@@ -37,8 +36,7 @@ from server.query.ast import And, Compare, Filter, Or, Through
 from server.schema.model import Attribute, Type
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """The documents that may meet a filter (None: all), and what is left of it to test (None: nothing)."""
 
     bits: int | None = None
@@ -84,8 +82,7 @@ def _searched_text(part: Filter) -> str:
     return str(part.operand.casefold())
 
 
-@dataclass(frozen=True, slots=True)
-class Planner:
+class Planner(NamedTuple):
     """Plans filters of documents of one type, in the locale of the traversal."""
 
     view: View

@@ -7,13 +7,13 @@ change. A request takes one snapshot and keeps it; a reader needs no lock and se
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from immutables import Map
 
 from server.config.model import Settings
 from server.documents.document import Document, default_order
-from server.index.budget import Budget
+from server.index.budget import UNLIMITED, Budget
 from server.index.effective_version import (
     EVERY_LOCALE,
     effective_locales,
@@ -223,15 +223,14 @@ def _media_key(document: Document) -> str | None:
     return media_key(document.path) if document.type.uid == UPLOAD else None
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """How one request sees a snapshot: of which types it sees drafts, its `publicationFilter`, its budget."""
 
     snapshot: Snapshot
     settings: Settings
     drafts: frozenset[str] = frozenset()
     publication: str | None = None
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
         """Return the version of a document that a relation in a document of a locale leads to."""

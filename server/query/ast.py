@@ -1,12 +1,13 @@
 """What a request asks for, as frozen values that were checked against the schema.
 
 `query.parse` makes a Query of bracket notation. Everything below it works on these values and
-never sees bad input. Filters are in negation normal form: `$not` is pushed to the comparisons.
+never sees bad input. Those that every request makes are named tuples, which are made in a third of the time
+of frozen dataclasses. Filters are in negation normal form: `$not` is pushed to the comparisons.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 from server.query.operators import Operator
 from server.schema.model import Attribute, Type
@@ -86,8 +87,7 @@ class Sort:
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """What is shown of a document or component: `fields` (None: all that are visible) and the rest."""
 
     fields: tuple[str, ...] | None = None
@@ -112,8 +112,7 @@ class Node:
     count: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A part of a list: `start` and `limit`, as pages or as an offset, with the total or without."""
 
     start: int
@@ -122,8 +121,7 @@ class Page:
     with_count: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """One request for documents of a type.
 
     `locales` are those that it looks into, where the type has locales; None: the site's default one.
@@ -135,7 +133,7 @@ class Query:
     page: Page = Page(0, 25, 1)
     locales: tuple[str, ...] | None = None
     draft: bool = False
-    drafts: frozenset[str] = field(default_factory=frozenset)
+    drafts: frozenset[str] = frozenset()
     text: str = ""
     publication: str | None = None
     with_status: bool = False

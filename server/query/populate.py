@@ -1,7 +1,7 @@
 """The `fields` and `populate` parameters, in every form (spec.md 4.5)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from server.errors import ValidationError, invalid_key
@@ -196,7 +196,7 @@ class _PopulateParser:
             if uid in targets:
                 options = _options(item, path[:-1]) or {}
                 selection = self.selection(targets[uid], options, (*path, uid), (*path, uid))
-                found[uid] = replace(selection, sort=())
+                found[uid] = selection._replace(sort=())
         return found
 
 

@@ -95,7 +95,7 @@ class DocumentWrite:
 
         It has no entity tag if it is a draft that the actor may not read: that stands for all its values.
         """
-        address, reader = self.request.address, replace(self.reader, state=state)
+        address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
             return Rendering(b"", "")
         draft = self.query.draft and address.type.draft_publish
@@ -106,7 +106,7 @@ class DocumentWrite:
         document = next(filter(None, versions), None)
         shown = reader.show(reader.view(self.query), self.query, document, self.operation.params)
         if draft and not may_read_drafts(reader.actor, address.type):
-            return replace(shown, etag="")
+            return shown._replace(etag="")
         return shown
 
 
@@ -226,9 +226,9 @@ def _render_values(
         "populate": _populate(snapshot.schema, type_, names),
         **({"status": "draft"} if draft else {}),
     }
-    reader = replace(reader, type=type_, state=state)
+    reader = reader._replace(type=type_, state=state)
     query = reader.query(params)
-    selection = replace(query.selection, fields=query.selection.fields or ())
+    selection = query.selection._replace(fields=query.selection.fields or ())
     rendered = json.loads(
         Renderer(reader.view(query), response_format=reader.response_format).document(document, selection)
     )

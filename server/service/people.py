@@ -5,7 +5,7 @@ which, and what of each.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from server.auth.permissions import Actor
@@ -114,16 +114,16 @@ class People:
 
     def _query(self, params: Params) -> Query:
         query = self.reader.query(params, many=True)
-        return query if "pagination" in params else replace(query, page=read_part(params))
+        return query if "pagination" in params else query._replace(page=read_part(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
         """Return how the response to a write shows the user: filters don't hide it."""
         query = self._query(params)
-        selection = replace(query.selection, filter=NO_FILTER)
+        selection = query.selection._replace(filter=NO_FILTER)
         if populate:
             populated = self.reader.query({"populate": populate}).selection.populate
-            selection = replace(selection, populate=populated)
-        return replace(query, selection=selection, text="")
+            selection = selection._replace(populate=populated)
+        return query._replace(selection=selection, text="")
 
     def _show(self, query: Query, user: User | None, view: View | None = None) -> bytes:
         view = view or self.reader.view(query)
@@ -250,7 +250,7 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
     """Return users as a query wants them shown, each as a JSON object."""
     selection, renderer = query.selection, Renderer(view)
     if selection.fields is None:
-        selection = replace(selection, fields=USER_FIELDS)
+        selection = selection._replace(fields=USER_FIELDS)
     return [renderer.document(user, selection) for user in users]
 
 

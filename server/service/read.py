@@ -6,14 +6,14 @@ A read costs the same whoever makes it: the entrance of HTTP, a handler, an expo
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from server.auth.permissions import Actor, require
 from server.auth.query_permissions import narrow
 from server.config.model import ResponseFormat, Settings
 from server.documents.document import Document
 from server.errors import NotFoundError
-from server.index.budget import Budget
+from server.index.budget import UNLIMITED, Budget
 from server.index.find import find, find_numbered, find_one, find_single
 from server.index.snapshot import View
 from server.index.user_index import NO_USERS, UserIndex, UserTables
@@ -29,8 +29,7 @@ from server.write.precondition import version_of
 Params = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Rendering:
+class Rendering(NamedTuple):
     """What a read comes to: JSON and its entity tag, and the version of the users if it is about users.
 
     `cache_tags` are in one line; "" if the site has none.
@@ -71,8 +70,7 @@ class Caller:
         return Reader(self.state, type_, self.actor, self.response_format, self.users, self.budget)
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(NamedTuple):
     """What one actor may read of the documents of a type, in one state and one format.
 
     `users` opens the accounts, where a query is about users. Without it, there is nobody to relate to;
@@ -84,7 +82,7 @@ class Reader:
     actor: Actor
     response_format: ResponseFormat = ResponseFormat.V5
     users: Callable[[], UserIndex] | None = None
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
         """The answer for a collection, a single type, or a document where there is an id.

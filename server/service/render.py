@@ -6,7 +6,6 @@ answers show is written once.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from operator import itemgetter
@@ -418,5 +417,5 @@ def render_files(view: View, query: Query, files: Iterable[Document]) -> list[by
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")
-    selection, renderer = replace(query.selection, fields=fields), Renderer(view)
+    selection, renderer = query.selection._replace(fields=fields), Renderer(view)
     return [renderer.document(file, selection)[:-1] + b',"isUrlSigned":false}' for file in files]

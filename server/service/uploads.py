@@ -125,7 +125,7 @@ def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = 
     state = caller.state
     wanted = {key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params}
     query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], wanted, many=True)
-    return replace(narrow(query, caller.actor, state.schema), page=query.page if paged else read_part(params))
+    return narrow(query, caller.actor, state.schema)._replace(page=query.page if paged else read_part(params))
 
 
 def find_files(caller: Caller, query: Query) -> Listing:

@@ -4,7 +4,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -72,7 +71,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
     @handles("findOneFile")
     def show_file(key: str) -> Response:
         caller, query = asked("findOne")
-        whole = replace(query, selection=replace(query.selection, fields=None))
+        whole = query._replace(selection=query.selection._replace(fields=None))
         file = find_file(caller.state, key)
         shown = answer(render(caller, whole, [file])[0])
         return with_cache_tags(shown, request, tags_of_document(view_of(caller), file, whole.selection))

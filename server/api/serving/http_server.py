@@ -17,11 +17,10 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from email.utils import formatdate
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from server.api.entrance import Entrance
 from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, ON_LOOP, REFUSED, STREAMS
@@ -90,8 +89,7 @@ class Connections:
                 one.loop.call_soon_threadsafe(one.give_up)
 
 
-@dataclass(frozen=True, slots=True)
-class _Response:
+class _Response(NamedTuple):
     """A response of the app. A large body or a stream is sent in parts."""
 
     status: int

@@ -116,7 +116,7 @@ class ListRequest:
             return
         top, url = f"{self.folder}/{self.type.plural}", f"/api/{self.type.plural}"
         for number in range(1, self.pages + 1):
-            page = replace(self.query.page, start=(number - 1) * self.query.page.limit, page=number)
+            page = self.query.page._replace(start=(number - 1) * self.query.page.limit, page=number)
             shown = self.documents[page.start : page.start + page.limit]
             rendered = [renderer.document(d, selection) for d in shown]
             body = list_answer(rendered, page, len(self.documents))
@@ -169,7 +169,7 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
         found = find_single(view, query)
         documents: Sequence[Document] = [found] if found else []
     else:
-        documents = find(view, replace(query, page=Page(0, MAX_DOCUMENTS, 1))).documents
+        documents = find(view, query._replace(page=Page(0, MAX_DOCUMENTS, 1))).documents
     folder = "api" if default else f"{LOCALES}/{locale}/api"
     return ListRequest(access, view, query, params, folder, documents)
 
