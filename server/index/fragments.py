@@ -12,8 +12,9 @@ _RESERVED_BYTES = 32 * 1024  # Counted for a group in advance, so that not every
 _ENTRY_OVERHEAD_BYTES = 200  # What an entry takes, about, besides its content.
 
 Item = Document | Component
+Make = Callable[[Any], bytes]
 # Gives the bytes of an item: those that are kept, or what the second argument makes of it now.
-CachedBytes = Callable[[Any, Callable[[Any], bytes]], bytes]
+CachedBytes = Callable[[Any, Make], bytes]
 
 
 class Fragments:
@@ -38,7 +39,7 @@ class Fragments:
             self.cache.put(shown, group)
         entries = group.entries
 
-        def get(item: Item, make: Callable[[Any], bytes]) -> bytes:
+        def get(item: Item, make: Make) -> bytes:
             entry = entries.get(id(item))
             if entry is not None:
                 return entry[1]

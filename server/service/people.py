@@ -248,10 +248,10 @@ def _told(path: list[str], message: str, value: object) -> dict[str, Any]:
 
 def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
     """Return users as a query wants them shown, each as a JSON object."""
-    selection, renderer = query.selection, Renderer(view)
+    selection = query.selection
     if selection.fields is None:
         selection = selection._replace(fields=USER_FIELDS)
-    return [renderer.document(user, selection) for user in users]
+    return list(map(Renderer(view).of(selection), users))
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:

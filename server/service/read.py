@@ -155,8 +155,10 @@ class Reader(NamedTuple):
     def _cache_key(self, query: Query, params: Params) -> Hashable:
         """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen.
 
-        What is asked may be long, so that its digest stands for it.
+        What is asked may be long, so that its digest stands for it. None if only documents are shown.
         """
+        if not query.selection.populate:
+            return None
         asked = repr((params.get("fields"), params.get("populate"))).encode()
         actor = self.actor
         sight = (actor.everything, actor.reading, actor.permissions, query.drafts, query.publication)

@@ -29,9 +29,10 @@ from server.schema.model import Type
 
 Row = tuple[Any, ...]
 Item = Document | Component
+Out = list[bytes]
 Start = Callable[[Item], bytes]  # `{` and the columns, without the end of the object
-Write = Callable[[Any, str, list[bytes]], None]  # (document or component, locale it is in, out)
-Member = Callable[[Row, Document | None, str, list[bytes]], None]
+Write = Callable[[Any, str, Out], None]  # (document or component, locale it is in, out)
+Member = Callable[[Row, Document | None, str, Out], None]
 Keep = Callable[[Document, str], bool]
 _STATUS_KEY = "publicationStatus"  # The parameter that asks for the status, and its member of `meta`.
 _STEPS_PER_MEMBER = 2  # To follow a relation, and to render its target.
@@ -53,29 +54,37 @@ class Renderer:
 
     def document(self, document: Document, selection: Selection) -> bytes:
         """One document as a JSON object."""
-        rendered = self._render(document, selection)
-        self.view.budget.write(len(rendered))
-        return rendered
-
-    def _render(self, document: Document, selection: Selection) -> bytes:
-        out: list[bytes] = []
-        self._object(document.type, selection)(document, EVERY_LOCALE, out)
-        if selection.populate:  # Otherwise it is as large as the document.
-            self.view.budget.allow(sum(map(len, out)))
-        return b"".join(out)
+        return self.of(selection)(document)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
         """What renders documents with one selection; `known` ones are taken as they were rendered."""
-        if self.known is None or not selection.populate:
-            return lambda document: self.document(document, selection)
-        get, write = self.view.snapshot.shown.of(self.known), self.view.budget.write
+        known = self.known if selection.populate else None
+        get = None if known is None else self.view.snapshot.shown.of(known)
+        make, count = self._make(selection), self.view.budget.write
 
         def show(document: Document) -> bytes:
-            rendered = get(document, lambda document: self._render(document, selection))
-            write(len(rendered))
+            rendered = make(document) if get is None else get(document, make)
+            count(len(rendered))
             return rendered
 
         return show
+
+    def _make(self, selection: Selection) -> Callable[[Document], bytes]:
+        """What renders documents with one selection, each anew."""
+        writes: dict[Type, Write] = {}
+        populated, allow = bool(selection.populate), self.view.budget.allow
+
+        def make(document: Document) -> bytes:
+            write = writes.get(document.type)
+            if write is None:
+                write = writes[document.type] = self._object(document.type, selection)
+            out: Out = []
+            write(document, EVERY_LOCALE, out)
+            if populated:  # Otherwise it is as large as the document.
+                allow(sum(map(len, out)))
+            return b"".join(out)
+
+        return make
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
         """What writes documents or components of a type; `first` and `last` are members to add."""
@@ -97,7 +106,7 @@ class Renderer:
         localized = document and type_.localized
         steps, spend = _STEPS_PER_MEMBER * len(members), self.view.budget.spend
 
-        def write(item: Item, locale: str, out: list[bytes]) -> None:
+        def write(item: Item, locale: str, out: Out) -> None:
             # The members of an object at once; those that are lists count for themselves as well.
             spend(steps)
             out.append(first + start(item)[1:] if first else start(item))
@@ -108,7 +117,7 @@ class Renderer:
                 member(item.row, owner, inside, out)  # type: ignore[arg-type]
             out.append(end)
 
-        def write_flat(item: Item, locale: str, out: list[bytes]) -> None:
+        def write_flat(item: Item, locale: str, out: Out) -> None:
             out.append(first + start(item)[1:] if first else start(item))
             out.append(end)
 
@@ -137,7 +146,7 @@ class Renderer:
         write = self._count(None) if node.count else self._list(node, many=True, morph=False)
         localizations, spend = self.view.localizations, self.view.budget.spend
 
-        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+        def member(row: Row, owner: Document | None, locale: str, out: Out) -> None:
             documents = localizations(owner) if owner else []
             if len(documents) > 1:
                 spend(len(documents))
@@ -156,7 +165,7 @@ class Renderer:
         )
         related, spend = self.view.resolver(attribute), self.view.budget.spend
 
-        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+        def member(row: Row, owner: Document | None, locale: str, out: Out) -> None:
             documents = related(row[at] or (), owner, locale)
             if len(documents) > 1:
                 spend(2 * len(documents))  # to follow the relation, and to show where it leads
@@ -164,18 +173,16 @@ class Renderer:
 
         return member
 
-    def _count(self, shown: Callable[[Any, str], Any] | None) -> Callable[[Any, str, list[bytes]], None]:
+    def _count(self, shown: Callable[[Any, str], Any] | None) -> Callable[[Any, str, Out], None]:
         """What writes how many documents or components a node would show (`populate[x][count]=true`)."""
         template = b'{"data":{"attributes":{"count":%d}}}' if self._wraps else b'{"count":%d}'
 
-        def write(items: Any, locale: str, out: list[bytes]) -> None:
+        def write(items: Any, locale: str, out: Out) -> None:
             out.append(template % len(shown(items, locale) if shown else items))
 
         return write
 
-    def _list(
-        self, node: Node, *, many: bool, morph: bool
-    ) -> Callable[[list[Document], str, list[bytes]], None]:
+    def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
         """What writes the documents that a node shows: filtered, sorted, as a list or one or null."""
         if morph and self._wraps:  # The previous format does not wrap what may be of several types.
             return Renderer(self.view)._list(node, many=many, morph=True)
@@ -188,7 +195,7 @@ class Renderer:
         begin, end = (opening + b"[", b"]" + closing) if many else (opening, closing)
         nothing = begin + end if many else opening + b"null" + closing
 
-        def write(documents: list[Document], locale: str, out: list[bytes]) -> None:
+        def write(documents: list[Document], locale: str, out: Out) -> None:
             shown = arrange(documents, locale) if arrange else documents
             if not shown:
                 out.append(nothing)
@@ -252,7 +259,7 @@ class Renderer:
         many = zone or attribute.repeatable
         begin, end, nothing = (b"[", b"]", b"[]") if many else (b"", b"", b"null")
 
-        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+        def member(row: Row, owner: Document | None, locale: str, out: Out) -> None:
             components = shown(components_in(row[at]), locale)
             if count:
                 count(components, locale, out)
@@ -417,5 +424,5 @@ def render_files(view: View, query: Query, files: Iterable[Document]) -> list[by
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")
-    selection, renderer = query.selection._replace(fields=fields), Renderer(view)
-    return [renderer.document(file, selection)[:-1] + b',"isUrlSigned":false}' for file in files]
+    render = Renderer(view).of(query.selection._replace(fields=fields))
+    return [render(file)[:-1] + b',"isUrlSigned":false}' for file in files]

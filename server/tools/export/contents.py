@@ -100,10 +100,8 @@ class ListRequest:
 
     def responses(self) -> Iterator[Response]:
         """The responses: the document of a single type, or the pages of the list and its documents."""
-        renderer, selection = (
-            Renderer(self.view, response_format=self.view.settings.api.format),
-            self.query.selection,
-        )
+        renderer = Renderer(self.view, response_format=self.view.settings.api.format)
+        render = renderer.of(self.query.selection)
         one = {
             key: self.params[key] for key in ("locale", "status", "fields", "populate") if key in self.params
         }
@@ -111,14 +109,14 @@ class ListRequest:
         if self.type.kind == "singleType":
             path, url = f"{self.folder}/{self.type.singular}.json", f"/api/{self.type.singular}{asked}"
             for document in self.documents:
-                body = one_answer(renderer.document(document, selection))
+                body = one_answer(render(document))
                 yield Response(path, url, body)
             return
         top, url = f"{self.folder}/{self.type.plural}", f"/api/{self.type.plural}"
         for number in range(1, self.pages + 1):
             page = self.query.page._replace(start=(number - 1) * self.query.page.limit, page=number)
             shown = self.documents[page.start : page.start + page.limit]
-            rendered = [renderer.document(d, selection) for d in shown]
+            rendered = list(map(render, shown))
             body = list_answer(rendered, page, len(self.documents))
             if number == 1:
                 yield Response(f"{top}.json", f"{url}{_query(self.params)}", body)
