@@ -22,6 +22,13 @@ serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 test: .venv/.ready-dev ## Run the tests, in three processes
 	$(BIN)/pytest -n 3 --dist worksteal --durations 20 --durations-min 1
 
+PACKAGES := $(sort $(foreach file,$(wildcard tests/*/test_*.py),$(word 2,$(subst /, ,$(file)))))
+ifneq ($(filter test-quick,$(MAKECMDGOALS)),)
+ifeq ($(and $(filter $(PACKAGES),$(firstword $(subst /, ,$(P)))),$(wildcard tests/$(P))),)
+$(error $(if $(P),no tests for P=$(P); )say which: make test-quick P=index; packages: $(PACKAGES))
+endif
+endif
+
 test-quick: .venv/.ready-dev ## Run the quick tests of one package: make test-quick P=index
 	QUIRE_EXAMPLES=ci $(BIN)/pytest -n 2 --dist worksteal -m "not process" tests/$(P) tests/test_architecture.py
 

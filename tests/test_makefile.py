@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.__main__ import CHOICES
 from tests.torture.__main__ import PARTS
 
@@ -48,6 +50,32 @@ def test_make_alone_lists_every_target() -> None:
     assert re.findall(r"^  make ([a-z-]+) ", done.stdout, re.M) == TARGETS
     (phony,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)
     assert sorted(phony.split()) == sorted(TARGETS)
+
+
+@pytest.mark.parametrize(
+    "package", [(), ("P=",), ("P=inedx",), ("P=conftest.py",), ("P=index/test_nothing.py",)]
+)
+def test_quick_tests_need_a_package_that_exists(package: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        ["make", "-s", "-n", "test-quick", *package], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "say which: make test-quick P=index; packages: " in done.stderr
+    packages = done.stderr.partition("packages: ")[2].removesuffix(".  Stop.\n").split()
+    assert set(packages) == {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert not done.stdout
+
+
+@pytest.mark.parametrize("package", ["index", "tools/importer", "tools/test_init.py"])
+def test_quick_tests_of_one_package(package: str) -> None:
+    done = subprocess.run(
+        ["make", "-s", "-n", "test-quick", f"P={package}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f" tests/{package} tests/test_architecture.py" in done.stdout
 
 
 def test_the_commands_of_the_readme_are_targets() -> None:

@@ -1,7 +1,8 @@
 """The keys of a file and its attributes, where a content type has options that relate them in other ways.
 
 `options.otherKeys`: the keys that are no attributes are the value of one json attribute.
-`options.fileName`: the name of a file says some values, `{date}-{slug}` in `2024-01-31-hello`."""
+`options.fileName`: the name of a file says some values, `{date}-{slug}` in `2024-01-31-hello`. Folders before
+it are for new files, `{date.year}/{date.month}/{date}-{slug}`; not read, since the name has the date."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from server.documents.timestamps import read_date
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Plain, Tree, is_null
-from server.schema.model import DATE_TYPES, FILE_FIELDS, DraftKey, Type
+from server.schema.model import DATE_PARTS, DATE_TYPES, FILE_FIELDS, DraftKey, Type
 
 FIELD = re.compile(r"\{(.*?)\}")
 
@@ -53,20 +54,25 @@ def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, 
     """What a file says with what its name says; the file itself counts where both say something."""
     if type_.file_name is None:
         return tree
-    dates = frozenset(n for n in FIELD.findall(type_.file_name) if type_.attributes[n].type in DATE_TYPES)
-    found = read_name(type_.file_name, dates, name.rpartition("/")[2])
+    pattern = type_.file_name.rpartition("/")[2]
+    dates = frozenset(n for n in FIELD.findall(pattern) if type_.attributes[n].type in DATE_TYPES)
+    found = read_name(pattern, dates, name.rpartition("/")[2])
     missing = {key: value for key, value in found.items() if is_null(tree.get(key))}
     return {**tree, **missing} if missing else tree
 
 
 def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
     """The name for the file of a new document; None where a value is missing that it is made of."""
-    names = FIELD.findall(type_.file_name or "")
+    fields = FIELD.findall(type_.file_name or "")
+    names = {field.partition(".")[0] for field in fields}
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
         return None
     texts = {
         n: str(values[n])[:10] if type_.attributes[n].type in DATE_TYPES else str(values[n]) for n in names
     }
+    for field in fields:
+        name, _, part = field.partition(".")
+        texts[field] = texts[name][DATE_PARTS[part]] if part else texts[name]
     return FIELD.sub(lambda found: texts[found[1]], str(type_.file_name))
 
 

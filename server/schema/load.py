@@ -15,6 +15,7 @@ from server.schema.model import (
     ATTRIBUTE_TYPES,
     BUILT_IN,
     CUSTOM_FIELD,
+    DATE_PARTS,
     DATE_TYPES,
     FILE_FIELDS,
     INVERSE_RELATIONS,
@@ -287,11 +288,18 @@ def _file_name(
     pattern = options.get("fileName")
     if pattern is None:
         return None
-    names = re.findall(r"\{(.*?)\}", pattern) if isinstance(pattern, str) and "/" not in pattern else []
+    folders, _, last = pattern.rpartition("/") if isinstance(pattern, str) else ("", "", "")
+    names, folder_fields = (re.findall(r"\{(.*?)\}", text) for text in (last, folders))
     fitting = {a.name for a in attributes.values() if a.type in ("string", "uid", *DATE_TYPES)}
-    if not names or len(set(names)) != len(names) or not fitting.issuperset(names):
+    dates = {a.name for a in attributes.values() if a.type in DATE_TYPES}
+    parts = {f"{name}.{part}" for name in dates.intersection(names) for part in DATE_PARTS}
+    is_known = fitting.issuperset(names) and parts.issuperset(folder_fields)
+    if not names or len(set(names)) != len(names) or not is_known:
         what = f'options.fileName is "{pattern}", which does not name texts and dates'
-        fix = "write it like {date}-{slug}, of string, uid, date and datetime attributes"
+        fix = (
+            "write it like {date}-{slug}, of string, uid, date and datetime attributes; "
+            "folders like {date.year}/{date.month}/{date}-{slug}"
+        )
         raise file.refuse(what, fix, "options", "fileName")
     return str(pattern)
 

@@ -175,6 +175,8 @@ _TRAILING_FIELDS = (
 # What every document has, whatever its type; of these, what its file may say; names that no attribute has.
 STANDARD_FIELDS = tuple(attribute.name for attribute in (*_LEADING_FIELDS, *_TRAILING_FIELDS))
 DATE_TYPES = frozenset({"date", "datetime"})  # the types of attributes that a day in a file's name can be
+# The parts of a date that folders can be named after, each with its place in 2024-01-31.
+DATE_PARTS: Mapping[str, slice] = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}
 FILE_FIELDS = tuple(name for name in STANDARD_FIELDS if name != "id")
 RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 

@@ -44,9 +44,11 @@ def free_path(
     """
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
-    uid = name_of(type_, values) or uid
+    built = name_of(type_, values)
+    folders = (type_.file_name or "").count("/") if built else 0
+    uid = built or uid
     # In lower case, since names that differ in case alone are one name on some file systems.
-    named = uid.lower() if isinstance(uid, str) and _is_name(uid) else otherwise
+    named = uid.lower() if isinstance(uid, str) and _is_path(uid, folders) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _ENDINGS[type_.format]
     for candidate in (name, f"{name}-{document_id}"):
@@ -67,6 +69,12 @@ def _is_taken(context: Context, claim: Claim) -> bool:
             if any(context.changeset.exists(stem + ending) for ending in ENDINGS):
                 return True
     return False
+
+
+def _is_path(text: str, folders: int) -> bool:
+    """Whether a text is a name in some folders, each of which is a name as well."""
+    parts = text.split("/")
+    return len(parts) == folders + 1 and all(map(_is_name, parts))
 
 
 def _is_name(text: str) -> bool:

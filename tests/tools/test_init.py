@@ -746,6 +746,39 @@ def test_dates_and_slugs_of_file_names(tmp_path: Path) -> None:
     api.accounts.close()
 
 
+def test_new_files_are_named_like_those_that_are_there(tmp_path: Path) -> None:
+    """Files in folders for years and months say date and slug; one page has no date."""
+    posts = {
+        f"content/news/2024/0{i}/2024-0{i}-0{i}-post-{i}.md": page(
+            f"title: Post {i}\ndate: 2024-0{i}-0{i} 10:00:00 -0500\nslug: post-{i}"
+        )
+        for i in range(1, 10)
+    }
+    tree = {
+        "hugo.toml": "title = 'News'\n",
+        "content/news/about.md": page("title: About us"),
+        "content/events/2024/2024-01-01-meet.md": page("title: Meet"),
+        "content/events/2024/2024-02-02-sail.md": page("title: Sail"),
+        "content/guides/reef.md": page("title: Reef"),
+        "content/guides/knots.md": page("title: Knots"),
+        **posts,
+    }
+    api = Api.of(made(tmp_path, tree))
+    assert attributes(tmp_path, "news-item")["date"] == {"type": "datetime"}
+    new = {"title": "New", "date": "2025-11-05T12:00:00Z", "slug": "new"}
+    assert api.post("/api/news", new).status == 201
+    assert (tmp_path / "content/news/2025/11/2025-11-05-new.md").exists()
+    assert api.post("/api/events", {"title": "Row", "date": "2025-03-04", "slug": "row"}).status == 201
+    assert (tmp_path / "content/events/2025/2025-03-04-row.md").exists()
+    api.accounts.close()
+    said = init_output(tmp_path)
+    assert "  new files: {date.year}/{date.month}/{date}-{slug}\n" in said
+    assert (
+        "Nothing says how new files are named: guide\n"
+        "  they get a random id; for names, add a uid attribute or options.fileName\n"
+    ) in said
+
+
 def test_a_plain_folder(tmp_path: Path) -> None:
     site = made(tmp_path, PLAIN)
     assert ids(site, "note", "en") == {"a", "deep--b", "deep--c"}

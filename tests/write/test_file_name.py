@@ -58,7 +58,41 @@ def test_a_new_document_is_named_so(api: Api) -> None:
     api.accounts.close()
 
 
-@pytest.mark.parametrize("pattern", ["{date}/{slug}", "{other}", "posts", 5, "{slug}{slug}", "{tags}"])
+def test_folders_are_named_after_the_date(tmp_path: Path) -> None:
+    pattern = "{date.year}/{date.month}/{date}-{slug}"
+    types = collection("post", POST, files="news/{name}.md", fileName=pattern)
+    files = {"news/2024/01/2024-01-31-hello.md": "---\ntitle: Hello\n---\n"}
+    api = Api.of(load(tmp_path, {**types, **files}))
+    (old,) = api.get("/api/posts").data
+    assert (old["documentId"], old["date"], old["slug"]) == (
+        "2024--01--2024-01-31-hello",
+        "2024-01-31",
+        "hello",
+    )
+    new = api.post("/api/posts", {"title": "New", "date": "2025-03-01", "slug": "new"}).data
+    assert "title: New\n" in api.read("news/2025/03/2025-03-01-new.md")
+    assert api.get(f"/api/posts/{new['documentId']}").data["slug"] == "new"
+    api.post("/api/posts", {"title": "Slug with a folder", "date": "2025-03-01", "slug": "a/b"})
+    other = api.post("/api/posts", {"title": "No date", "slug": "other"})
+    assert other.status == 201
+    assert (tmp_path / "news/other.md").exists()
+    assert {path.name for path in (tmp_path / "news/2025").rglob("*.md")} == {"2025-03-01-new.md"}
+    api.accounts.close()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{date}/{slug}",
+        "{slug.year}/{date}-{slug}",
+        "{date.hour}/{date}-{slug}",
+        "{other}",
+        "posts",
+        5,
+        "{slug}{slug}",
+        "{tags}",
+    ],
+)
 def test_it_names_texts_and_dates(tmp_path: Path, pattern: Any) -> None:
     write(tmp_path, collection("post", {**POST, "tags": "json"}, fileName=pattern))
     with pytest.raises(SetupError, match="which does not name texts and dates"):

@@ -1,32 +1,63 @@
-"""Pages whose names say their date and slug, as those of Jekyll and Docusaurus: `2024-01-31-hello.md`."""
+"""Pages whose names say their date and slug, as those of Jekyll and Docusaurus: `2024-01-31-hello.md`.
 
+They may be in folders for years and months, `2024/01/2024-01-31-hello.md`.
+"""
+
+from collections import Counter
 from dataclasses import replace
 
 from server.documents.keys import read_name
-from server.formats.tree import is_null
-from server.tools.init.groups import PageGroup
+from server.formats.tree import Tree, is_null
+from server.schema.model import DATE_PARTS, DATE_TYPES
+from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import ProposedAttribute
 
 PATTERN = "{date}-{slug}"
+MIN_DATED_SHARE = 0.9  # of the names of a type's files; `news/_index.md` has no date
 _KEYS = ("date", "slug")
 _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """The group whose pages say what their names say; None where the name of one says no date."""
+    """The group whose pages say what their names say; None if too few of the names say a date."""
+    if group.single or dated_share(group) < MIN_DATED_SHARE:
+        return None
     members = []
     for member in group.members:
-        told = read_name(PATTERN, frozenset({"date"}), member.name.rpartition("/")[2])
-        if not told:
-            return None
         said = member.page.tree
-        missing = {key: value for key, value in told.items() if is_null(said.get(key))}
+        missing = {key: value for key, value in _read(member).items() if is_null(said.get(key))}
         members.append(replace(member, page=replace(member.page, tree={**said, **missing})))
-    return None if group.single else replace(group, members=tuple(members))
+    return replace(group, members=tuple(members))
+
+
+def dated_share(group: PageGroup) -> float:
+    """Return the share of a group's files whose names say a date."""
+    return sum(bool(_read(member)) for member in group.members) / len(group.members)
+
+
+def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
+    """Return the `options.fileName` of a group with dates: with folders if most of its files are in such."""
+    if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
+        return PATTERN
+    counts = Counter(_folders(member) for member in group.members)
+    ((folders, _),) = counts.most_common(1)
+    return f"{folders}{PATTERN}"
+
+
+def _folders(member: PageMember) -> str:
+    """Return the folders of a file in terms of its date; "" if they are others."""
+    above = member.name.split("/")[:-1]
+    date = str(_read(member).get("date", ""))
+    named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(DATE_PARTS.items())}
+    return "".join(named[folder] for folder in above) if date and named.keys() >= set(above) else ""
+
+
+def _read(member: PageMember) -> dict[str, Tree]:
+    return read_name(PATTERN, frozenset({"date"}), member.name.rpartition("/")[2])
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """The attributes of a group with dates, None where they don't fit.
+    """The attributes of a group with dates; None if they don't fit.
 
     None of these is required, since a file need not say it.
     """

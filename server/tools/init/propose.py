@@ -15,7 +15,7 @@ from server.formats.tree import is_null
 from server.formats.yaml.writer import yaml_entry
 from server.schema.model import DraftKey, Kind, Schema, Type
 from server.tools.check import count
-from server.tools.init.dated import PATTERN, of_names, with_dates
+from server.tools.init.dated import dated_share, file_name_pattern, of_names, with_dates
 from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
@@ -68,7 +68,7 @@ class ProposedType:
     group: PageGroup
     attributes: tuple[ProposedAttribute, ...]
     other_keys: str | None  # the attribute that holds the keys which are no attributes
-    dated: bool  # whether the names of its files say their dates and slugs
+    file_name: str | None  # what the names of its files say: their dates and slugs
 
     @property
     def uid(self) -> str:
@@ -91,6 +91,12 @@ class ProposedType:
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
+
+    @property
+    def names_files(self) -> bool:
+        """Whether something says how the file of a new document is named."""
+        has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
+        return self.group.single or self.file_name is not None or has_uid
 
     @property
     def toml(self) -> bool:
@@ -148,11 +154,10 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
         dated = with_dates(each)
         by_name = of_names(attributes_of(dated, names, uid)[0], each) if dated else None
         attributes = by_name or attributes
+        file_name = file_name_pattern(each, by_name) if by_name else None
         key = draft_key(member.page for member in each.members)
         kept = tuple(found for found in attributes if key is None or found.name != key.name)
-        types.append(
-            ProposedType(singular, plural, each, kept, rest.name if rest else None, by_name is not None)
-        )
+        types.append(ProposedType(singular, plural, each, kept, rest.name if rest else None, file_name))
     types.sort(key=lambda made: (made.group.single, -len(made.group.members)))
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     claimed = {member.page.path for each in tree.groups for member in each.members}
@@ -189,7 +194,8 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
     if not any(page.path.endswith(MARKDOWN) for page in pages):
         return "entry"
     signed = sum(not is_null(page.tree.get("author", page.tree.get("authors"))) for page in pages)
-    return "post" if with_dates(each) or signed >= 0.9 * len(pages) > 1 else "page"
+    dated = not each.single and dated_share(each) == 1
+    return "post" if dated or signed >= 0.9 * len(pages) > 1 else "page"
 
 
 def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
@@ -208,8 +214,8 @@ def _schema(each: ProposedType) -> str:
     options["files"] = files[0] if len(files) == 1 else list(files)
     if each.toml:
         options["frontMatter"] = "toml"
-    if each.dated:
-        options["fileName"] = PATTERN
+    if each.file_name:
+        options["fileName"] = each.file_name
     if each.other_keys:
         options["otherKeys"] = each.other_keys
     schema = {
@@ -246,6 +252,10 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []
+    if unnamed := [each.singular for each in proposal.types if not each.names_files]:
+        yield [("Nothing says how new files are named: ", _QUIET), (_listed(unnamed), _PLAIN)]
+        yield [("  they get a random id; for names, add a uid attribute or options.fileName", _QUIET)]
+        yield []
     for folder, files in proposal.skipped.items():
         reason = f"  {count(files, 'Markdown file')}; {folder.reason}"
         yield [("Not taken: ", _QUIET), (printable(f"{folder.path}/"), _PLAIN), (reason, _QUIET)]
@@ -270,6 +280,8 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
     where = "/api/" + (each.singular if group.single else each.plural)
     yield [(each.singular, _BOLD), (f"  {where}  {counted}", _PLAIN)]
     yield from ([(f"  {pattern}", _QUIET)] for pattern in group.patterns)
+    if each.file_name:
+        yield [(f"  new files: {each.file_name}", _QUIET)]
     rows = [
         (found.name, _kind(found), _count(found, files), "; ".join(_notes(found)))
         for found in each.attributes
@@ -289,6 +301,12 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
                 {"fg": "yellow"},
             )
         ]
+
+
+def _listed(names: list[str]) -> str:
+    """Return a few names with the number of others."""
+    shown = ", ".join(names[:MAX_SHOWN_FILES])
+    return shown + (f" and {len(names) - MAX_SHOWN_FILES} more" if len(names) > MAX_SHOWN_FILES else "")
 
 
 def _kind(found: ProposedAttribute) -> str:
