@@ -96,7 +96,10 @@ def test_problems_say_where_they_are_and_of_what(api: Api) -> None:
     }
     broken = answer.data[1]
     assert (broken["type"], broken["documentId"], broken["title"]) == ("note", "colon", None)
-    assert (broken["line"], broken["fix"]) == (1, "put text that has a colon in quotes")
+    assert (broken["line"], broken["fix"]) == (
+        1,
+        "put text that has a colon in quotes, or check the indentation",
+    )
     assert answer.data[5]["status"] == "draft"
 
 
