@@ -97,10 +97,12 @@ def check_site(root: Path) -> None:
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
         return
-    wrong, fix = "this is no site: it has neither site.yaml nor content-types/", "`quire init` makes one"
+    place = "this folder" if root == Path() else str(root)
     if head_commit(root) and git(root, "ls-tree", "HEAD", "--", "site.yaml", "content-types"):
         wrong, fix = "the files of the site are not checked out of git", "`git checkout HEAD -- .` does that"
-    raise SetupError("this folder" if root == Path() else str(root), None, wrong, fix)
+        raise SetupError(place, None, wrong, fix)
+    missing = "site.yaml and content-types/ are missing"
+    raise SetupError(f"{place} is not a site", None, missing, "`quire init` makes one")
 
 
 @contextmanager

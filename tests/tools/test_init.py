@@ -779,6 +779,33 @@ def test_new_files_are_named_like_those_that_are_there(tmp_path: Path) -> None:
     ) in said
 
 
+def test_init_says_what_is_not_as_one_would_think(tmp_path: Path) -> None:
+    """A key that nearly is a relation, types without drafts, and data that only templates read."""
+    pages = {
+        f"content/pages/page-{i}.md": page(
+            f"title: {i}\nslug: page-{i}\ntopics: [{'tide' if i < 8 else f'T {i}'}, sea]"
+        )
+        for i in range(10)
+    }
+    topics = {
+        f"content/topics/{name}.md": page(f"title: {name}\nslug: {name}\ndraft: {str(name == 'sea').lower()}")
+        for name in ("sea", "tide")
+    }
+    data = {f"data/people/{i}.yml": f"name: {i}\n" for i in range(3)}
+    made(tmp_path, {"hugo.toml": "", **pages, **topics, **data})
+    assert attributes(tmp_path, "page")["topics"] == {"type": "array", "required": True}
+    said = init_output(tmp_path)
+    assert "all 10  required; stays a list of texts: 2 of 20 values are no topic" in said
+    assert (
+        "No file is a draft: page\n"
+        "  what is written is public at once; to have drafts, set options.draftAndPublish\n"
+    ) in said
+    assert (
+        "Not taken: data/  3 YAML, JSON or TOML files; to serve them, see docs/existing-sites.md\n"
+    ) in said
+    assert "Nothing says how new files are named" not in said
+
+
 def test_a_plain_folder(tmp_path: Path) -> None:
     site = made(tmp_path, PLAIN)
     assert ids(site, "note", "en") == {"a", "deep--b", "deep--c"}

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from server.documents.path_rules import ENDINGS, MARKDOWN
 
 DATA_BASES = ("data", "src/data")
+_GENERATOR_FOLDERS = ("data", "_data", "src/data", "src/_data")  # of Hugo, Jekyll and Eleventy
 _DATA = tuple(ending for ending in ENDINGS if ending not in MARKDOWN)
 # Settings of package managers, compilers, linters and the like, which are at the top of a tree.
 _PROGRAMS = re.compile(
@@ -33,6 +34,13 @@ def data_documents(files: Iterable[str]) -> set[str]:
     if not taken and all_files.keys() == {""} and len(data) > 1 and len(data) == all_files[""]:
         taken = {""}
     return {path for path in data if _top(path) in taken}
+
+
+def generator_data(path: str) -> str:
+    """Return the folder for a generator's data that a data file is in, "" for another file."""
+    if not path.endswith(_DATA):
+        return ""
+    return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")
 
 
 def _top(path: str) -> str:

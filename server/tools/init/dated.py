@@ -48,7 +48,7 @@ def _folders(member: PageMember) -> str:
     """Return the folders of a file in terms of its date; "" if they are others."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
-    named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(DATE_PARTS.items())}
+    named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
     return "".join(named[folder] for folder in above) if date and named.keys() >= set(above) else ""
 
 

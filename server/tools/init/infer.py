@@ -15,12 +15,15 @@ from typing import Any
 from server.documents.encode import Reading, read_value
 from server.documents.ids import id_of_name, id_of_reference
 from server.documents.path_rules import MARKDOWN
-from server.formats.tree import is_null
+from server.formats.tree import Tree, is_null
 from server.schema.model import FILE_FIELDS, RESERVED_FIELDS, Attribute
-from server.tools.init.groups import PageGroup
+from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+MIN_RELATED_SHARE = (
+    0.9  # of the different values of a key: so many are names of documents if it is a relation
+)
 MAX_KEYS = 100  # Data files with more keys in all are maps.
 
 
@@ -85,9 +88,10 @@ def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str
 
 def _attribute(group: PageGroup, key: KeyValues, names: Names, uid: str) -> ProposedAttribute:
     files = len(group.members)
-    made = _relation(key, names, uid) or scalar_type(key) or collection_type(key)
+    relation = _relation(key, names, uid)
+    made = relation or scalar_type(key) or collection_type(key)
     schema: dict[str, Any] = dict(made[0])
-    notes = list(made[1])
+    notes = list(made[1]) if relation else [*made[1], *_why_no_relation(key, names)]
     wrong = _why_refused(schema, key)
     if wrong:
         schema, notes = {"type": "json"}, [f"not {schema['type']}: {wrong}"]
@@ -108,7 +112,7 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
     """A relation to the type whose documents the values name; None if they name none."""
-    entries = [(m, e) for m, v in key.values for e in (v if isinstance(v, list) else [v]) if not is_null(e)]
+    entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
     distinct = {id_of_reference(str(entry)) for _, entry in entries}
@@ -118,7 +122,7 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
         own = target == uid and any(id_of_reference(str(e)) == id_of_name(m.name) for m, e in entries)
         numbers = all(entry.isdigit() for entry in distinct)
         certain = (matched >= 2 and not numbers) or (matched >= 1 and _alike(key.name, target))
-        if certain and not own and matched >= 0.9 * len(distinct):
+        if certain and not own and matched >= MIN_RELATED_SHARE * len(distinct):
             lost = sorted(distinct - known - {""})
             notes = [f"→ {target.rpartition('.')[2]}"] + (
                 [f"not there: {', '.join(lost[:3])}"] if lost else []
@@ -126,6 +130,23 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
             kind = "manyToMany" if many else "manyToOne"
             return {"type": "relation", "relation": kind, "target": target}, notes
     return None
+
+
+def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
+    """Return how many values of a key that is called like a type are no documents of it, if most are."""
+    texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
+    stays = "a list of texts" if any(isinstance(value, list) for _, value in key.values) else "text"
+    for target, known in names.items():
+        lost = sum(text not in known for text in texts)
+        if key.name not in OWN_TEXTS and _alike(key.name, target) and lost * 2 < len(texts):
+            singular = target.rpartition(".")[2]
+            return [f"stays {stays}: {lost:,} of {len(texts):,} values are no {singular}"]
+    return []
+
+
+def _entries(key: KeyValues) -> list[tuple[PageMember, Tree]]:
+    """Return the values of a key and those in its lists, each with its file."""
+    return [(m, e) for m, v in key.values for e in (v if isinstance(v, list) else [v]) if not is_null(e)]
 
 
 def _alike(name: str, target: str) -> bool:

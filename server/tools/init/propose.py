@@ -123,6 +123,7 @@ class Proposal:
     left: Mapping[str, str]
     unreadable: Mapping[str, str]
     skipped: Mapping[SkippedFolder, int]  # folders that are left out, each with its number of Markdown files
+    data: Mapping[str, int]  # folders for a generator's data, each with its number of files
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
@@ -162,7 +163,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     claimed = {member.page.path for each in tree.groups for member in each.members}
     skipped = Counter(scan.skipped[path] for path in sorted(scan.skipped) if path not in claimed)
-    return Proposal(tuple(types), spoken, tree.left, scan.unreadable, skipped)
+    return Proposal(tuple(types), spoken, tree.left, scan.unreadable, skipped, scan.data)
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
@@ -252,6 +253,10 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []
+    if public := [each.singular for each in proposal.types if not (each.draft_key or each.has_drafts)]:
+        yield [("No file is a draft: ", _QUIET), (_listed(public), _PLAIN)]
+        yield [("  what is written is public at once; to have drafts, set options.draftAndPublish", _QUIET)]
+        yield []
     if unnamed := [each.singular for each in proposal.types if not each.names_files]:
         yield [("Nothing says how new files are named: ", _QUIET), (_listed(unnamed), _PLAIN)]
         yield [("  they get a random id; for names, add a uid attribute or options.fileName", _QUIET)]
@@ -259,7 +264,10 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
     for folder, files in proposal.skipped.items():
         reason = f"  {count(files, 'Markdown file')}; {folder.reason}"
         yield [("Not taken: ", _QUIET), (printable(f"{folder.path}/"), _PLAIN), (reason, _QUIET)]
-    if proposal.skipped:
+    for path, files in proposal.data.items():
+        what = f"  {count(files, 'YAML, JSON or TOML file')}; to serve them, see docs/existing-sites.md"
+        yield [("Not taken: ", _QUIET), (printable(f"{path}/"), _PLAIN), (what, _QUIET)]
+    if proposal.skipped or proposal.data:
         yield []
     for title, reasons in (("Not taken", proposal.left), ("Can't be read", proposal.unreadable)):
         for path, reason in list(reasons.items())[:MAX_SHOWN_FILES]:

@@ -1,6 +1,7 @@
 """Reads the Markdown files of a tree, and the data files that are documents."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from server.formats import frontmatter
 from server.formats.tree import SyntaxProblem, Tree
 from server.storage.files import walk
 from server.storage.read import parse, read_text
-from server.tools.init.data_files import data_documents
+from server.tools.init.data_files import data_documents, generator_data
 from server.tools.init.skipped import SkippedFolder, skipped_files
 
 # Files at the top of a repository that describe it.
@@ -36,12 +37,14 @@ class Scan:
 
     `others` are Markdown files in places without content; a pattern may match them nevertheless.
     `skipped` are the paths of Markdown files in folders without content, each with that folder.
+    `data` are folders for a generator's data that no page is in, with their numbers of files.
     """
 
     pages: Mapping[str, MarkdownPage]
     unreadable: Mapping[str, str] = field(default_factory=dict)
     others: Mapping[str, MarkdownPage] = field(default_factory=dict)
     skipped: Mapping[str, SkippedFolder] = field(default_factory=dict)
+    data: Mapping[str, int] = field(default_factory=dict)
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
@@ -69,7 +72,9 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
             unreadable[path] = f"{where}{problem.message}"
         except OSError as error:
             unreadable[path] = error.strerror or str(error)
-    return Scan(pages, unreadable, others, {p: f for p, f in skipped.items() if p.endswith(MARKDOWN)})
+    data = Counter(generator_data(path) for path in kept if path not in content)
+    del data[""]
+    return Scan(pages, unreadable, others, {p: f for p, f in skipped.items() if p.endswith(MARKDOWN)}, data)
 
 
 def read_page(root: Path, path: str) -> MarkdownPage:
