@@ -211,6 +211,11 @@ class ForbiddenError(ApiError):
 
     status, name, default = 403, "ForbiddenError", "Forbidden"
 
+    def __init__(self, message: str = "", *, actor: str = "", permission: str = "") -> None:
+        """`actor` lacks `permission`, "article.create"; the response names neither, the log does."""
+        super().__init__(message)
+        self.actor, self.permission = actor, permission
+
 
 class NotFoundError(ApiError):
     """Nothing is there."""

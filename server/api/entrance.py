@@ -32,7 +32,8 @@ from server.api.environ import (
     response_format_of,
     wsgi_text,
 )
-from server.api.error_response import SettingHint, cors_headers, cors_vary, failure, preflight_headers
+from server.api.error_response import cors_headers, cors_vary, failure, preflight_headers
+from server.api.hints import WITH_EFFECT, Hints
 from server.api.identities import Identities
 from server.api.limiting.table import CountTable
 from server.api.operations.content import content_at
@@ -65,7 +66,6 @@ from server.errors import (
     ClientGone,
     ForbiddenError,
     NeedsThreadPool,
-    NotAllowedBySettingError,
     NotFoundError,
     RateLimitError,
     ValidationError,
@@ -105,12 +105,12 @@ class Entrance:
         handle: Handle,
         past: PastStates,
         counted: CountTable | None = None,
-        hint: SettingHint | None = None,
+        hints: Hints | None = None,
     ) -> None:
         self.site, self.identities, self.handle = site, identities, handle
         self.count = _counter(site.state.settings.api.rate_limit, counted)
         self.cache, self.turns = answer_cache(), turns()
-        self.hint = hint or SettingHint()
+        self.hints = hints or Hints()
         self.past, self.past_cache = past, past_answer_cache()
         self.renames = Renames(site, past.log)
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
@@ -140,8 +140,7 @@ class Entrance:
         except (NeedsThreadPool, ClientGone):
             raise
         except Exception as error:
-            if isinstance(error, NotAllowedBySettingError):
-                self.hint.note(error)
+            self.hints.note_error(error)
             shown = _represent(failure(error), environ, state)
         finally:
             budget.close()
@@ -310,6 +309,8 @@ class Entrance:
         if kept is not None and (kept.users is None or kept.users == users().version):
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
+        if not params.keys() <= WITH_EFFECT and not state.settings.api.strict_params:
+            self.hints.note_parameters(params, state.settings)
         reader = Reader(
             state, type_, actor, response_format=response_format, users=users, budget=environ[BUDGET]
         )

@@ -2,14 +2,13 @@
 
 import json
 import logging
-import mmap
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from server.api.response import Answer, Environ, Header
-from server.errors import ApiError, ContentCodingError, MethodNotAllowedError, NotAllowedBySettingError
+from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
 MAX_QUOTED_CHARS = 2000  # Characters that an error quotes: a client may have sent millions.
 log = logging.getLogger("quire")
@@ -21,19 +20,6 @@ def failure(error: Exception) -> Answer:
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("unexpected error", exc_info=error)
     return envelope(500, ApiError.name, ApiError.default, {})
-
-
-class SettingHint:
-    """Logs the first request after a start that a setting would allow, for all workers that share it."""
-
-    def __init__(self) -> None:
-        self._logged = mmap.mmap(-1, 1)  # memory that forked processes share
-
-    def note(self, error: NotAllowedBySettingError) -> None:
-        """Log an error, whose message names the setting, if none was logged yet."""
-        if not self._logged[0]:
-            self._logged[0] = 1
-            log.warning("a request was refused (logged once): %s", error.message)
 
 
 def _headers(error: ApiError) -> tuple[Header, ...]:

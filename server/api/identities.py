@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from server.auth.owner import OWNER, is_session
 from server.auth.owner import SESSION_PREFIX as OWNER_PREFIX
-from server.auth.permissions import Actor
+from server.auth.permissions import TOKEN_PREFIX, Actor
 from server.config.model import Settings
 from server.database.address import is_server
 from server.database.outage import Outage, reason_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 
+NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer quire_…"
 COOKIE_SCHEME = (
     "Studio"  # stands for `Bearer` where the credentials came in the cookie (server.api.studio.cookie)
 )
@@ -154,6 +155,8 @@ class Identities:
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
+        if scheme.startswith(TOKEN_PREFIX) and not text:
+            raise UnauthorizedError(NO_SCHEME_MESSAGE)
         if not text or (scheme != COOKIE_SCHEME and scheme.lower() != "bearer"):
             return _public(settings.roles["public"])
         if text.startswith(OWNER_PREFIX) and scheme == COOKIE_SCHEME:

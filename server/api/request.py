@@ -156,7 +156,7 @@ def require_permission(request: Request, subject: str, action: str, *, ended: bo
     """Return the sender of a request. Raises ForbiddenError if an action on a subject is not granted."""
     actor = actor_of(request, ended=ended)
     if not actor.may(subject, action):
-        raise ForbiddenError()
+        raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
     return actor
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from server.api.entrance import Entrance
-from server.api.error_response import SettingHint
+from server.api.hints import Hints
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.limiting.table import CountTable
@@ -89,7 +89,8 @@ def listen(listener: socket.socket) -> None:
 
 def _refusal(host: str, port: int, error: OSError) -> SetupError:
     what = error.strerror or str(error)
-    return SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port")
+    fix = f"choose another --port; with make: PORT={8080 if port != 8080 else 8081}"
+    return SetupError(f"{host}:{port}", None, f"can't listen: {what}", fix)
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
@@ -134,7 +135,7 @@ class Shared:
     presence: PresenceTable = field(default_factory=PresenceTable)
     limited: CountTable = field(default_factory=CountTable)
     jobs: JobTable = field(default_factory=JobTable)
-    hint: SettingHint = field(default_factory=SettingHint)
+    hints: Hints = field(default_factory=Hints)
     json_log: bool = False
 
 
@@ -217,7 +218,7 @@ def _start(
 
     leader = Leader(shared.log, make_runner, opened.timing.lead_s)
     leader.start()
-    return make_app(site, key, opened.past, watched, shared.limited, shared.hint), leader
+    return make_app(site, key, opened.past, watched, shared.limited, shared.hints), leader
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
@@ -247,7 +248,7 @@ def make_app(
     past: PastStates | None = None,
     watched: Watched | None = None,
     limited: CountTable | None = None,
-    hint: SettingHint | None = None,
+    hints: Hints | None = None,
 ) -> Entrance:
     """The entrance to a site, whose handlers are loaded when the first request needs one.
 
@@ -259,7 +260,7 @@ def make_app(
     past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)
     watched.notices.listen(ACCOUNTS, identities.changed)
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, watched))
-    return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited, hint)
+    return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited, hints)
 
 
 def _tell(line: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from server.auth.identity_cache import CredentialCache
-from server.auth.permissions import Actor
+from server.auth.permissions import TOKEN_PREFIX, Actor
 from server.auth.tables import SCHEMA, complete
 from server.config.model import FILE
 from server.database.address import file_of, is_postgres, is_server
@@ -34,7 +34,6 @@ from server.errors import SetupError, StorageError, UnavailableError
 log = logging.getLogger("quire")
 
 KINDS = ("full-access", "read-only", "custom")
-TOKEN_PREFIX = "quire_"
 NAME = "the accounts database"
 _COLUMNS = "name, kind, permissions, created_at, expires_at"
 # A request has a connection for the time of a statement or two. In a file, one that reads waits for none that

@@ -7,6 +7,7 @@ from functools import lru_cache
 from server.errors import ForbiddenError
 from server.schema.model import Schema, Type
 
+TOKEN_PREFIX = "quire_"  # Every API token begins so.
 WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 DRAFT_ACTIONS = ("create", "update")  # `updateDraft` allows these actions if they write only a draft.
 READ_ACTIONS = ("find", "findOne", "readDraft")
@@ -34,7 +35,7 @@ class Actor:
 def require(actor: Actor, type_: Type, action: str) -> None:
     """Raise ForbiddenError where the actor may not do the action on a type."""
     if not actor.may(type_.singular, action):
-        raise ForbiddenError()
+        raise ForbiddenError(actor=actor.name, permission=f"{type_.singular}.{action}")
 
 
 def may_draft(actor: Actor, type_: Type, action: str) -> bool:
@@ -75,7 +76,7 @@ def may_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> bool
 def require_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> None:
     """Raise ForbiddenError where the actor may not do an action on such a subject."""
     if not may_of_site(actor, subject, action, schema):
-        raise ForbiddenError()
+        raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
 
 
 def require_branch(actor: Actor, action: str, schema: Schema) -> None:

@@ -43,7 +43,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
             # The actor may write this draft but not read it, so the answer has nothing but its ids.
             return query._replace(selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
         if query.type.draft_publish and query.type.uid not in readable:
-            raise ForbiddenError()
+            raise ForbiddenError(actor=actor.name, permission=f"{query.type.singular}.readDraft")
     selection = _narrow_selection(query.selection, actor, "filters", "sort")
     if query.publication in DRAFT_REVEALING_FILTERS:
         _check_compared(selection, actor, schema)
@@ -56,7 +56,7 @@ def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
         for uid, inner in node.selections.items():
             type_ = schema.types[uid]
             if type_.draft_publish and not may_read_drafts(actor, type_):
-                raise ForbiddenError()
+                raise ForbiddenError(actor=actor.name, permission=f"{type_.singular}.readDraft")
             _check_compared(inner, actor, schema)
 
 

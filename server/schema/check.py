@@ -111,10 +111,17 @@ def _check_relation(file: ConfigFile, type_: Type, attribute: Attribute, types: 
         raise file.refuse("both inversedBy and mappedBy", "one side has inversedBy, the other mappedBy", *at)
     other_name = attribute.inversed_by or attribute.mapped_by
     if other_name:
-        _check_inverse(file, type_, attribute, target, other_name)
+        _check_inverse(file, type_, attribute, target, other_name, types)
 
 
-def _check_inverse(file: ConfigFile, type_: Type, attribute: Attribute, target: Type, name: str) -> None:
+def _check_inverse(
+    file: ConfigFile,
+    type_: Type,
+    attribute: Attribute,
+    target: Type,
+    name: str,
+    types: Mapping[str, Type],
+) -> None:
     key = "inversedBy" if attribute.inversed_by else "mappedBy"
     at = ("attributes", attribute.name, key)
     if type_.kind == "component":
@@ -132,6 +139,8 @@ def _check_inverse(file: ConfigFile, type_: Type, attribute: Attribute, target: 
         )
     if attribute.morph or other.morph:
         return
+    if other.target not in types and not _EXTERNAL.match(other.target or ""):
+        return  # Its own file has the mistake, and is told of it.
     back = other.mapped_by if attribute.inversed_by else other.inversed_by
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"

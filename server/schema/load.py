@@ -339,7 +339,12 @@ _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
     ("multiple", "multiple", bool),
     ("allowed_types", "allowedTypes", list),
 )
-
+_FIXES: Mapping[type | tuple[type, ...], str] = {
+    bool: "use true or false",
+    int: "use a whole number",
+    str: "use text",
+    list: "use a list",
+}
 
 # Custom fields of Strapi's plugins that are more specific than json, as which all others are read.
 CUSTOM_FIELDS: Mapping[str, str] = {
@@ -373,9 +378,8 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         if value is None:
             continue
         if not isinstance(value, want) or (isinstance(value, bool) and want is int):
-            raise file.refuse(
-                f'"{theirs}" of "{name}" has a value of the wrong kind', "see docs/modelling.md", *at, theirs
-            )
+            fix = _FIXES.get(want, "see docs/modelling.md")
+            raise file.refuse(f'"{theirs}" of "{name}" has a value of the wrong kind', fix, *at, theirs)
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])

@@ -64,7 +64,7 @@ class DocumentHistory:
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
         if status == DRAFT and not may_read_drafts(self.caller.actor, self.type):
-            raise ForbiddenError()
+            raise ForbiddenError(actor=self.caller.actor.name, permission=f"{self.type.singular}.readDraft")
         found = [v for v in self.versions if (v.locale, v.status) == (locale, status)]
         return locale, status, found
 

@@ -22,7 +22,7 @@ from server.documents.encode import (
 )
 from server.documents.keys import gather, is_draft, unused_key, with_name
 from server.documents.path_rules import MARKDOWN, Claim, Layout
-from server.formats.frontmatter import split
+from server.formats.frontmatter import TOML, split
 from server.formats.text_positions import Positions, RepeatedKey, nearest
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.formats.yaml.reader import read_yaml
@@ -216,7 +216,7 @@ class Store:
         reading.seed = "\0".join((claim.type.uid, document_id, claim.locale))
         values = read_attributes(claim.type, tree, (), reading)
         draft = claim.draft or is_draft(claim.type, tree)
-        _warn_of_keys(claim, said, reading)
+        _warn_of_keys(path, text, claim, said, reading)
         if not draft:
             unread = {wrong.path for wrong in reading.wrong}
             for at, sentence in broken_within(claim.type, values):
@@ -267,18 +267,29 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
         yield Problem(path, None, what, fix, "warning", None, "file-name")
 
 
-def _warn_of_keys(claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Warn of keys that the type does not have, and of a draft that is served like the others."""
+def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
+    """Warn of keys that the type does not have, and of a draft that is served like the others.
+
+    Of the key of such a draft, only the second is said.
+    """
     type_ = claim.type
-    key = type_.draft_key
+    unused = unused_key(type_, tree)
+    key = type_.draft_key or (None if claim.draft else unused)
     if type_.other_keys is None:
         warn_unknown(type_, tree, (), reading, allowed=(*FILE_FIELDS, key.name) if key else FILE_FIELDS)
-    unused = unused_key(type_, tree)
     if unused and not claim.draft:
         value = str(unused.value).lower()
-        what = f'"{unused.name}: {value}" says that this is a draft, and it is served as published'
+        written = _written(path, text, unused.name, value)
+        what = f"{written} says that this is a draft, and it is served as published"
         fix = f'in {type_.path}, set options.draftAndPublish, and draftWhen to {{"{unused.name}": {value}}}'
         reading.fail((unused.name,), what, fix, warning=True, rule="draft")
+
+
+def _written(path: str, text: str, name: str, value: str) -> str:
+    """Return a key with its value as a file has it."""
+    if path.endswith(".toml") or (path.endswith(MARKDOWN) and split(text).handler is TOML):
+        return f'"{name} = {value}"'
+    return f'"{name}": {value}' if path.endswith(".json") else f'"{name}: {value}"'
 
 
 def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading) -> tuple[str, str]:

@@ -184,7 +184,7 @@ def test_in_a_folder_that_is_no_site_nothing_is_done(tmp_path: Path, command: li
     done = run(*command, "--site", str(tmp_path))
     assert done.exit_code == 1
     assert done.stderr == (
-        f"quire: {tmp_path}: this is no site: it has neither site.yaml nor content-types/ "
+        f"quire: {tmp_path} is not a site: site.yaml and content-types/ are missing "
         "(`quire init` makes one)\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["content"]

@@ -139,7 +139,7 @@ def test_what_is_refused_in_one_line(root: Path, arguments: tuple[str, str], mes
 
 
 def test_a_folder_that_is_no_site(tmp_path: Path) -> None:
-    assert "this is no site" in run(tmp_path, "author/a", "author/b").output
+    assert "is not a site" in run(tmp_path, "author/a", "author/b").output
 
 
 def test_beside_a_running_server(root: Path) -> None:

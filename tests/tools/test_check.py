@@ -973,3 +973,49 @@ def test_a_key_that_stands_twice_is_fixed_with_what_else_is_wrong_in_its_file(tm
     fixed = page("author: nell", "title: New", "authors: [ida]")
     assert (tmp_path / "content/pages/a.md").read_text() == fixed
     assert told["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("a.md", "---\ntitle: A\ndraft: true\n---\n", '"draft: true"'),
+        ("a.md", '+++\ntitle = "A"\ndraft = true\n+++\n', '"draft = true"'),
+        ("a.toml", 'title = "A"\ndraft = true\n', '"draft = true"'),
+        ("a.json", '{"title": "A", "draft": true}', '"draft": true'),
+    ],
+)
+def test_a_draft_of_a_type_without_drafts_has_one_cure(
+    tmp_path: Path, path: str, text: str, said: str
+) -> None:
+    types = collection("post", {"title": STRING, "body": "richtext"})
+    write(tmp_path, {**types, "site.yaml": "", f"content/posts/{path}": text})
+    (problem,) = found(tmp_path)
+    assert problem["rule"] == "draft"
+    assert problem["message"] == f"{said} says that this is a draft, and it is served as published"
+    assert problem["fix"] == (
+        'in content-types/post.json, set options.draftAndPublish, and draftWhen to {"draft": true}'
+    )
+
+
+def test_a_mistyped_target_is_the_fault_of_its_own_schema_only(tmp_path: Path) -> None:
+    types = {
+        **collection("author", {"posts": relation("oneToMany", "post", mappedBy="author")}),
+        **collection("post", {"author": relation("manyToOne", "auhtor", inversedBy="posts")}),
+    }
+    write(tmp_path, {**types, "site.yaml": ""})
+    (problem,) = found(tmp_path)
+    assert problem["path"] == "content-types/post.json"
+    assert problem["message"] == 'there is no content type "api::auhtor.auhtor"'
+
+
+def test_a_value_of_the_wrong_kind_in_a_schema_says_which_is_right(tmp_path: Path) -> None:
+    write(tmp_path, {**collection("post", {"title": {**STRING, "required": "yes"}}), "site.yaml": ""})
+    (problem,) = found(tmp_path)
+    assert problem["message"] == '"required" of "title" has a value of the wrong kind'
+    assert problem["fix"] == "use true or false"
+
+
+def test_wrong_indentation_of_settings_is_named_as_a_cause(tmp_path: Path) -> None:
+    write(tmp_path, {**collection("post", {"title": STRING}), "site.yaml": "name: A\n  api: {}\n"})
+    (problem,) = found(tmp_path)
+    assert problem["fix"] == "put text that has a colon in quotes, or check the indentation"

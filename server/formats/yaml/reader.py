@@ -92,7 +92,7 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
     line = "".join(text.split("\n")[mark.line : mark.line + 1]) if mark else ""
     found = line[mark.column : mark.column + 1] if mark else ""
     if "mapping values are not allowed" in problem:
-        return "put text that has a colon in quotes"
+        return "put text that has a colon in quotes, or check the indentation"
     if found == "\t" or "\\t" in problem or "tab" in problem:
         return "indent with spaces, not tabs"
     if "cannot start any token" in problem:

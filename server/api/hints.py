@@ -1,0 +1,96 @@
+"""Hints in the server's log about requests that do not do what their sender wants; each is logged once."""
+
+import json
+import logging
+import mmap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from server.config.model import ResponseFormat, Settings
+from server.errors import ForbiddenError, NotAllowedBySettingError
+from server.query.parse import PARAMETERS
+from server.schema.spelling import suggestion
+
+MAX_SHOWN_CHARS = 40  # Characters of a parameter that a hint quotes.
+_HASH_BYTES = 8
+# Parameters of other APIs, and those that Strapi's content API accepts and ignores.
+OTHER_NAMES: Mapping[str, str] = {
+    "limit": "pagination[limit]",
+    "start": "pagination[start]",
+    "offset": "pagination[start]",
+    "per_page": "pagination[pageSize]",
+    "perPage": "pagination[pageSize]",
+    "page_size": "pagination[pageSize]",
+    "count": "pagination[withCount]",
+    "order": "sort",
+    "ordering": "sort",
+    "q": "_q",
+    "search": "_q",
+    "lang": "locale",
+    "select": "fields",
+    "include": "populate",
+    "expand": "populate",
+    "publicationState": "status",
+}
+WITH_EFFECT = PARAMETERS - OTHER_NAMES.keys()
+log = logging.getLogger("quire")
+
+
+class OnceLog:
+    """Logs each message once after a start, a limited number in all, for all workers that share it."""
+
+    def __init__(self, most: int) -> None:
+        self._logged = mmap.mmap(-1, most * _HASH_BYTES)  # memory that forked processes share
+
+    def warn(self, key: str, message: str) -> None:
+        """Log a message, unless one with the same key was logged or there is no room for more keys."""
+        wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
+        for at in range(0, len(self._logged), _HASH_BYTES):
+            found = self._logged[at : at + _HASH_BYTES]
+            if found == wanted:
+                return
+            if found == unused:
+                self._logged[at : at + _HASH_BYTES] = wanted
+                log.warning("%s", message)
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Hints for whoever runs the server; what a client can repeat at will has a limit of its own."""
+
+    settings: OnceLog = field(default_factory=lambda: OnceLog(1))
+    permissions: OnceLog = field(default_factory=lambda: OnceLog(128))
+    parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
+
+    def note_error(self, error: Exception) -> None:
+        """Log which setting or permission would allow a request that was refused."""
+        if isinstance(error, NotAllowedBySettingError):
+            self.settings.warn("", f"a request was refused (logged once): {error.message}")
+        elif isinstance(error, ForbiddenError) and error.permission:
+            self._note_permission(error.actor, error.permission)
+
+    def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
+        """Log the parameters of a read of content that have no effect."""
+        for name in names:
+            older = name == "publicationState" and settings.api.format is ResponseFormat.V4
+            if name not in WITH_EFFECT and not older:
+                meant = OTHER_NAMES.get(name)
+                near = (
+                    f'did you mean "{meant}"?' if meant else suggestion(name[:MAX_SHOWN_CHARS], WITH_EFFECT)
+                )
+                shown = json.dumps(name[:MAX_SHOWN_CHARS])
+                what = f"{shown} is not a parameter and was ignored (logged once)"
+                self.parameters.warn(name, f"{what}: {near or 'docs/querying.md lists the parameters'}")
+
+    def _note_permission(self, actor: str, permission: str) -> None:
+        kind, _, name = actor.partition(":")
+        if kind == "token":
+            who, fix = f"the token {name}", "make one with quire token create, docs/access.md"
+        elif kind == "user":
+            who, fix = f"the role of user {name}", "roles in site.yaml, docs/access.md"
+        else:
+            who, fix = f"the role {kind}", "roles in site.yaml, docs/access.md"
+        key = f"{actor if kind == 'token' else kind} {permission}"
+        self.permissions.warn(key, f"a request was refused (logged once): {who} lacks {permission} ({fix})")
