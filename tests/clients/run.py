@@ -84,7 +84,8 @@ def _run(folder: Path) -> int:
     if typed is None:
         return 1
     _make_site(folder / "site")
-    scripts = [("clients.mjs", "site"), (str(typed), "typed-site")]
+    _make_site(folder / "quoted-site")
+    scripts = [("clients.mjs", "site"), ("strapi_client.mjs", "quoted-site"), (str(typed), "typed-site")]
     return max(_run_script(script, folder / site) for script, site in scripts)
 
 

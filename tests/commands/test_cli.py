@@ -278,7 +278,8 @@ def test_of_two_servers_that_begin_at_once_on_a_port_one_is_told(root: Path) -> 
     second = bind(host, port)
     with first, second:
         listen(first)
-        with pytest.raises(SetupError, match=f"{host}:{port}: can't listen: .* \\(choose another --port; with make: PORT=8080\\)"):
+        fix = r"\(choose another --port; with make: PORT=8080\)"
+        with pytest.raises(SetupError, match=f"{host}:{port}: can't listen: .* {fix}"):
             listen(second)
 
 
