@@ -14,7 +14,7 @@ from server.site.site import Site
 from server.storage.git import command
 from server.storage.git.command import git as quire_git
 from server.storage.git.command import git_if_possible
-from server.storage.git.repository import git_folder, is_shallow
+from server.storage.git.repository import git_folder, is_shallow, repository_of
 from server.storage.git.times import read_times
 from server.storage.git.trouble import trouble_log
 from server.storage.git.uncommitted import changed_paths
@@ -244,6 +244,16 @@ def untrusted(root: Path) -> Iterator[Path]:
     trouble_log.cache_clear()
     yield root
     trouble_log.cache_clear()
+
+
+def test_a_repository_that_was_given_to_somebody_else_is_not_one_without_commits(
+    root: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = repository_of(root)
+    assert repository.head()
+    monkeypatch.setenv("HOME", str(request.getfixturevalue("untrusted").parent))
+    with pytest.raises(GitError, match="dubious ownership"):
+        repository.head()
 
 
 def test_the_repository_of_somebody_else_is_not_read(

@@ -24,7 +24,7 @@ from server.site.record import Record
 from server.site.replica import Replica
 from server.site.writing.speculative_writes import Chain
 from server.storage.git.checkout import holds
-from server.storage.git.command import git_as_owner
+from server.storage.git.command import git_as_owner, is_full
 from server.storage.git.commit import (
     Made,
     NewCommit,
@@ -325,7 +325,7 @@ class Committer:
                 commit = self._make_commit(repository, self._new(group), head, by_git=by_git)
                 break
             except CommitError as error:
-                if error.refused and repository.head() == head:
+                if is_full(str(error)) or (error.refused and repository.head() == head):
                     raise
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error

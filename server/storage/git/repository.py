@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.errors import CommitError, GitError
 from server.storage.files import FileMark, file_mark_of
-from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes_or_fail
+from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes_or_fail, git_or_fail
 
 STALE_LOCK_AGE_S = 30.0  # An older lock belongs to no git command at work.
 # What is in the folder of a repository while something is under way that a commit would get into.
@@ -105,7 +105,7 @@ def head_by_git(root: Path) -> str:
         return found.strip()
     if named := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
         raise GitError(f"the object {named.strip()}, the commit that is checked out, is missing or damaged")
-    place = location(root)
+    place = location(root) if git(root, "rev-parse", "--git-dir") else None
     with suppress(OSError, UnicodeDecodeError):
         name = (place.folder / "HEAD").read_text().strip().removeprefix("ref: ") if place else ""
         if place and name.startswith("refs/heads/") and (place.common / name).exists():
@@ -184,7 +184,10 @@ class Repository:
 
     def head(self) -> str:
         """The commit that is checked out; "" where there is none yet. Raises GitError."""
-        return head_by_git(self.root)
+        found = head_by_git(self.root)
+        if not found:  # Somebody may have taken the repository away since.
+            git_or_fail(self.root, "rev-parse", "--git-dir")
+        return found
 
     @property
     def runs_programs(self) -> bool:
