@@ -276,7 +276,10 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)
     if type_.other_keys is None:
-        warn_unknown(type_, tree, (), reading, allowed=(*FILE_FIELDS, key.name) if key else FILE_FIELDS)
+        allowed = (*FILE_FIELDS, key.name) if key else FILE_FIELDS
+        if type_.files:  # A generator's files often name keys for later, of which nothing is lost.
+            allowed = (*allowed, *(name for name, value in tree.items() if is_null(value)))
+        warn_unknown(type_, tree, (), reading, allowed=allowed)
     if unused and not claim.draft:
         value = str(unused.value).lower()
         written = _written(path, text, unused.name, value)

@@ -806,6 +806,18 @@ def test_init_says_what_is_not_as_one_would_think(tmp_path: Path) -> None:
     assert "Nothing says how new files are named" not in said
 
 
+def test_a_key_without_a_value_in_any_file_is_no_attribute(tmp_path: Path) -> None:
+    tree = {
+        "hugo.toml": "",
+        "content/posts/a.md": page("title: A\nauthor:\nzoom: null"),
+        "content/posts/b.md": page("title: B\nauthor:\nkicker: Sea"),
+    }
+    made(tmp_path, tree)
+    assert attributes(tmp_path, "post").keys() == {"title", "kicker", "body"}
+    assert survey(tmp_path, lambda: opened(tmp_path)).problems == ()
+    assert "  left out, since no file has a value: author, zoom\n" in init_output(tmp_path)
+
+
 def test_a_plain_folder(tmp_path: Path) -> None:
     site = made(tmp_path, PLAIN)
     assert ids(site, "note", "en") == {"a", "deep--b", "deep--c"}

@@ -27,6 +27,7 @@ _OPEN = frozenset(_PEOPLE_AND_PICTURES.split()) | _LABELS
 MAX_STRING_CHARS = 255  # A longer value makes the attribute a `text`.
 MIN_ENUMERATION_VALUES = 5  # An enumeration is not inferred from fewer values.
 MAX_CHOICES = 10  # Of an enumeration.
+NO_VALUE = "no file has a value"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def scalar_type(key: KeyValues) -> Made | None:
     if not all(isinstance(v, str | int) for v in values):
         return None
     if not values:
-        return {"type": "string"}, ["no file has a value"]
+        return {"type": "string"}, [NO_VALUE]
     if all(isinstance(v, bool) or (type(v) is Plain and v.lower() in ("true", "false")) for v in values):
         return {"type": "boolean"}, []
     if any(isinstance(v, bool) for v in values):

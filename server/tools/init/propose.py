@@ -19,6 +19,7 @@ from server.tools.init.dated import dated_share, file_name_pattern, of_names, wi
 from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
+from server.tools.init.kinds import NO_VALUE
 from server.tools.init.naming import PageKind, choose_api_ids, display_name
 from server.tools.init.scan import MarkdownPage, Scan
 from server.tools.init.skipped import SkippedFolder
@@ -69,6 +70,7 @@ class ProposedType:
     attributes: tuple[ProposedAttribute, ...]
     other_keys: str | None  # the attribute that holds the keys which are no attributes
     file_name: str | None  # what the names of its files say: their dates and slugs
+    empty_keys: tuple[str, ...]  # keys without a value in any file; they become no attributes
 
     @property
     def uid(self) -> str:
@@ -157,8 +159,12 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
         attributes = by_name or attributes
         file_name = file_name_pattern(each, by_name) if by_name else None
         key = draft_key(member.page for member in each.members)
-        kept = tuple(found for found in attributes if key is None or found.name != key.name)
-        types.append(ProposedType(singular, plural, each, kept, rest.name if rest else None, file_name))
+        empty = tuple(found.name for found in attributes if NO_VALUE in found.notes)
+        dropped = {*empty, key.name if key else ""}
+        kept = tuple(found for found in attributes if found.name not in dropped)
+        types.append(
+            ProposedType(singular, plural, each, kept, rest.name if rest else None, file_name, empty)
+        )
     types.sort(key=lambda made: (made.group.single, -len(made.group.members)))
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     claimed = {member.page.path for each in tree.groups for member in each.members}
@@ -298,6 +304,10 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
     for name, kind, filled, notes in rows:
         shown = f"  {name.ljust(widths[0])}  {kind.ljust(widths[1])}  {filled.rjust(widths[2])}"
         yield [(printable(shown), _PLAIN), (f"  {printable(notes)}" if notes else "", _QUIET)]
+    if each.empty_keys:
+        yield [
+            (f"  left out, since no file has a value: {printable(_listed(list(each.empty_keys)))}", _QUIET)
+        ]
     if each.draft_key:
         key = each.draft_key
         drafts = sum(says(member.page.tree, key) for member in each.group.members)
