@@ -1,14 +1,15 @@
 """What git says of a site at one time: its repository, its HEAD and index, when files were committed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from server.errors import GitError, GitSlowError
+from server.errors import GitBusyError, GitError, GitSlowError
 from server.paths import cache_folder
 from server.storage.files import FileMark, file_mark_of
+from server.storage.git.index import is_own_lock
 from server.storage.git.log import read_commits
-from server.storage.git.repository import git_folder, git_lock, head_mark, place_mark
+from server.storage.git.repository import git_folder, git_lock, head_mark, is_at_work, place_mark
 from server.storage.git.times import CommitTimes, read_times, tell_changed_unknown, with_commits
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.git.uncommitted import changed_paths
@@ -202,3 +203,20 @@ def moving(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
+
+
+def git_guard(state: GitState) -> Callable[[], None]:
+    """Return a check that raises GitBusyError once a git command may have changed files since now."""
+    folder = state.folder
+    if folder is None:
+        return lambda: None
+    index = folder / "index"
+    before, lock_before = file_mark_of(index), git_lock(folder)
+
+    def check() -> None:
+        lock = git_lock(folder)
+        is_new = lock is not None and lock != lock_before and not is_own_lock(folder)
+        if is_new or is_at_work(lock) or file_mark_of(index) != before:
+            raise GitBusyError()
+
+    return check

@@ -17,7 +17,9 @@ from pathlib import Path
 from server.config.sections import PUSH_BEFORE
 from server.documents.document import Document
 from server.errors import (
+    ApiError,
     BusyError,
+    CommitError,
     ConflictError,
     GitBusyError,
     QuireError,
@@ -33,7 +35,7 @@ from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship, keeping
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
-from server.site.git_state import GitState, moving
+from server.site.git_state import GitState, git_guard, moving
 from server.site.loading import Progress, give_back, load_contents, pause_collector
 from server.site.problems import all_problems, problems_in_files
 from server.site.record import Record
@@ -161,7 +163,9 @@ class Site:
         self.replaced: Mapping[str, Document] = {}  # what files held that had changed when this was loaded
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
-        self.committer = Committer(self.root, self._replica, self._append, self._locked, self._tell_committed)
+        self.committer = Committer(
+            self.root, self._replica, self._append, self._locked, self._tell_committed, self._write_again
+        )
 
     @property
     def state(self) -> State:
@@ -258,10 +262,18 @@ class Site:
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
     ) -> Change | None:
         """Append what differs in the files; None for one who is patient and meets a git command at work."""
-        contents, writes = self._contents, self._journal.lock.number
+        contents = self._contents
         before = moving(contents.git)
         if patient and is_at_work(before[0]):
             return None
+        try:
+            self._write_again()
+        except GitBusyError:
+            if patient:
+                return None
+        except (ApiError, CommitError) as error:  # It is tried again before the write is committed.
+            log.warning("%s: a write that git has reverted is not made again yet: %s", self.root, error)
+        writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and moving(contents.git) != before:
             return None
@@ -321,7 +333,7 @@ class Site:
             raise ReadOnlySiteError()
         state, result, pending = self._write(prepare, request, by)
         commit = self.committer.finish(pending, at_once=by.joined is not None)
-        return (self.state if commit else state), result, commit
+        return (self.current() if commit else state), result, commit
 
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
@@ -407,12 +419,25 @@ class Site:
         if not writes:
             return Change(), ""
         with self.committer.noting(writes, by, prepared.result) as pending, keeping(writes, by):
-            self._journal.commit(writes, self._refuse_beside_git)
+            self._journal.commit(writes, git_guard(contents.git))
         joined = by.joined(prepared.result) if by.joined else None
         record = rescan_written(contents, writes, self._journal.lock.number, joined)
         change = change_of_write(contents, record, writes)
         self._append(record, by.origin(pending))
         return change, pending
+
+    def _write_again(self) -> None:
+        """Make writes again that git has reverted before they were committed; call it under the lock.
+
+        Raises ApiError and CommitError.
+        """
+        contents, number = self._contents, self._journal.lock.number
+        if writes := self.committer.reverted():
+            self._journal.commit(writes, git_guard(contents.git))
+            # A look is still due where another server has written before.
+            seen = self._journal.lock.number if contents.writes == number else contents.writes
+            self._append(rescan_written(contents, writes, seen))
+            self.committer.tell_of_reverted(writes)
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
         """Append a record, and keep the versions before and after it, which clients may have read."""
@@ -560,11 +585,6 @@ class Site:
                 if self.committer.settle():
                     self._journal.lock.count(self._journal.lock.number + 1)
             yield
-
-    def _refuse_beside_git(self) -> None:
-        """Raise GitBusyError while a git command may be changing files."""
-        if self._is_git_at_work():
-            raise GitBusyError()
 
     def _wait_for_git(self, deadline: float) -> None:
         while self._is_git_at_work() and time.monotonic() < deadline:

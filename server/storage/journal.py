@@ -87,9 +87,9 @@ class Journal:
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
         """Make all of the writes, or none; call it under the lock. It counts as one write.
 
-        `permit` is called shortly before the first file is replaced, and may raise an ApiError. Raises
-        ConflictError where a file is not as it was read, StorageError where the disk or its permissions
-        refuse. In each case every file is as it was.
+        `permit` is called shortly before the first file is replaced, and once more when all are. It may raise
+        an ApiError. Raises ConflictError where a file is not as it was read, StorageError where the disk or
+        its permissions refuse. In each case every file is as it was.
         """
         staged: list[StagedFile] = []
         made: list[Path] = []
@@ -109,7 +109,7 @@ class Journal:
                     made += make_folders(step.target.parent)
             if permit:
                 permit()
-            self._replace_counted(staged, record)
+            self._replace_counted(staged, record, permit or (lambda: None))
         except _NotUndone as error:
             raise StorageError(f"The files could not be written, nor put back yet: {error}") from error
         except OSError as error:
@@ -172,19 +172,19 @@ class Journal:
             sync_folder(self.folder)
         return path
 
-    def _replace_counted(self, staged: list[StagedFile], record: Path) -> None:
+    def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
         """Put everything in place, counted before: a process that sees a part knows that it is one."""
         number = self.lock.number
         self.lock.count(number + 1)
         try:
-            self._replace_all(staged, record)
-        except (OSError, ConflictError):
+            self._replace_all(staged, record, permit)
+        except (OSError, ApiError):
             with suppress(FileNotFoundError):
                 self.lock.count(number)
             raise
 
-    def _replace_all(self, staged: list[StagedFile], record: Path) -> None:
-        """Put everything in place; on an error, take back what was done already."""
+    def _replace_all(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
+        """Put everything in place; on an error, also of `permit`, take back what was done already."""
         done: list[Replacement] = []
         with ExitStack() as kept:
             try:
@@ -194,7 +194,8 @@ class Journal:
                     sync_folder(folder)
                 for one in done:
                     confirm(one)
-            except (OSError, ConflictError) as error:
+                permit()
+            except (OSError, ApiError) as error:
                 self._undo(done, record, error)
                 if done:  # Programs may have opened files that were in their places for a moment.
                     with suppress(OSError):

@@ -1,9 +1,11 @@
 """A write beside a git command: nothing that was answered as written is overwritten by git."""
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,3 +94,33 @@ def test_a_lock_whose_command_is_done_with_the_files_is_not_waited_for(
     site.refresh()
     assert time.monotonic() - began < 5
     assert "New" in (site.root / TWO).read_text()
+
+
+def test_a_checkout_that_begins_just_before_a_file_is_replaced(make_site: MakeSite) -> None:
+    """It has seen the file as it was, and overwrites it later."""
+    site = make_site(POSTS)
+    commit_all(site.root)
+    git(site.root, "checkout", "-qb", "other")
+    for name in ("one", "two"):
+        with (site.root / f"content/posts/{name}.md").open("a") as file:
+            file.write("Of the other branch\n")
+    git(site.root, "commit", "-qam", "second")
+    git(site.root, "checkout", "-q", "main")
+    site.refresh()
+    started = site.root / ".git/started"
+    git(site.root, "config", "filter.slow.smudge", f"touch '{started}'; sleep 1; cat")
+    (site.root / ".git/info/attributes").write_text("content/posts/one.md filter=slow\n")
+    checkout = threading.Thread(target=git, args=(site.root, "checkout", "-q", "other"))
+    waiting = [checkout]
+
+    def begin(event: str, arguments: Any) -> None:
+        if event == "os.rename" and waiting and Path(TWO).name in map(str, arguments):
+            waiting.pop().start()
+            until(started.exists)
+
+    sys.addaudithook(begin)
+    rename(site)
+    checkout.join()
+    assert not waiting
+    assert (site.root / TWO).read_text() == "---\ntitle: New\n---\nOf the other branch\n"
+    assert git(site.root, "status", "--porcelain").split() == ["M", TWO]

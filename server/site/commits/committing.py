@@ -14,12 +14,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from server.errors import BusyError, CommitError, GitError, StorageError
+from server.errors import ApiError, BusyError, CommitError, GitError, StorageError
 from server.paths import STATE_FOLDER
 from server.site.commits.commit_record import record_of_commit
 from server.site.commits.contents import contents_of
 from server.site.commits.grouping import Group, due
 from server.site.commits.message import Authorship, Joined, message_of, touched_documents
+from server.site.commits.reverted import reverted_writes, unseen_writes
 from server.site.record import Record
 from server.site.replica import Replica
 from server.site.writing.speculative_writes import Chain
@@ -43,8 +44,8 @@ from server.storage.git.index import (
     locked_index,
     may_be_left,
     remove_own_lock,
-    sync_index,
     wait_for_index,
+    wait_for_other_lock,
 )
 from server.storage.git.refs import checked_out, find_commit, is_ancestor
 from server.storage.git.repository import Repository, Tree, repository_of
@@ -57,6 +58,7 @@ log = logging.getLogger("quire")
 PENDING = "pending"
 QUEUE_TIMEOUT_S = 5.0  # How long a request waits for the commits before its own.
 GIT_LOCK_TIMEOUT_S = 2.0  # How long to wait for git commands that lock the index or make commits themselves.
+INDEX_TIMEOUT_S = 1.0  # How long a git command that has written files may take to note that in its index.
 BACKOFF_S = 1.0  # After a failure, requests leave the commits to the background for so long.
 HOOK_RETRY_INTERVAL_S = 30.0  # After so long, a hook that refused a commit runs again.
 REPOSITORY_CACHE_TTL_S = 5.0  # How long the place of the repository and its hooks are cached.
@@ -67,7 +69,8 @@ class Committer:
     """Commits the writes of the site at `root`.
 
     `locked` holds the site's write lock, up to date; under it, `append` appends a record to the log.
-    `committed` is called with the name of each write that is in a commit now, and that commit.
+    `committed` is called with the name of each write that is in a commit now, and that commit. `write_again`,
+    under the lock, makes writes again that git has reverted (see `reverted`).
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Committer:
         append: Callable[[Record], None],
         locked: Callable[[], AbstractContextManager[None]],
         committed: Callable[[str, str], None],
+        write_again: Callable[[], None],
     ) -> None:
         self.root, self.queue = root, CommitQueue(root / STATE_FOLDER)
         self._replica, self._append, self._locked = replica, append, locked
@@ -84,7 +88,7 @@ class Committer:
         self._known: tuple[tuple[Repository, bool] | None, float] = None, 0.0
         self._tidied = time.monotonic()
         self._trouble = trouble_log(root)
-        self._committed = committed
+        self._committed, self._write_again = committed, write_again
         self._refused: dict[str, float] = {}  # by write, until when its commit is not tried again
 
     @property
@@ -355,7 +359,7 @@ class Committer:
             return self._find_commit(repository, new, head)
         if by_git:
             commit = commit_by_git(repository, new, head, changed)
-            sync_index(repository, repository.versions(commit, changed))
+            self._sync_index(repository, repository.versions(commit, changed))
             return commit
         commit = prepare_commit(repository, new, head, changed)
         with locked_index(repository, changed) as index:
@@ -363,7 +367,7 @@ class Committer:
                 if changes_of(repository, new, now) != changed:
                     raise CommitError("others have committed the same files")
                 head, commit = now, prepare_commit(repository, new, now, changed)
-            with self._locked():
+            with self._unreverted():
                 self._publish(index, new, head, commit, changed)
         return commit
 
@@ -374,7 +378,7 @@ class Committer:
         if not goes_back and is_ancestor(
             self.root, new.joins, head
         ):  # Who was killed has made it, or by hand.
-            sync_index(repository, repository.versions(head, {**new.files, **moved}))
+            self._sync_index(repository, repository.versions(head, {**new.files, **moved}))
             return head
         if new.ready and head == new.base and find_commit(self.root, new.ready):
             commit = new.ready
@@ -386,7 +390,7 @@ class Committer:
         with locked_index(repository, repository.versions(commit, {**new.files, **moved})) as index:
             if repository.head() != head:
                 raise CommitError("others have committed meanwhile")
-            with self._locked():
+            with self._unreverted():
                 index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
         return commit
 
@@ -402,8 +406,49 @@ class Committer:
         """The commit that has all of a write already, if it was made here by one who was killed then."""
         if not head or not is_own_commit(repository, head, new.files):
             return ""
-        sync_index(repository, repository.versions(head, new.files))
+        self._sync_index(repository, repository.versions(head, new.files))
         return head
+
+    def _sync_index(self, repository: Repository, files: Tree) -> None:
+        """Let the index have some files as they are in a commit that is made."""
+        with locked_index(repository, files) as index, self._unreverted():
+            index.replace()
+
+    @contextmanager
+    def _unreverted(self) -> Iterator[None]:
+        """Hold the write lock, with all writes made again that git has reverted. Raises CommitError.
+
+        Call it with the index locked: until that is released, no git command reverts any more.
+        """
+        with self._locked():
+            try:
+                self._write_again()
+            except ApiError as error:
+                raise CommitError(f"a write that git has reverted can't be made again: {error}") from error
+            yield
+
+    def reverted(self) -> list[Write]:
+        """What makes those writes again that git has reverted; call it under the lock.
+
+        Raises CommitError and GitError.
+        """
+        if not self.queue.waiting:
+            return []
+        unseen = unseen_writes(self._replica.contents, self.queue.pending())
+        if not unseen:
+            return []
+        repository, _ = self.repository()
+        wait_for_other_lock(repository.folder, INDEX_TIMEOUT_S)
+        return reverted_writes(repository, unseen)
+
+    def tell_of_reverted(self, writes: list[Write]) -> None:
+        """Say which files are written again that a git command has reverted."""
+        for write in writes:
+            log.warning(
+                "%s: a git command has put %s back to before a write that is not committed yet; "
+                "it is written again",
+                self.root, write.path,
+            )  # fmt: skip
 
     # --- what the log says -----------------------------------------------------------------------------
 

@@ -127,7 +127,7 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
         after = new.known.get(path)
         if after is None and content is not None:
             after = Staged(_mode(before), _hash(root, path, content))
-        if after != before and not _is_overtaken(root, path, content, new.base, head):
+        if after != before and not is_overtaken(root, path, content, new.base, head):
             changed[path] = after
     return changed
 
@@ -162,7 +162,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
     return set(os.fsdecode(git_as_owner(root, "ls-files", *options)).split("\0"))
 
 
-def _is_overtaken(root: Path, path: str, content: bytes | Path | None, base: str, head: str) -> bool:
+def is_overtaken(root: Path, path: str, content: bytes | Path | None, base: str, head: str) -> bool:
     """Whether somebody else has committed a file since it was written, and it is not as it was written."""
     if not base or base == head or is_on_disk(root / path, content):
         return False

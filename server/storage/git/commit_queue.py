@@ -156,11 +156,10 @@ class CommitQueue:
     def pending(self) -> list[Pending]:
         """The writes that are to be committed, in their order."""
         names = self._names(_QUEUED_SUFFIX)
-        self._known = {name: known for name, known in self._known.items() if name in names}
-        for name in names:
-            if name not in self._known and (found := self._read(name, _QUEUED_SUFFIX)):
-                self._known[name] = found
-        return [self._known[name] for name in names if name in self._known]
+        known = self._known  # Another thread may ask at the same time: none changes what one looks through.
+        found = ((name, known.get(name) or self._read(name, _QUEUED_SUFFIX)) for name in names)
+        self._known = {name: pending for name, pending in found if pending}
+        return list(self._known.values())
 
     @property
     def waiting(self) -> int:

@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 from server.errors import CommitError
 from server.storage.files import FileMark, file_mark_of
-from server.storage.git.command import git_as_owner
-from server.storage.git.repository import Repository, Tree, git_lock, is_old
+from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner
+from server.storage.git.repository import Repository, Staged, Tree, git_lock, is_old
 
 _INDEX_COPY, OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
@@ -114,10 +114,37 @@ def remove_own_lock(repository: Repository) -> None:
             (repository.folder / f"{name}.lock").unlink()
 
 
-def sync_index(repository: Repository, changed: Tree) -> None:
-    """Let the index have some files as given."""
-    with locked_index(repository, changed) as index:
-        index.replace()
+def is_own_lock(folder: Path) -> bool:
+    """Whether a process of ours holds the lock of the index of the repository at `folder`."""
+    return _is_left(folder / _INDEX_COPY, folder / "index.lock")
+
+
+def wait_for_other_lock(folder: Path, seconds: float) -> None:
+    """Wait while a git command has locked the index of the repository at `folder`, up to some seconds."""
+    deadline = time.monotonic() + seconds
+    while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
+        time.sleep(_POLL_INTERVAL_S)
+
+
+def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
+    """Return those of some files that git was the last to write, each as the index has it.
+
+    git notes the times and inode of a file that it writes, and of one that `git status` or `git add` has
+    looked at. They are others once somebody else has written it. Raises CommitError.
+    """
+    if not paths:
+        return {}
+    root, some = repository.root, paths if len(paths) <= MAX_PATH_ARGUMENTS else []
+    printed = git_as_owner(root, "ls-files", "--stage", "-z", "--", *some)
+    differing = git_as_owner(root, "diff-files", "--name-only", "--relative", "-z", "--", *some)
+    others = set(os.fsdecode(differing).split("\0"))
+    wanted, found = set(paths) - others, {}
+    for line in filter(None, os.fsdecode(printed).split("\0")):
+        about, _, path = line.partition("\t")
+        mode, id_, _stage = about.split()
+        if path in wanted:
+            found[path] = Staged(mode, id_)
+    return found
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:

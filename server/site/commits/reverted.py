@@ -1,0 +1,69 @@
+"""Finds the writes that a git command has reverted before they were in a commit, to make them again.
+
+`git reset --hard`, `git checkout` of a path and `git restore` give each file that differs from the index its
+text from there. A write differs until it is committed. It was acknowledged, so it comes after such a command.
+An edit by hand, even one that takes the write back, is not a command of git and stays.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from server.site.contents import Contents
+from server.storage.files import Signature, signature_of
+from server.storage.git.commit import is_on_disk, is_overtaken
+from server.storage.git.commit_queue import Pending
+from server.storage.git.index import written_by_git
+from server.storage.git.refs import find_commit
+from server.storage.git.repository import Repository
+from server.storage.intent import Write
+from server.storage.media import SIDECAR_SUFFIX
+
+
+def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Pending]:
+    """Return, by path, the last write of each file that is not as written and not as the site shows it.
+
+    What the site shows of a file was decided when it was read: it is an edit by hand.
+    """
+    last = {path: write for write in pending for path in write.files}
+    return {
+        path: write
+        for path, write in last.items()
+        if signature_of(contents.root / path) != _shown_signature(contents, path)
+        and not is_on_disk(contents.root / path, write.files[path])
+    }
+
+
+def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> list[Write]:
+    """Return what writes again those files that git has reverted to what they were in a commit.
+
+    One that others have committed since, in another form, is left to them. Raises CommitError and GitError.
+    """
+    root, head, writes = repository.root, repository.head(), []
+    by_git = written_by_git(repository, list(unseen))
+    bases = {unseen[path].base for path in by_git} - {"", head}
+    commits = [head, *(base for base in bases if find_commit(root, base))]
+    trees = [repository.tree(commit, list(by_git)) for commit in commits]
+    for path, file in by_git.items():
+        write = unseen[path]
+        if not any(tree.get(path) == file for tree in trees):  # somebody has staged it
+            continue
+        if not is_overtaken(root, path, write.files[path], write.base, head):
+            writes.append(_write(root, path, write.files[path]))
+    return writes
+
+
+def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
+    before = signature_of(root / path)
+    if isinstance(content, Path):
+        return Write(path, None, before, content)
+    return Write(path, content, before, read=(root / path).read_bytes())
+
+
+def _shown_signature(contents: Contents, path: str) -> Signature | None:
+    """The signature with which a file was read that the site shows now; None for one that is not there."""
+    if entry := contents.entries.get(path):
+        return entry.signature
+    if path in contents.configuration.mark:
+        return contents.configuration.mark[path]
+    described = contents.entries.get(path.removesuffix(SIDECAR_SUFFIX))
+    return described.beside if described else None

@@ -1,0 +1,209 @@
+"""A git command reverts what is written through the API and not committed yet: it is written again."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import MakeApi
+from tests.git import commit_all, git
+from tests.git_programs import GIT, fake_git
+from tests.sites import Api, collection, documents, write
+
+EACH = "git:\n  commit: each\n  committer: Site <site@example.org>\n"
+WALK = "content/articles/walk.json"
+FILES = {
+    **collection("article", {"title": "string", "slug": "string"}),
+    **documents("articles", walk={"title": "Old", "slug": "walk"}, other={"title": "Other"}),
+    ".gitignore": ".quire/\n",
+}
+COMMANDS = ("reset -q --hard HEAD", "restore .", "checkout -q -- content", "checkout -q -f HEAD", "stash -q")
+Make = Callable[[str], Api]
+
+
+@pytest.fixture
+def made(make_api: MakeApi, tmp_path: Path) -> Make:
+    """Makes a site in a repository, whose site.yaml is given."""
+
+    def make(settings: str) -> Api:
+        files = {**FILES, "site.yaml": settings}
+        write(tmp_path, files)
+        commit_all(tmp_path)
+        return make_api(files)
+
+    return make
+
+
+def put(api: Api, **values: str) -> Any:
+    answer = api.put("/api/articles/walk", values)
+    assert answer.status == 200, answer.text
+    return answer
+
+
+def file(api: Api) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(api.read(WALK))
+    return found
+
+
+def committed(api: Api, commit: str = "HEAD") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(git(api.root, "show", f"{commit}:{WALK}"))
+    return found
+
+
+def status(api: Api) -> str:
+    return git(api.root, "status", "--porcelain")
+
+
+def revert_before(patch: pytest.MonkeyPatch, api: Api, moment: str, command: str) -> Path:
+    """Let a git command run once before the server runs one; the file that says so."""
+    folder = api.root / ".git/programs"
+    mark, root = folder / "reverted", shlex.quote(str(api.root))
+    by_hand = f"env -u GIT_INDEX_FILE {shlex.quote(GIT)} -C {root} {command} </dev/null"
+    identity = "GIT_COMMITTER_NAME=T GIT_COMMITTER_EMAIL=t@example.org GIT_AUTHOR_NAME=T GIT_AUTHOR_EMAIL=t@x"
+    lines = f"[ -e {mark} ] || {{ : >{mark}; {identity} {by_hand} >&2; }}"
+    fake_git(patch, folder, **{moment: lines})
+    return mark
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("moment", ["hash_object", "fast_import", "update_index"])
+def test_between_the_write_and_its_commit(
+    made: Make, monkeypatch: pytest.MonkeyPatch, moment: str, command: str
+) -> None:
+    api = made(EACH)
+    mark = revert_before(monkeypatch, api, moment, command)
+    answer = put(api, title="New")
+    monkeypatch.undo()
+    assert mark.exists()
+    assert answer.body["data"]["title"] == "New"
+    assert answer.headers["Quire-Commit"] == git(api.root, "rev-parse", "HEAD").strip()
+    assert (file(api)["title"], committed(api)["title"], status(api)) == ("New", "New", "")
+    api.site.refresh()
+    assert api.get("/api/articles/walk").body["data"]["title"] == "New"
+    put(api, slug="next")
+    assert (committed(api)["title"], committed(api)["slug"], status(api)) == ("New", "next", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("moment", ["commit", "update_index"])
+def test_where_git_itself_makes_the_commit(
+    made: Make, monkeypatch: pytest.MonkeyPatch, moment: str, command: str
+) -> None:
+    api = made(EACH)
+    hook = api.root / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    mark = revert_before(monkeypatch, api, moment, command)
+    assert put(api, title="New").body["data"]["title"] == "New"
+    monkeypatch.undo()
+    assert mark.exists()
+    assert (file(api)["title"], committed(api)["title"], status(api)) == ("New", "New", "")
+
+
+def test_a_document_that_is_deleted_stays_deleted(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = made(EACH)
+    mark = revert_before(monkeypatch, api, "fast_import", COMMANDS[0])
+    assert api.ask("DELETE", "/api/articles/walk").status == 204
+    monkeypatch.undo()
+    assert mark.exists()
+    assert (api.root / WALK).exists() is False
+    assert status(api) == ""
+    assert api.get("/api/articles/walk").status == 404
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_while_a_commit_waits_for_its_time(made: Make, noticed: bool) -> None:
+    """The next write is one of what was written, also where nobody has noticed what git did."""
+    api = made(EACH.replace("each", "1h"))
+    assert put(api, title="New").headers["Quire-Commit"] == "pending"
+    git(api.root, "reset", "-q", "--hard", "HEAD")
+    assert file(api)["title"] == "Old"
+    if noticed:
+        api.site.refresh()
+        assert file(api)["title"] == "New"
+        assert api.get("/api/articles/walk").body["data"]["title"] == "New"
+    answer = put(api, slug="next").body["data"]
+    assert (answer["title"], answer["slug"]) == ("New", "next")
+    api.site.committer.flush()
+    assert committed(api) == file(api)
+    assert (file(api)["title"], file(api)["slug"], status(api)) == ("New", "next", "")
+
+
+def test_a_command_that_has_not_noted_yet_what_it_has_written(made: Make) -> None:
+    """The new index is in its lock, and takes the place of the old one last."""
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    index, lock = api.root / ".git/index", api.root / ".git/index.lock"
+    copy = shutil.copy2(index, api.root / ".git/copied-index")
+    subprocess.run(
+        [GIT, "reset", "-q", "--hard", "HEAD"],
+        cwd=api.root,
+        env={**os.environ, "GIT_INDEX_FILE": copy},
+        check=True,
+    )
+    Path(copy).rename(lock)
+    assert file(api)["title"] == "Old"
+    threading.Timer(0.3, lock.rename, [index]).start()
+    api.site.refresh()
+    assert file(api)["title"] == "New"
+    api.site.committer.flush()
+    assert (committed(api)["title"], status(api)) == ("New", "")
+
+
+def test_a_write_that_is_taken_back_by_hand_stays_so(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    before = api.read(WALK)
+    put(api, title="New")
+    (api.root / WALK).write_text(before)
+    api.site.refresh()
+    status(api)  # git has looked at the file now, and knows its times
+    api.site.refresh()
+    api.site.committer.flush()
+    assert api.read(WALK) == before
+    assert committed(api)["title"] == "New"
+    assert api.get("/api/articles/walk").body["data"]["title"] == "Old"
+
+
+def test_what_others_have_committed_is_not_undone(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    git(api.root, "checkout", "-qb", "theirs")
+    (api.root / WALK).write_text('{"title": "Theirs"}')
+    git(api.root, "commit", "-qam", "theirs")
+    git(api.root, "checkout", "-q", "main")
+    api.site.refresh()
+    put(api, title="New")
+    git(api.root, "reset", "-q", "--hard", "theirs")
+    api.site.refresh()
+    api.site.committer.flush()
+    assert (file(api)["title"], committed(api)["title"], status(api)) == ("Theirs", "Theirs", "")
+
+
+def test_without_commits_git_discards_a_write_as_any_edit(made: Make) -> None:
+    api = made("")
+    put(api, title="New")
+    git(api.root, "reset", "-q", "--hard", "HEAD")
+    api.site.refresh()
+    assert file(api)["title"] == "Old"
+    assert api.get("/api/articles/walk").body["data"]["title"] == "Old"
+
+
+def test_a_command_that_is_at_work_is_waited_for(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the lock of the index while the write is committed, and reverts it."""
+    api = made(EACH)
+    lock = api.root / ".git/index.lock"
+    root = shlex.quote(str(api.root))
+    slow = f"(sleep 0.3; rm {lock}; {shlex.quote(GIT)} -C {root} reset -q --hard HEAD) >/dev/null 2>&1 &"
+    mark = revert_before(monkeypatch, api, "fast_import", "version >/dev/null; : >" + str(lock) + "; " + slow)
+    assert put(api, title="New").body["data"]["title"] == "New"
+    monkeypatch.undo()
+    assert mark.exists()
+    assert (file(api)["title"], committed(api)["title"]) == ("New", "New")
+    subprocess.run(["sleep", "0.5"], check=True)
+    assert (file(api)["title"], status(api)) == ("New", "")
