@@ -21,6 +21,9 @@ _OWN = (
     (re.compile(r"\bq[0-9a-z]{23}\b"), "<new id>"),
     (re.compile(r"(?<![\w-])[\w-]{32}(?![\w-])"), "<random>"),
     (re.compile(r'"id":\d{9,}'), '"id":<number>'),
+    (re.compile(r"_[0-9a-f]{10}\b"), "_<random>"),  # in the name of an upload
+    (re.compile(r'"version":"[0-9a-f]{12}"'), '"version":<digest>'),  # of OpenAPI with its examples
+    (re.compile(r'"(seq|last)":\d+'), "<number of an event>"),  # They count hidden ones, too (SECURITY.md).
     (re.compile(r'"log":"[0-9a-f]{8}"'), '"log":<log>'),
 )
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
@@ -80,7 +83,9 @@ def difference(identity: Identity, request: Request, twins: Sequence[Twin], answ
     first = answers[0]
     for number, other in enumerate(answers[1:], 1):
         if plain[number] != plain[0]:
-            return f"{first.text}\n--- twin {number}:\n{other.text}"
+            at = _first_difference(plain[0], plain[number])
+            parts = (text[max(at - 200, 0) : at + 400] for text in (plain[0], plain[number]))
+            return f"…{next(parts)}…\n--- twin {number}:\n…{next(parts)}…"
         if bool(first.tag) != bool(other.tag):
             return f"{TAG}: {first.tag or None}, {other.tag or None}"
         if first.body == other.body and _tag(identity, first) != _tag(identity, other):
@@ -88,6 +93,11 @@ def difference(identity: Identity, request: Request, twins: Sequence[Twin], answ
         if first.body == other.body and first.length != other.length:
             return f"{LENGTH}: {first.length}, {other.length}"
     return ""
+
+
+def _first_difference(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _tag(identity: Identity, shown: Shown) -> str:

@@ -5,7 +5,7 @@ Paths, parameters and bodies come from the operation's row. So a new operation i
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 from urllib.parse import quote
@@ -128,6 +128,7 @@ _OF_ALL = ("at", "status", "locale", "branch", "dryRun")
 # --- headers --------------------------------------------------------------------------------------
 
 KNOWN_TAG = "<known>"  # stands for the entity tag that was last got for the path
+KNOWN_UNDO = "UNDO"  # stands for what undoes the last write, in a path
 _HEADERS: Sequence[Mapping[str, str]] = (
     {"If-None-Match": KNOWN_TAG},
     {"If-None-Match": KNOWN_TAG},
@@ -203,6 +204,15 @@ _ATTRIBUTES: Mapping[str, Sequence[str]] = {
 }
 _TEXTS = ("text", "main", "main~2", "next", "a1", "v1", "user@example.org", *_PROBES)
 
+_FORMS: Sequence[Mapping[str, str]] = (
+    {"nope": "1"},
+    {"ref": "api::article.article", "refId": "a1", "field": "cover"},
+    {"ref": "api::article.article", "refId": "d1", "field": "cover"},
+    {"ref": "api::vault.vault", "refId": "v1", "field": "title"},
+    {"ref": "api::article.article", "refId": "1", "field": "secret"},
+    {"fileInfo": '{"name": "New name", "alternativeText": "Text"}'},
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -213,11 +223,12 @@ class Request:
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
+    form: Mapping[str, str] = field(default_factory=dict)  # beside a file, in place of a body
 
     @property
     def text(self) -> str:
         """All that it says: what an answer may repeat."""
-        return f"{self.path} {self.body} {dict(self.headers)}".lower()
+        return f"{self.path} {self.body} {dict(self.headers)} {dict(self.form)}".lower()
 
 
 def make_request(random: Random, operation: Operation, audience: Audience) -> Request:
@@ -227,6 +238,8 @@ def make_request(random: Random, operation: Operation, audience: Audience) -> Re
     if callable(docs) and audience.view is None:
         described = docs(audience) if not operation.kind else None
     path = _fill(random, operation.path)
+    if operation.path.startswith("/batch/undo") and random.random() < 0.8:
+        path = f"/batch/undo/{KNOWN_UNDO}"
     query = _query(random, operation, described)
     data = _data_of(random, path)
     method = operation.method
@@ -240,8 +253,37 @@ def make_request(random: Random, operation: Operation, audience: Audience) -> Re
     headers: dict[str, str] = {}
     for _ in range(random.choice([0, 0, 0, 1, 2])):
         headers |= random.choice(_HEADERS)
+    if method in ("POST", "PUT", "DELETE") and random.random() < 0.3:
+        headers["Prefer"] = "undo"
+    address = f"{path}?{query}" if query else path
+    if "multipart/form-data" in _content_of(described) and method == "POST" and random.random() < 0.8:
+        return Request(operation.id, method, address, headers, form=random.choice(_FORMS))
     body = _body(random, described, data) if method in ("POST", "PUT") else None
-    return Request(operation.id, method, f"{path}?{query}" if query else path, headers, body)
+    return Request(operation.id, method, address, headers, body)
+
+
+def _content_of(docs: Docs | None) -> Mapping[str, Any]:
+    """The bodies that an operation takes, by media type."""
+    content: Mapping[str, Any] = (docs.body or {}).get("content", {}) if docs else {}
+    return content
+
+
+# What every operation is asked with, once each in a long run.
+VARIATIONS = ("at=main~1", "status=draft", "locale=fr", "branch=next", "dryRun=true", "HEAD", "conditional")
+
+
+def vary(request: Request, variation: str) -> Request:
+    """Return a request with one of VARIATIONS."""
+    reads = request.method in ("GET", "HEAD")
+    if variation == "HEAD":
+        return replace(request, method="HEAD") if reads else request
+    if variation == "conditional":
+        header = "If-None-Match" if reads else "If-Match"
+        return replace(request, headers={**request.headers, header: KNOWN_TAG})
+    name = variation.partition("=")[0]
+    if f"{name}=" in request.path:
+        return request
+    return replace(request, path=f"{request.path}{'&' if '?' in request.path else '?'}{variation}")
 
 
 def _fill(random: Random, path: str) -> str:
@@ -306,8 +348,7 @@ def _data_of(random: Random, path: str) -> Mapping[str, Any]:
 
 def _body(random: Random, docs: Docs | None, data: Mapping[str, Any]) -> Any:
     """Make a body: of the schema that the operation describes, or the data of a document."""
-    content = (docs.body or {}).get("content", {}) if docs else {}
-    described = content.get("application/json", {}).get("schema")
+    described = _content_of(docs).get("application/json", {}).get("schema")
     if described is not None and random.random() < 0.9:
         return _sample(random, described)
     return {"data": data}

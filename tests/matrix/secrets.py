@@ -14,6 +14,7 @@ class Group(Enum):
     HIDDEN = "hidden"  # documents of a type that few may find, users, and their past
     PAST = "past"  # past commits and deleted documents of articles
     BRANCH = "branch"  # a branch that is not served
+    NAME = "name"  # what a type is called that few may find, its attributes, and relations to it
 
 
 # What the secrets of a group begin with: in the first site, in one with secrets of the same lengths, and in
@@ -25,6 +26,7 @@ _WORDS: Mapping[Group, tuple[str, str, str]] = {
     Group.HIDDEN: ("zyxhidde", "wuqveile", "vojhiddenfromeverybody"),
     Group.PAST: ("zyxpaste", "wuqyoree", "vojpastandgoneforgood"),
     Group.BRANCH: ("zyxbranc", "wuqtwigg", "vojbranchesoftrees"),
+    Group.NAME: ("zyxtermi", "wuqtitul", "vojwordsfornothing"),
 }
 BASE, SAME_LENGTH, LONGER = range(3)
 WORDS = tuple(word for words in _WORDS.values() for word in words)

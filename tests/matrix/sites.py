@@ -29,32 +29,27 @@ Files = Mapping[str, str]
 PRIVATE = {**STRING, "private": True}
 BOX = {"type": "component", "component": "x.box"}
 TIMES = dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), "2024-02-29T10:20:30.000Z")
+ARTICLE: Mapping[str, Any] = {
+    "title": translated(STRING),
+    "body": translated({"type": "richtext"}),
+    "secret": PRIVATE,
+    "rank": {**INTEGER, "private": True},
+    "pin": {"type": "password"},
+    "tag": relation("manyToOne", "tag", inversedBy="articles"),
+    "vault": relation("manyToOne", "vault", inversedBy="articles"),
+    "vaults": relation("manyToMany", "vault"),
+    "about": {"type": "relation", "relation": "morphToMany"},
+    "box": BOX,
+    "boxes": {**BOX, "repeatable": True},
+    "zone": {"type": "dynamiczone", "components": ["x.box"]},
+    "cover": {"type": "media"},
+    "owner": {
+        "type": "relation",
+        "relation": "manyToOne",
+        "target": "plugin::users-permissions.user",
+    },
+}
 TYPES: Files = {
-    **collection(
-        "article",
-        {
-            "title": translated(STRING),
-            "body": translated({"type": "richtext"}),
-            "secret": PRIVATE,
-            "rank": {**INTEGER, "private": True},
-            "pin": {"type": "password"},
-            "tag": relation("manyToOne", "tag", inversedBy="articles"),
-            "vault": relation("manyToOne", "vault", inversedBy="articles"),
-            "vaults": relation("manyToMany", "vault"),
-            "about": {"type": "relation", "relation": "morphToMany"},
-            "box": BOX,
-            "boxes": {**BOX, "repeatable": True},
-            "zone": {"type": "dynamiczone", "components": ["x.box"]},
-            "cover": {"type": "media"},
-            "owner": {
-                "type": "relation",
-                "relation": "manyToOne",
-                "target": "plugin::users-permissions.user",
-            },
-        },
-        drafts=True,
-        localized=True,
-    ),
     **collection("tag", {"name": STRING, "articles": relation("oneToMany", "article", mappedBy="tag")}),
     **collection("vault", {"title": STRING, "articles": relation("oneToMany", "article", mappedBy="vault")}),
     "content-types/home.json": schema("home", {"title": STRING, "motto": PRIVATE}, single=True),
@@ -114,7 +109,7 @@ IDENTITIES = (
     Identity("clerk", sees_tags=True),
     Identity("reviewer", frozenset({Group.DRAFT})),
     Identity("custom", frozenset({Group.PAST, Group.BRANCH}), sees_tags=True),
-    Identity("reading", frozenset({Group.DRAFT, Group.HIDDEN, Group.BRANCH})),
+    Identity("reading", frozenset({Group.DRAFT, Group.HIDDEN, Group.BRANCH, Group.NAME})),
     Identity("full", EVERY - {Group.NEVER}, sees_tags=True),
 )
 
@@ -145,6 +140,7 @@ def article(s: Secrets, title: str, **more: object) -> str:
         "boxes": [box],
         "zone": [{"__component": "x.box", **box}],
         "cover": "pic.txt",
+        s.text(Group.NAME, "link"): ["n1"],
     }
     return json.dumps({**values, **more, **TIMES}, indent=1)
 
@@ -152,6 +148,21 @@ def article(s: Secrets, title: str, **more: object) -> str:
 def document(**values: object) -> str:
     """Return the file of another document."""
     return json.dumps({**values, **TIMES}, indent=1)
+
+
+def types(s: Secrets) -> Files:
+    """Return the schemas, of which some are called by secrets."""
+    more = ["", *(["more"] if s.more(Group.NAME) else [])]
+    names = [s.text(Group.NAME, f"thing{end}") for end in more]
+    links = {
+        s.text(Group.NAME, f"link{end}"): relation("manyToMany", name)
+        for end, name in zip(more, names, strict=True)
+    }
+    found = {**TYPES, **collection("article", {**ARTICLE, **links}, drafts=True, localized=True)}
+    for name in names:
+        found |= collection(name, {s.text(Group.NAME, "field"): STRING})
+        found[f"content/{name}s/n1.json"] = document(**{s.text(Group.NAME, "field"): "Text"})
+    return found
 
 
 def served(s: Secrets) -> dict[str, str]:
@@ -171,7 +182,7 @@ def served(s: Secrets) -> dict[str, str]:
         "roles": ROLES,
     }
     return {
-        **TYPES,
+        **types(s),
         ".gitignore": ".quire/\n",
         "site.yaml": f"# {s.text(Group.NEVER, 'comment')}\n{json.dumps(settings)}\n",
         "secret.txt": s.text(Group.NEVER, "outside"),
@@ -270,6 +281,7 @@ class Twin:
     api: Api
     secrets: Secrets
     tags: dict[tuple[str, str], str] = field(default_factory=dict)  # the last entity tag by who and path
+    undo: dict[str, str] = field(default_factory=dict)  # what undoes the last write of somebody
     commits: list[str] = field(default_factory=list)
 
     def list_commits(self) -> list[str]:
