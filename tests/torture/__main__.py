@@ -61,6 +61,7 @@ PARTS = (
     Part("disks that fill", ["tests/storage/test_full_disk.py"]),
     Part("leaks, doors, anything at all", ["tests/api/test_attacks.py", "tests/api/test_secrets.py"]),
     Part("secrets on twin sites: 100,000 requests", ["tests/matrix"]),
+    Part("requests hidden from proxies", ["tests/api/test_smuggling.py"]),
     Part("what is refused leaves nothing", ["tests/api/test_nothing_left.py"]),
 )
 

@@ -34,6 +34,9 @@ MAX_TARGET_BYTES = 65_534  # A longer target is refused with 414.
 MAX_PIPELINED_REQUESTS = 64  # Requests that wait for their turn. More close the connection.
 MAX_UNREAD_BYTES = 256 * 1024  # If more of a body is unread, the connection stops reading.
 MAX_DISCARDED_BYTES = 64 * 1024  # A longer unwanted body closes the connection.
+# Of a body in chunks, bytes that are not content, such as chunk extensions. More are refused.
+MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024
+FREE_CHUNK_BYTES = 16  # Each chunk may have so many without counting them: its size and its ends.
 READ_BYTES = 64 * 1024  # In one read.
 MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Of the cache of parsed heads.
 LINGER_TIMEOUT_S = 2.0  # How long a client may send to a connection that is being closed.
@@ -102,6 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
+        self._overhead = 0  # bytes of chunks that are not content
         self._in_head = False  # whether a head has begun to arrive
         self._parsed: list[Environ] = []  # from the last read
         self._receiving: Exchange | None = None  # its body is still arriving
@@ -142,6 +146,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._receiving is None:
             self._head_bytes += nbytes
+        else:
+            self._overhead += nbytes
         try:
             self._parsed = []
             self._parse(data if not begins or data.isascii() else with_escaped_target(data))
@@ -149,6 +155,8 @@ class Connection(asyncio.BufferedProtocol):
                 self._keep_head(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._fail(431)
+            elif self._overhead > MAX_CHUNK_OVERHEAD_BYTES:
+                self._fail(400)
         except HttpParserError as error:
             cause = error.__context__
             self._fail(cause.status if isinstance(cause, _RefusedError) else 400)
@@ -221,11 +229,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_body(self, part: bytes) -> None:
         """Add a part of the body."""
+        self._overhead = max(0, self._overhead - len(part) - FREE_CHUNK_BYTES)
         if self._receiving is not None:
             self._receiving.add(part)
 
     def on_message_complete(self) -> None:
         """Note that the request is complete."""
+        self._overhead = 0
         if self._receiving is not None:
             self._receiving.complete()
             self._receiving = None

@@ -16,6 +16,7 @@ from server.errors import ApiError, BadRequestError, UnauthorizedError
 _TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
 _ESCAPED = re.compile(rb'["<>\\^`{|}]')  # must be percent-encoded, but clients send them raw
 _HIGH = re.compile(rb"[\x80-\xff]")
+_HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*")
 _ABSOLUTE = re.compile(rb"https?://([^/?]*)(.*)", re.IGNORECASE)
 # Phrases that differ between versions of Python.
 _PHRASES = {
@@ -155,6 +156,8 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
     host = environ.get("HTTP_HOST", authority)
     if "," in host:
         return BadRequestError("A request must have one Host header")
+    if not _HOST.fullmatch(host):
+        return BadRequestError("The header Host is not the name of a host")
     if not host and "HTTP_HOST" not in environ and version == "1.1":
         return BadRequestError("A request must have a Host header")
     return None
