@@ -92,24 +92,96 @@ def sorted_by(context: Context, found: Difference) -> bool:
 
 
 def not_sorted_there(context: Context, found: Difference) -> bool:
-    """Whether the request does not sort the list in which the order differs."""
+    """Whether the request does not sort the list in which the order differs, or leaves it to decide between
+    documents that are equal.
+    """
     names = [name.removesuffix("[]") for name in found.where.split(".")]
     steps = [rf"\[{name}\](\[on\]\[[^\]]*\])?" for name in names if name not in ("data", "attributes", "")]
     sort = re.compile("populate" + r"\[populate\]".join(steps) + r"\[sort\]")
-    return not any(sort.match(key) for key, _ in context.requests[-1].query)
+    keys = [
+        (key[found_sort.end() :], value)
+        for key, value in context.requests[-1].query
+        if (found_sort := sort.match(key))
+    ]
+    return not keys or _equal_where_it_differs(found, keys)
+
+
+def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) -> bool:
+    """Whether both orders of a list are the same by attributes that it is sorted by."""
+    *_, name = (part.removesuffix("[]") for part in found.where.removesuffix(".data").split("."))
+    inner = found.holder.get("attributes", found.holder).get(name)
+    items = inner.get("data") if isinstance(inner, dict) else inner
+    words = [word for key, value in keys for word in re.findall(r"[A-Za-z_]\w*", f"{key} {value}")]
+    names = [word for word in words if word.lower() not in ("asc", "desc")]
+    if not isinstance(items, list) or len(found.ours) != len(items):
+        return False
+    shown = [item.get("attributes", item) for item in items]
+    if not all(name in item for item in shown for name in names):
+        return False
+    by_label = {label: [item[name] for name in names] for label, item in zip(found.ours, shown, strict=True)}
+    return [by_label.get(label) for label in found.theirs] == [by_label[label] for label in found.ours]
 
 
 def named_by_the_other_side(context: Context, found: Difference) -> bool:
     """Whether each document that only our side of a morph relation has was told to relate to its holder."""
-    holder = _name(context, found)
-    shown = found.ours if isinstance(found.ours, list) else [context.names.get(found.ours["documentId"], "")]
-    extra = [str(label).partition(" ")[0] for label in shown if label not in (found.theirs or ())]
-    return bool(holder and extra) and all(_relates(context, label, holder) for label in extra)
+    holder, only_here = _name(context, found), _only_here(context, found)
+    return bool(holder and only_here) and all(_relates(context, name, holder) for name in only_here)
 
 
-def _relates(context: Context, label: str, holder: str) -> bool:
+def also_related_by_a_draft(context: Context, found: Difference) -> bool:
+    """Whether another document with a draft was told to have the same relation as the holder, only here."""
+    name = found.where.removesuffix(".data").rpartition(".")[2]
+    related = f"«{''.join(_only_here(context, found))}»"
+    holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
+    return holder is not None and any(
+        other is not holder
+        and related in str(other.said.get(name))
+        and any(status == "draft" for _, status in other.versions)
+        for other in context.world.of(holder.uid)
+    )
+
+
+def several_versions_related(context: Context, found: Difference) -> bool:
+    """Whether each document that only our side of a relation has is there in several versions."""
+    only_here = _only_here(context, found)
+    documents = [context.world.documents.get(name.removeprefix("doc:")) for name in only_here]
+    return bool(documents) and all(d is not None and len(d.versions) > 1 for d in documents)
+
+
+def related_to_another_since(context: Context, found: Difference) -> bool:
+    """Whether a document of several versions that a relation has only there was last told, from its own side,
+    to relate to another than the holder.
+    """
+    holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
+    name = context.their_names.get(_document_id(found.theirs), "")
+    related = context.world.documents.get(name.removeprefix("doc:"))
+    if holder is None or related is None or len(related.versions) < 2:
+        return False
+    attribute = found.where.removesuffix(".data").rpartition(".")[2]
+    relation = context.world.type_of(holder).attributes.get(attribute, {})
+    said = str(related.said.get(str(relation.get("inversedBy"))) or holder.reference)
+    return holder.reference not in said
+
+
+def _document_id(shown: Mapping[str, Any]) -> str:
+    """The documentId of what a relation to one shows, in either format."""
+    inner = shown if "documentId" in shown else shown.get("data")
+    return str(inner.get("documentId")) if isinstance(inner, Mapping) else ""
+
+
+def _only_here(context: Context, found: Difference) -> list[str]:
+    """The names of the documents that a relation has here and not there."""
+    if isinstance(found.ours, dict):
+        return [context.names.get(_document_id(found.ours), "")]
+    if not isinstance(found.ours, list) or not isinstance(found.theirs, list):
+        return []
+    there = {str(label).partition(" ")[0] for label in found.theirs}
+    return [name for label in found.ours if (name := str(label).partition(" ")[0]) not in there]
+
+
+def _relates(context: Context, name: str, holder: str) -> bool:
     """Whether a document was last told, or just now, to relate to another."""
-    document = context.world.documents.get(label.removeprefix("doc:"))
+    document = context.world.documents.get(name.removeprefix("doc:"))
     said = [document.said if document else {}, context.write.body if context.write else {}]
     number = holder.replace("doc:", "«id:")
     return f"«{holder}»" in str(said) or f"{number}:" in str(said)
@@ -154,6 +226,7 @@ def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
 
 
 CHECKS: Mapping[str, Callable[[Context, Difference], bool]] = {
+    "also related by the draft of another": also_related_by_a_draft,
     "found by what is hidden": found_by_hidden,
     "key of a morph to one": key_of_a_morph_to_one,
     "named by the other side": named_by_the_other_side,
@@ -161,6 +234,8 @@ CHECKS: Mapping[str, Callable[[Context, Difference], bool]] = {
     "other document than was written": other_document,
     "other locale there": other_locale_there,
     "other version than was written": other_version,
+    "related to another since": related_to_another_since,
+    "several versions of what is related": several_versions_related,
     "sorted by": sorted_by,
     "told again there": told_again_there,
 }

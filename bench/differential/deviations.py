@@ -70,7 +70,7 @@ class Deviation:
             "refused there": _messages(context.theirs),
             "refused here": _messages(context.ours),
         }
-        if not all(re.search(pattern, str(told[key])) for key, pattern in patterns.items()):
+        if not all(re.search(pattern, str(told[key]), re.DOTALL) for key, pattern in patterns.items()):
             return False
         return CHECKS[self.match["check"]](context, found) if "check" in self.match else True
 

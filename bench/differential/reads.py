@@ -162,6 +162,7 @@ class Reads:
         said = [
             v for d in self.world.of(type_.uid) for v in d.said.values() if isinstance(v, str | int | float)
         ]
+        said = [value for value in said if not str(value).startswith("«")]  # no number that names a file
         word = (
             str(self.chance.choice(said))
             if said and self.chance.random() < 0.7

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.differential.difference import WORDING, Difference
-from bench.differential.model import Attribute, Attributes, Model, Type, shared, to_many
+from bench.differential.model import OWN, Attribute, Attributes, Model, Type, shared, to_many
 from bench.differential.request import GET, Request
 
 _REFERENCE = re.compile(r"«([a-zA-Z]+)[^»]*»")
@@ -17,6 +17,10 @@ _HEADERS = {"Strapi-Response-Format": "v4"}
 _MOST_DIFFERENCES = 3
 _TEXTUAL = {
     f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
+}
+_AS_TEXT = {  # operators that compare another text than the value is shown as
+    **dict.fromkeys(("boolean", "datetime"), _TEXTUAL),
+    **dict.fromkeys(("float", "decimal"), _TEXTUAL | {"eqi", "nei"}),
 }
 _GROUPS = {
     **dict.fromkeys(("string", "text", "richtext", "email"), "text"),
@@ -138,8 +142,8 @@ class Shapes:
 
     def through(self, request: Request) -> str:
         """What filters and sort keys lead through: from a type without drafts to one with them, a relation
-        of which a file says less than a row, the other side of a morph relation, or to the text of a boolean
-        or a datetime, or to a number of a row.
+        of which a file says less than a row, the other side of a morph relation, or to the text of a boolean,
+        a datetime or a fraction, or to a number of a row.
         """
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
@@ -153,10 +157,10 @@ class Shapes:
         names = _WORD.findall(f"{key}.{value}")
         for name in names:
             deciding = deciding or name in ("filters", "sort")
-            attribute = attributes.get(name, {})
+            attribute = attributes.get(name) or OWN.get(name, {})
             inside = self._model.components.get(str(attribute.get("component")))
             target = self._model.types.get(str(attribute.get("target")))
-            if attribute.get("type") in ("boolean", "datetime") and not _TEXTUAL.isdisjoint(names):
+            if not _AS_TEXT.get(str(attribute.get("type")), set()).isdisjoint(names):
                 yield f"text-of-{attribute['type']}"
             compared = re.search(rf"\[{name}\](\[(\$\w+|\d*)\])*$", key)
             if attribute.get("type") in ("relation", "media") and compared and _NUMBER.fullmatch(value):

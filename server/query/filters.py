@@ -49,8 +49,7 @@ class _FilterParser:
             return _and([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
             return _and([self.key(type_, k, item, path, negated) for k, item in value.items()], negated)
-        with self.mistakes:
-            raise _no_condition(str(value), path, self.param)
+        self.mistakes.hold(invalid_key(str(value), ".".join(path) or None, self.param))
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
@@ -60,6 +59,9 @@ class _FilterParser:
         if key in LOGIC:
             parts = [self.group(type_, v, path, negated) for v in _conditions(value, key)]
             return _and(parts, negated != (key == "$or"))
+        if key in OPERATORS:  # without an attribute before it
+            self.mistakes.hold(invalid_key(key, ".".join(path) or None, self.param))
+            return NO_FILTER
         attribute = find_attribute(type_, key, path, self.param)
         if key == "documentId" or type_.uid == UPLOAD:
             value = _compose(value)
@@ -167,12 +169,6 @@ def _conditional(value: Any) -> bool:
     """Whether a value has conditions in it, rather than what is compared."""
     items = qs.items(value) if qs.is_list(value) else [value]
     return any(isinstance(item, dict) for item in items)
-
-
-def _no_condition(value: str, path: AttributePath, param: str) -> ValidationError:
-    """A value where conditions belong: it reads as a key, but is reported as late as any other value."""
-    error = invalid_key(value, ".".join(path) or None, param)
-    return ValidationError(error.message, error.details)
 
 
 def _conditions(value: Any, key: str) -> list[Any]:

@@ -156,9 +156,7 @@ def read_query(
         refuse_unknown(params)
     publication = _publication(params.get("publicationFilter"))
     has_published = _has_published(params.get("hasPublishedVersion"))
-    selection = _selection(schema, type_, params, settings)
-    if many:
-        refuse_outside(params)
+    selection = _selection(schema, type_, params, settings, many=many)
     combined = settings.api.populate_with_pagination or type_.singular in settings.api.populate
     if many and selection.populate and _is_paged(params) and not combined:
         raise NotAllowedBySettingError(
@@ -178,10 +176,15 @@ def read_query(
     )
 
 
-def _selection(schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings) -> Selection:
+def _selection(
+    schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings, *, many: bool
+) -> Selection:
     """What is asked for of the documents. Of several mistakes, the first in this order is reported."""
     read: dict[str, Any] = {}
     mistakes = Mistakes()
+    with mistakes:
+        if many:
+            refuse_outside(params)
     with mistakes:
         read["filter"] = read_filters(schema, type_, params.get("filters"))
     with mistakes:

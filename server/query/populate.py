@@ -189,7 +189,7 @@ class _PopulateParser:
         """What to show of each type in a dynamic zone or morph relation: by `on`, or all the same."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi takes `count` here, and does nothing
-                raise invalid_key(key, ".".join(path), "populate")
+                self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))
         if "on" in options:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
         inside = options.get("populate")

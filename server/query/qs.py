@@ -155,6 +155,10 @@ class Mistakes:
         self._first = self._first or error
         return True
 
+    def hold(self, error: ValidationError) -> None:
+        """Hold back a mistake in a key that is reported as late as one in a value."""
+        self._first = self._first or ValidationError(error.message, error.details)
+
     def report(self) -> None:
         """Raise the first mistake that was held back, if there is one."""
         if self._first is not None:

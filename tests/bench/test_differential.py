@@ -1,6 +1,7 @@
 """The parts of `make peer-diff` that need no server: what is the same, what is asked, what is shown."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -316,6 +317,8 @@ def test_what_a_filter_compares_is_told() -> None:
         return SHAPES.through(Request("GET", "/api/things", ((f"filters{key}", value),)))
 
     assert told("[dt][$notContainsi]", "18T12") == " through text-of-datetime"
+    assert told("[publishedAt][$contains]", "11-2") == " through text-of-datetime"
+    assert told("[dec][$eqi]", "8") == " through text-of-decimal"
     assert told("[pic][$not]", "5") == told("[tags]", "5") == " through number-of-row"
     assert told("[pic][size]", "5") == told("[pic]", "x") == told("[i]", "5") == ""
 
@@ -459,3 +462,89 @@ def test_what_is_asked_again_without_fields_is_still_populated() -> None:
     again = deviation.without(request)
     assert again is not None
     assert again.query == (("populate[a]", "true"), ("fields", "c"), ("sort", "d"))
+
+
+def test_a_request_with_a_line_end_in_a_value_meets_masks_as_any_other() -> None:
+    row = next(d for d in read_deviations() if d.name == "drafts through relations")
+    query = (("filters[$not][things][txt]", "null\nfog"),)
+    answers = Answer(200, {"data": [{"documentId": "a"}]}), Answer(200, {"data": []})
+    assert explained(row, Request("GET", "/api/tags", query), *answers) == (["drafts through relations"], 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_none"), [("published ", True), ("nope", True), ("published", False), ("draft", False)]
+)
+def test_a_status_that_is_none_is_told_from_one_that_is(status: str, is_none: bool) -> None:
+    row = next(d for d in read_deviations() if d.name == "status")
+    refused = {"name": "ValidationError", "message": "Invalid status. Expected one of: published, draft"}
+    answers = Answer(200, {"data": []}), Answer(400, {"data": None, "error": refused})
+    found = explained(row, Request("GET", "/api/things", (("status", status),)), *answers)
+    assert found == ((["status"], 0) if is_none else ([], 1))
+
+
+@pytest.mark.parametrize(("key", "left"), [("cfg,parts", 0), ("cfg", 2)])
+def test_details_differ_where_strapi_refuses_a_comma(key: str, left: int) -> None:
+    rows = [d for d in read_deviations() if d.name == "commas inside"]
+    query = (("filters[day][id]", "1"), ("populate[lab][populate]", "cfg,parts"))
+    theirs, ours = (
+        {"data": None, "error": {"message": f"Invalid key {name}", "details": {"key": name, "path": path}}}
+        for name, path in ((key, "lab"), ("id", "lab"))
+    )
+    context_answers = Answer(400, theirs), Answer(400, ours)
+    found = [explained(row, Request("GET", "/api/probes", query), *context_answers) for row in rows]
+    assert min(count for _, count in found) == left
+
+
+@pytest.mark.parametrize(("names", "equal"), [(("x", None, None), True), (("x", "a", "b"), False)])
+@pytest.mark.parametrize("v4", [True, False])
+def test_documents_that_a_sort_leaves_equal_are_in_no_order(
+    names: Sequence[str | None], equal: bool, v4: bool
+) -> None:
+    items: Any = [{"name": name} for name in names]
+    items = {"data": [{"attributes": item} for item in items]} if v4 else items
+    holder = {"documentId": "a", **({"attributes": {"roads": items}} if v4 else {"roads": items})}
+    where = "data[].attributes.roads.data" if v4 else "data[].roads"
+    found = Difference(where, "order", ["doc:1", "doc:3", "doc:2"], ["doc:1", "doc:2", "doc:3"], holder)
+    request = Request("GET", "/api/towns", (("populate[roads][sort][0]", "name:desc"),))
+    context = Context([request], Answer(200, {}), Answer(200, {}), SHAPES, world(), {}, {})
+    assert CHECKS["not sorted there"](context, found) is equal
+
+
+def test_a_relation_that_only_one_side_lost_is_looked_at_by_what_documents_were_told() -> None:
+    made = world()
+    labs = [d for d in made.documents.values() if d.uid == "api::lab.lab"] or [
+        made.add("api::lab.lab") for _ in range(2)
+    ]
+    while len(labs) < 2:
+        labs.append(made.add("api::lab.lab"))
+    probe = made.add("api::probe.probe")
+    names = {"ours-lab": f"doc:{labs[0].name}", "ours-probe": f"doc:{probe.name}"}
+    found = Difference(
+        "data[].twin", "type", None, {"documentId": "ours-probe", "data": 5}, {"documentId": "ours-lab"}
+    )
+    nothing = Answer(200, {})
+    context = Context([Request("GET", "/api/labs")], nothing, nothing, SHAPES, made, names, {})
+    assert not CHECKS["also related by the draft of another"](context, found)
+    assert not CHECKS["several versions of what is related"](context, found)
+    labs[1].said["twin"], labs[1].versions = probe.reference, {("en", "draft")}
+    probe.versions = {("en", "published"), ("de", "published")}
+    assert CHECKS["also related by the draft of another"](context, found)
+    assert CHECKS["several versions of what is related"](context, found)
+
+
+def test_a_relation_that_only_strapi_keeps_is_looked_at_from_its_other_side() -> None:
+    made = world()
+    lab, first, second = made.add("api::lab.lab"), made.add("api::probe.probe"), made.add("api::probe.probe")
+    lab.versions = {("en", "published"), ("de", "published")}
+    theirs, ours = {"theirs-lab": f"doc:{lab.name}"}, {"ours-probe": f"doc:{first.name}"}
+    found = Difference("data[].lab", "type", {"documentId": "theirs-lab"}, None, {"documentId": "ours-probe"})
+    nothing = Answer(200, {})
+    context = Context([Request("GET", "/api/probes")], nothing, nothing, SHAPES, made, ours, theirs)
+    inverse = {"lab": {"type": "relation", "inversedBy": "twin", "target": "api::lab.lab"}}
+    probe = replace(MODEL.types["api::probe.probe"], attributes=inverse)
+    made.model = replace(MODEL, types={**MODEL.types, "api::probe.probe": probe})
+    told = {}
+    for other in (first, second):
+        lab.said["twin"] = other.reference
+        told[other.name] = CHECKS["related to another since"](context, found)
+    assert told == {first.name: False, second.name: True}

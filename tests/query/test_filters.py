@@ -391,6 +391,7 @@ def test_a_document_id_of_digits_is_a_document_id(make_api: MakeApi) -> None:
         ("filters[i][$or][0][zzz]=1", "Invalid key zzz at i", "zzz", "i"),
         ("filters[parts][zzz]=1", "Invalid key zzz at parts", "zzz", "parts"),
         ("filters[i]=abc&filters[zzz]=1", "Invalid key zzz", "zzz", None),
+        ("filters[$eq]=1&filters[zzz]=1", "Invalid key zzz", "zzz", None),
         ("filters[createdBy][id]=1", "Invalid key createdBy", "createdBy", "createdBy"),
         (
             "filters[owner][updatedBy][id]=1",

@@ -159,6 +159,14 @@ def test_pages_outside_of_pagination_are_refused(api: Api, query: str) -> None:
     assert "pagination object" in error["message"]
 
 
+def test_pages_outside_of_pagination_are_told_before_values_and_after_keys(api: Api) -> None:
+    told = [
+        api.get(f"/api/pages?page=2&{query}").error["name"]
+        for query in ("filters[createdAt][$between][0]=2024", "filters[nope]=1")
+    ]
+    assert told == ["PaginationError", "ValidationError"]
+
+
 @pytest.mark.parametrize(
     ("query", "param"),
     [

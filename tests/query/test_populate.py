@@ -500,6 +500,8 @@ def test_a_component_that_the_zone_never_holds_shows_nothing(api: Api) -> None:
         ("populate[tags][count][page]=1", "count", "tags"),
         ("populate[links][on][api::zzz.zzz]=true", "api::zzz.zzz", "links.on.api::zzz.zzz"),
         ("populate[author][name][$eq]=x", "name", "author.name"),
+        ("populate[zone][x]=1&populate[zone][on][shared.quote][fields]=zzz", "zzz", None),
+        ("populate[zone][x]=1&populate[zone][on][shared.quote]=true", "x", "zone"),
         ("populate[author][articles][sort]=x", "articles", "author.articles"),
         ("populate[author][fields]=createdBy", "createdBy", "createdBy"),
         ("populate[localizations]=true", "localizations", "localizations"),
