@@ -19,11 +19,12 @@ import pytest
 
 from server.auth.users import Users
 from server.site.commits import committing, grouping
+from server.write.context import Context
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.killing import DONE, KILLED, killed_at
 from tests.servers import free_port, kill_all, serving, start, wait
-from tests.sites import Answer, Api, collection, documents, make, write
+from tests.sites import Answer, Api, collection, documents, make, opened, write, write_to
 from tests.waiting import until
 
 EACH = {"site.yaml": "git:\n  commit: each\n  committer: Site <site@example.org>\n"}
@@ -446,8 +447,39 @@ def test_writes_of_two_authors_of_one_file_stay_in_order() -> None:
     assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
     found = grouping.due(writes, timedelta(seconds=5), 8.5)  # b still writes, and a's last is behind that
     assert [[w.at for w in group.writes] for group in found] == [[1]]
+    found = grouping.due(writes, timedelta(seconds=5), 2.5)  # The clock was set back since.
+    assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
     found = grouping.due([pending(1, "a", "x"), pending(4, "b", "y")], timedelta(seconds=5), 7.0)
     assert [[w.at for w in group.writes] for group in found] == [[1]]
+
+
+@pytest.mark.parametrize("commit", ["each", "3s"])
+def test_a_clock_that_is_set_back_keeps_the_order(
+    made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch, commit: str
+) -> None:
+    """Another process, whose own last write is older, writes after the clock was set back an hour."""
+    api = made({"site.yaml": EACH["site.yaml"].replace("each", commit)})
+    (api.root / ".git/index.lock").write_text("somebody's")
+    monkeypatch.setattr(committing, "GIT_LOCK_TIMEOUT_S", 0.0)
+    rename(api, "One")
+    real, real_ns = time.time, time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real_ns() - 3_600_000_000_000)
+    monkeypatch.setattr(time, "time", lambda: real() - 3600)
+
+    def rename_again(_: None, context: Context) -> None:
+        path = "content/articles/walk.json"
+        context.changeset.put(path, context.changeset.text(path).replace("One", "Two"))
+
+    write_to(opened(api.root), rename_again, None)
+    names = [write.files for write in api.site.committer.queue.pending()]
+    assert [b"Two" in next(iter(files.values())) for files in names] == [False, True]
+    (api.root / ".git/index.lock").unlink()
+    monkeypatch.setattr(time, "time", lambda: real() - 3590)
+    api.site.committer.commit_due()
+    monkeypatch.undo()
+    assert api.site.committer.queue.pending() == []
+    assert "Two" in git(api.root, "show", "HEAD:content/articles/walk.json")
+    assert status(api.root) == ""
 
 
 def test_many_writers_at_once(made: Callable[..., Api]) -> None:

@@ -46,7 +46,8 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     ready: list[Group] = []
     waiting: set[str] = set()
     for group in groups:
-        late = group.last.alone or now - last[_author(group.last)] >= after.total_seconds()
+        waited_s = now - last[_author(group.last)]
+        late = group.last.alone or not 0 <= waited_s < after.total_seconds()  # The clock may be set back.
         if late and waiting.isdisjoint(group.files):
             ready.append(group)
         else:

@@ -60,7 +60,6 @@ class CommitQueue:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
         self._known: dict[str, Pending] = {}
-        self._last = 0
         self._alone: int | None = None  # the thread of this process that commits
 
     # --- under the site's write lock -------------------------------------------------------------------
@@ -68,11 +67,11 @@ class CommitQueue:
     def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
         """Note a write that is about to be made; returns the name that it has here. Raises OSError.
 
-        `about` has what `Pending` has beside its name and its files.
+        `about` has what `Pending` has beside its name and its files. The name is greater than all that there
+        are, whichever process has given them, and also where the clock was set back.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        self._last = max(time.time_ns(), self._last + 1)
-        name = f"{self._last:020d}"
+        name = f"{max(time.time_ns(), self._last_number() + 1):020d}"
         kept: dict[str, Any] = {}
         for number, (path, content) in enumerate(files.items()):
             if isinstance(content, Path):
@@ -198,6 +197,11 @@ class CommitQueue:
             with suppress(OSError):
                 if path.stat().st_mtime < time.time() - RESULT_TTL_S:
                     path.unlink()
+
+    def _last_number(self) -> int:
+        """The greatest number that a write here has as its name; 0 if there is none."""
+        numbers = {name.partition(".")[0] for name in os.listdir(self.folder)}
+        return max((int(number) for number in numbers if number.isdigit()), default=0)
 
     def _names(self, suffix: str) -> list[str]:
         try:
