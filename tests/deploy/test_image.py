@@ -18,7 +18,7 @@ def installed() -> set[str]:
 def test_whatever_a_site_can_be_set_to_use_is_in_the_image() -> None:
     """There is no pip to install an extra with; libpq is Debian's, in place of psycopg[binary]'s."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for_development = {"dev", "openapi", "studio"}
+    for_development = {"audit", "dev", "openapi", "studio"}
     (postgres,) = extras["postgres"]
     wanted = ",".join(sorted(set(extras) - for_development - {"postgres"}))
     assert installed() == {f".[{wanted}]", postgres.replace("[binary]", "")}
