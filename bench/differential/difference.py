@@ -26,8 +26,18 @@ class Difference:
     ours: Any
     holder: Mapping[str, Any] = field(default_factory=dict, compare=False)  # our innermost document around it
 
+    def key(self) -> tuple[str, ...]:
+        """Return what tells it from others, also after documents got other numbers of rows."""
+        holder = self.holder.get("documentId"), self.holder.get("locale")
+        values = (_without_number(value) for value in (self.theirs, self.ours))
+        return (self.where, *map(repr, (*holder, *values)))
+
     def __str__(self) -> str:
         return f"{self.where} {self.kind}: {_short(self.theirs)} there, {_short(self.ours)} here"
+
+
+def _without_number(value: Any) -> Any:
+    return {k: v for k, v in value.items() if k != "id"} if isinstance(value, dict) else value
 
 
 def _short(value: Any) -> str:

@@ -24,8 +24,8 @@ _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 class Verdict:
     """Two responses to a request: the deviations that they show, and what is left that none explains.
 
-    `left` are true differences, `wording` the same errors in other words. `aside` are the keys whose values
-    were not compared.
+    `found` are all differences, of which `left` are true ones that are not declared, and `wording` the same
+    errors in other words. `aside` are the keys whose values were not compared.
     """
 
     request: Request
@@ -35,6 +35,7 @@ class Verdict:
     left: Sequence[Difference] = ()
     wording: Sequence[Difference] = ()
     aside: Sequence[str] = ()
+    found: Sequence[Difference] = ()
 
     @property
     def outcome(self) -> str:
@@ -95,7 +96,7 @@ class Judge:
         explained, left = explain(self._deviations, found, context, self._asked_again(comparison, context))
         wording = [d for d in left if d.kind == WORDING]
         return Verdict(
-            request, theirs, ours, explained, [d for d in left if d.kind != WORDING], wording, aside
+            request, theirs, ours, explained, [d for d in left if d.kind != WORDING], wording, aside, found
         )
 
     def _asked_again(self, comparison: Comparison, context: Context) -> Again:

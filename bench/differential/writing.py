@@ -48,7 +48,7 @@ class Writing:
         self._shrinking = shrinking
         # What is derived from other documents may differ before anything was written.
         self._before = {
-            (verdict.request, str(found)) for verdict in look(judge, world) for found in verdict.left
+            (verdict.request, *found.key()) for verdict in look(judge, world) for found in verdict.found
         }
 
     def run(
@@ -92,7 +92,7 @@ class Writing:
         deviations = set(verdict.deviations)
         for look_at in step.looks:
             seen = judge.look(look_at, step.request)
-            left = [d for d in seen.left if (look_at, str(d)) not in self._before]
+            left = [d for d in seen.left if (look_at, *d.key()) not in self._before]
             if left:
                 return Sent(step, replace(seen, left=left), look_at)
             deviations |= set(seen.deviations)

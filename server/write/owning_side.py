@@ -40,7 +40,8 @@ class Relinker:
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
         """Make the owners of a derived relation point at a document, or no longer.
 
-        Where the document is published, so is what its draft had changed of the relation before.
+        Where the document is published, so is what its draft had changed of the relation before. A document
+        without drafts is published: what it names points at it in both versions, also where a draft does.
         """
         owner, owning, target = self._owning(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
@@ -52,7 +53,8 @@ class Relinker:
         )
         for gone in (i for i in dict.fromkeys((*current, *live)) if i not in wanted and i != own):
             self._relink(owner, owning, gone, remove={target})
-        for come in (i for i in ordered if i not in before and i != own):
+        named = set() if type_.draft_publish else {*(links.set or ()), *(c.target for c in links.connect)}
+        for come in (i for i in ordered if (i not in before or i in named) and i != own):
             self._relink(owner, owning, come, add=target)
         if owning.relation == "oneToOne" and wanted:
             self._leave_other_locales(owner, owning, (target,), wanted)

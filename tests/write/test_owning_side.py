@@ -18,7 +18,7 @@ PLACE = {
 FILES: dict[str, Any] = {
     **collection("place", PLACE, drafts=True),
     **collection("sign", {"name": STRING, "place": relation("oneToOne", "place", mappedBy="sign")}),
-    **documents("signs", s={"name": "S"}),
+    **documents("signs", s={"name": "S"}, t={"name": "T"}),
     **documents("places", a={"name": "a"}, b={"name": "b", "nearOf": "a", "sign": "s"}, c={"name": "c"}),
 }
 
@@ -104,6 +104,14 @@ def test_one_to_one_taken_in_a_draft_is_taken_when_that_is_published(api: Api) -
     assert (owners("published"), owners("draft")) == (["b"], ["c"])
     api.put("/api/places/c", {})
     assert owners("published") == owners("draft") == ["c"]
+
+
+@pytest.mark.parametrize("data", ["c", ["c"], {"connect": ["c"]}])
+def test_what_a_draft_relates_to_is_published_from_the_side_without_drafts(api: Api, data: Any) -> None:
+    api.put("/api/places/c?status=draft", {"sign": "t"})
+    assert api.get("/api/places/c?populate=sign").data["sign"] is None
+    api.put("/api/signs/t", {"place": data})
+    assert api.get("/api/places/c?populate=sign").data["sign"]["documentId"] == "t"
 
 
 def test_a_relation_to_itself_from_its_other_side(api: Api) -> None:
