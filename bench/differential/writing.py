@@ -46,7 +46,7 @@ class Writing:
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._base, self._findings = judge, world, findings
         self._shrinking = shrinking
-        # What is derived from other documents may differ before anything was written.
+        # What differs before anything was written is no outcome of a write.
         self._before = {
             (verdict.request, *found.key()) for verdict in look(judge, world) for found in verdict.found
         }
@@ -92,10 +92,11 @@ class Writing:
         deviations = set(verdict.deviations)
         for look_at in step.looks:
             seen = judge.look(look_at, step.request)
-            left = [d for d in seen.left if (look_at, *d.key()) not in self._before]
+            new = [d for d in seen.found if (look_at, *d.key()) not in self._before]
+            left = [d for d in seen.left if d in new]
             if left:
                 return Sent(step, replace(seen, left=left), look_at)
-            deviations |= set(seen.deviations)
+            deviations |= set(seen.deviations if new else ())
         lasting = bool(deviations & judge.lasting)
         return Sent(step, replace(verdict, deviations=sorted(deviations)), None, lasting)
 
