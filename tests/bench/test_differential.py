@@ -345,6 +345,52 @@ def test_a_deviation_explains_what_it_names_and_nothing_else() -> None:
     assert explained(times, Request("GET", "/api/things/x"), *answers) == (["timestamps"], 1)
 
 
+def test_a_deviation_may_be_told_by_the_message_of_an_error() -> None:
+    order = next(d for d in read_deviations() if d.name == "order of keys" and "refused there" in d.match)
+    request = Request("PUT", "/api/things/x", body={"data": {}})
+    ours = Answer(400, error("ValidationError", "zone[0].label must be defined."))
+    there = Answer(400, error("ValidationError", "Invalid key __component at zone", key="__component"))
+    assert explained(order, request, there, ours) == (["order of keys"], 0)
+    other = Answer(400, error("ValidationError", "Invalid key label at zone"))
+    assert explained(order, request, other, ours)[0] == []
+
+
+def test_a_locale_that_is_null_there_is_not_compared() -> None:
+    theirs, ours = (Answer(200, {"data": {"documentId": "a", "locale": code}}) for code in (None, "en"))
+    comparison = Comparison({}, {})
+    assert comparison.differences(theirs, ours) == []
+    assert comparison.aside == {"locale"}
+
+
+def test_a_document_that_is_there_twice_is_compared_as_it_is_published() -> None:
+    draft, published = (
+        {"documentId": "a", "name": name, "publishedAt": time}
+        for name, time in (("new", None), ("old", "2024-01-02T03:04:05.000Z"))
+    )
+    holder = {"documentId": "h"}
+    theirs = Answer(200, {"data": {**holder, "to": [draft, published]}})
+    found = Comparison({}, {}).differences(theirs, Answer(200, {"data": {**holder, "to": [published]}}))
+    assert [difference.kind for difference in found] == ["repeated"]
+
+
+def test_a_difference_is_known_again_with_other_numbers() -> None:
+    one, other = ({"data": {"documentId": "h", "to": {"id": n, "documentId": "a"}}} for n in (1, 2))
+    keys = [
+        [
+            d.key()
+            for d in Comparison({}, {}).differences(Answer(200, body), Answer(200, {"data": {**holder}}))
+        ]
+        for holder in ({"documentId": "h", "to": None},)
+        for body in (one, other)
+    ]
+    assert keys[0] == keys[1] != []
+
+
+def test_parts_of_edits_are_filled_in() -> None:
+    body = {"edits": [("tags", "set", "«doc:1»")]}
+    assert fill(body, {"doc:1": "a"}, lambda _: None) == {"edits": [["tags", "set", "a"]]}
+
+
 def test_a_deviation_may_be_shown_by_another_request() -> None:
     case = next(d for d in read_deviations() if d.name == "case")
     answers = Answer(200, {"data": ["a"]}), Answer(200, {"data": []})
