@@ -190,14 +190,14 @@ class Probes:
         """Count the documents and components within the groups that a `Fragments` keeps."""
         of, probe = fragments.of, self.of("server.index.fragments, an entry")
 
-        def watched_of(self_: Any, shown: Any) -> Any:
-            get = of(self_, shown)
+        def watched_of(self_: Any, shown: Any, make: Callable[[Any], bytes]) -> Any:
+            get = of(self_, shown, functools.partial(self._timed, probe, make))
 
-            def watched_get(item: Any, make: Callable[[Any], bytes]) -> bytes:
+            def watched_get(item: Any) -> bytes:
                 probe.calls += 1
-                return bytes(get(item, lambda item: self._timed(probe, make, item)))
+                return bytes(get(item))
 
-            probe.look_up = probe.look_up or functools.partial(of(self_, "probe"), _ITEM, lambda _: b"")
+            probe.look_up = probe.look_up or functools.partial(of(self_, "probe", lambda _: b""), _ITEM)
             return watched_get
 
         fragments.of = watched_of

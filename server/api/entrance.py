@@ -73,7 +73,7 @@ from server.errors import (
 from server.history.commit_files import Renames
 from server.history.past import PastStates
 from server.history.remote.waking import wake
-from server.index.budget import Budget, turns
+from server.index.budget import UNLIMITED, Budget, turns
 from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
@@ -118,7 +118,7 @@ class Entrance:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request. Raises NeedsThreadPool and ClientGone if `environ` says that it may."""
         state = self.site.state
-        budget = Budget()
+        budget = UNLIMITED
         counted: tuple[Header, ...] = ()
         try:
             environ[IDENTITIES] = self.identities

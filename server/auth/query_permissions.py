@@ -47,7 +47,9 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     selection = _narrow_selection(query.selection, actor, "filters", "sort")
     if query.publication in DRAFT_REVEALING_FILTERS:
         _check_compared(selection, actor, schema)
-    return query._replace(selection=selection, drafts=frozenset(readable if query.draft else ()))
+    drafts = frozenset(readable if query.draft else ())
+    same = selection is query.selection and drafts == query.drafts
+    return query if same else query._replace(selection=selection, drafts=drafts)
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:

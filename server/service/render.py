@@ -18,7 +18,6 @@ from server.documents.document import LOCALE, Document, default_order
 from server.documents.values import Component, components_in
 from server.index.effective_version import EVERY_LOCALE, locale_inside
 from server.index.find import Listing
-from server.index.fragments import CachedBytes
 from server.index.predicates import all_of, compile_filter, weight_of
 from server.index.publication_filter import publication_status, publication_test
 from server.index.snapshot import View
@@ -50,7 +49,6 @@ class Renderer:
         self.view, self.known = view, known
         self._wraps = response_format is ResponseFormat.V4
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
-        self._parts: dict[tuple[str, ...] | None, CachedBytes] = {}
 
     def document(self, document: Document, selection: Selection) -> bytes:
         """One document as a JSON object."""
@@ -58,12 +56,12 @@ class Renderer:
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
         """What renders documents with one selection; `known` ones are taken as they were rendered."""
-        known = self.known if selection.populate else None
-        get = None if known is None else self.view.snapshot.shown.of(known)
         make, count = self._make(selection), self.view.budget.write
+        if self.known is not None and selection.populate:
+            make = self.view.snapshot.shown.of(self.known, make)
 
         def show(document: Document) -> bytes:
-            rendered = make(document) if get is None else get(document, make)
+            rendered = make(document)
             count(len(rendered))
             return rendered
 
@@ -126,13 +124,9 @@ class Renderer:
     def _start(
         self, type_: Type, fields: tuple[str, ...] | None, names: Sequence[str], *, wrapped: bool
     ) -> Start:
-        make = _wrapped_columns(type_, names) if wrapped else _columns(type_, names)
         if wrapped:
-            return make
-        get = self._parts.get(fields)
-        if get is None:
-            get = self._parts[fields] = self.view.snapshot.fragments.of(fields)
-        return lambda item: get(item, make)
+            return _wrapped_columns(type_, names)
+        return self.view.snapshot.fragments.of(fields, _columns(type_, names))
 
     def _member(self, node: Node) -> Member:
         attribute = node.attribute

@@ -38,35 +38,35 @@ def test_a_part_is_rendered_once_for_each_way_to_show_it() -> None:
         made.append(item)
         return b"%d" % len(made)
 
-    assert [fragments.of(shown)(document, render) for shown in ("a", "b", "a")] == [b"1", b"2", b"1"]
+    assert [fragments.of(shown, render)(document) for shown in ("a", "b", "a")] == [b"1", b"2", b"1"]
 
 
 def test_what_is_kept_stays_within_the_bound_however_long_the_keys() -> None:
     fragments, documents = Fragments(1_000_000), [note(i) for i in range(20)]
     for i in range(300):
-        get = fragments.of((f"{i:05}" * 2000, "name"))
+        get = fragments.of((f"{i:05}" * 2000, "name"), lambda _: b"x" * 500)
         for document in documents:
-            get(document, lambda _: b"x" * 500)
+            get(document)
         assert 0 < fragments.cache.bytes <= 1_000_000
 
 
 def test_what_outgrows_the_bound_is_begun_anew() -> None:
     fragments, documents = Fragments(200_000), [note(i) for i in range(1000)]
     for document in documents:
-        assert fragments.of("all")(document, lambda d: d.document_id.encode() * 100).startswith(b"n")
+        assert fragments.of("all", lambda d: d.document_id.encode() * 100)(document).startswith(b"n")
         assert fragments.cache.bytes <= 200_000
-    assert fragments.of("all")(documents[0], lambda _: b"again") == b"again"
+    assert fragments.of("all", lambda _: b"again")(documents[0]) == b"again"
 
 
 def test_what_is_gone_is_kept_no_longer_and_its_components_neither() -> None:
     fragments, inner = Fragments(), Component(PART, (1, "text"))
     gone, stays = note(0, inner), note(1)
     for item in (gone, inner, stays):
-        fragments.of("a")(item, lambda _: b"first")
+        fragments.of("a", lambda _: b"first")(item)
     watch = ref(gone)
     fragments.forget([gone])
     del gone
     gc.collect()
     assert watch() is None
-    assert fragments.of("a")(inner, lambda _: b"second") == b"second"
-    assert fragments.of("a")(stays, lambda _: b"second") == b"first"
+    assert fragments.of("a", lambda _: b"second")(inner) == b"second"
+    assert fragments.of("a", lambda _: b"second")(stays) == b"first"
