@@ -5,12 +5,11 @@ finds out what, and `write` knows; either makes one record of it, under the site
 `replica` appends that to the log of all workers and shows the state that it comes to."""
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,15 +25,17 @@ from server.errors import (
     StorageError,
     UnreadableRecordError,
 )
-from server.paths import SETTINGS, STATE_FOLDER, TYPES, state_folder
+from server.paths import STATE_FOLDER, state_folder
 from server.problems import Problem
 from server.site.change import FILES_ORIGIN, Change, Observe, Origin, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.changed_files import writes_of
 from server.site.commits.committing import Committer
-from server.site.commits.message import Authorship, keeping
+from server.site.commits.message import Authorship, Joined, keeping
+from server.site.commits.reverted import is_as_written
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
+from server.site.folder import SiteFolder
 from server.site.git_state import GitState, git_guard, moving
 from server.site.loading import Progress, give_back, load_contents, pause_collector
 from server.site.problems import all_problems, problems_in_files
@@ -68,39 +69,6 @@ from server.storage.intent import Write
 from server.storage.journal import Journal
 from server.storage.media import media_key, upload_path
 from server.storage.recent_versions import RecentVersions
-
-# --- folder ---------------------------------------------------------------------------------------
-
-
-class SiteFolder:
-    """The folder of a site, known by its device and inode: nothing is made in its place while it is gone."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._id = _id(root)
-
-    def is_gone(self) -> bool:
-        """Whether there is no such folder, or another one in its place that is not a site.
-
-        Another site in its place, such as a new checkout, is taken for the site from then on.
-        """
-        found = _id(self.root)
-        if found is None:
-            return True
-        if found != self._id:
-            if not ((self.root / SETTINGS).exists() or (self.root / TYPES).is_dir()):
-                return True
-            self._id = found
-        return False
-
-
-def _id(folder: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
 
 # --- parts ----------------------------------------------------------------------------------------
 
@@ -421,7 +389,7 @@ class Site:
         with self.committer.noting(writes, by, prepared.result) as pending, keeping(writes, by):
             self._journal.commit(writes, git_guard(contents.git))
         joined = by.joined(prepared.result) if by.joined else None
-        record = rescan_written(contents, writes, self._journal.lock.number, joined)
+        record = self._rescan_written(writes, joined)
         change = change_of_write(contents, record, writes)
         self._append(record, by.origin(pending))
         return change, pending
@@ -434,10 +402,24 @@ class Site:
         contents, number = self._contents, self._journal.lock.number
         if writes := self.committer.reverted():
             self._journal.commit(writes, git_guard(contents.git))
+            record = self._rescan_written(writes)
             # A look is still due where another server has written before.
-            seen = self._journal.lock.number if contents.writes == number else contents.writes
-            self._append(rescan_written(contents, writes, seen))
+            self._append(record if contents.writes == number else replace(record, writes=contents.writes))
             self.committer.tell_of_reverted(writes)
+
+    def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
+        """What the files are that were just written, and written again where git has reverted them since."""
+        for _ in range(MAX_ATTEMPTS):
+            record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
+            if is_as_written(self.root, writes):
+                break
+            # What git does not allow now is made again with the commit, or is said where it can't be.
+            with suppress(ApiError, CommitError):
+                if not (again := self.committer.reverted()):
+                    break
+                self._journal.commit(again, git_guard(self._contents.git))
+                self.committer.tell_of_reverted(again)
+        return record
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
         """Append a record, and keep the versions before and after it, which clients may have read."""

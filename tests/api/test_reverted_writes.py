@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from server.site import changed_files, rescan
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.git_programs import GIT, fake_git
@@ -116,6 +117,26 @@ def test_a_document_that_is_deleted_stays_deleted(made: Make, monkeypatch: pytes
     assert (api.root / WALK).exists() is False
     assert status(api) == ""
     assert api.get("/api/articles/walk").status == 404
+
+
+@pytest.mark.parametrize("commit", ["each", "1h"])
+def test_before_the_write_is_read_back(made: Make, monkeypatch: pytest.MonkeyPatch, commit: str) -> None:
+    """It begins when the write has looked for the lock of the index for the last time."""
+    api = made(EACH.replace("each", commit))
+    real, done = changed_files.signature_of, list[str]()
+
+    def reset(path: Path | str) -> Any:
+        if not done and str(path).endswith(WALK) and '"New"' in api.read(WALK):
+            done.append(git(api.root, "reset", "-q", "--hard", "HEAD"))
+        return real(path)
+
+    monkeypatch.setattr(rescan, "signature_of", reset)
+    assert put(api, title="New").body["data"]["title"] == "New"
+    monkeypatch.undo()
+    assert done
+    assert api.get("/api/articles/walk").body["data"]["title"] == "New"
+    api.site.committer.flush()
+    assert (file(api)["title"], committed(api)["title"], status(api)) == ("New", "New", "")
 
 
 @pytest.mark.parametrize("noticed", [True, False])

@@ -8,6 +8,7 @@ An edit by hand, even one that takes the write back, is not a command of git and
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from server.site.commits.contents import contents_of
 from server.site.contents import Contents
 from server.storage.files import Signature, signature_of
 from server.storage.git.commit import is_on_disk, is_overtaken
@@ -17,6 +18,11 @@ from server.storage.git.refs import find_commit
 from server.storage.git.repository import Repository
 from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX
+
+
+def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
+    """Whether all files of some writes are on the disk as these have made them."""
+    return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Pending]:
