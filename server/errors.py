@@ -100,10 +100,13 @@ class ClientGone(QuireError):
 
 
 class CommitError(QuireError):
-    """A write can't be committed now; its text says why. `refused`: not this one, while others may be."""
+    """A write can't be committed now; its text says why. `refused`: not this one, while others may be.
 
-    def __init__(self, message: str, *, refused: bool = False) -> None:
-        self.refused = refused
+    `overtaken`: a git command or another commit came in between, so that another try may do at once.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False, overtaken: bool = False) -> None:
+        self.refused, self.overtaken = refused, overtaken
         super().__init__(message)
 
 

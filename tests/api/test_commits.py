@@ -22,6 +22,7 @@ from server.site.commits import committing, grouping
 from server.write.context import Context
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
+from tests.git_programs import fake_git
 from tests.killing import DONE, KILLED, killed_at
 from tests.servers import free_port, kill_all, serving, start, wait
 from tests.sites import Answer, Api, collection, documents, make, opened, write, write_to
@@ -597,3 +598,26 @@ def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None
     for title, commit in answered:
         assert f'"{title}"' in (history if commit == "pending" else git(root, "show", commit)), title
     sound(root)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "fatal: error when closing loose object file: No space left on device",
+        "fatal: Unable to create '/site/.git/refs/heads/main.lock': File exists.",
+        "fatal: couldn't write '.git/refs/heads/main.lock'",
+        "fatal: cannot lock ref 'HEAD': Unable to create '/site/.git/HEAD.lock': File exists.",
+    ],
+)
+def test_what_would_fail_again_is_tried_once_and_not_taken_for_a_hook(
+    made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    api = made()
+    programs, tried = api.root / ".git/programs", api.root / ".git/tried"
+    with monkeypatch.context() as patch:
+        fake_git(patch, programs, update_ref=f'echo x >>{tried}; echo "{said}" >&2; exit 128')
+        assert rename(api, "New").headers["Quire-Commit"] == "pending"
+        assert tried.read_text() == "x\n"
+    api.site.committer.commit_due()
+    assert api.site.committer.queue.pending() == []
+    assert status(api.root) == ""

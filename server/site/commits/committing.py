@@ -329,8 +329,8 @@ class Committer:
                 commit = self._make_commit(repository, self._new(group), head, by_git=by_git)
                 break
             except CommitError as error:
-                if is_full(str(error)) or (error.refused and repository.head() == head):
-                    raise
+                if not error.overtaken and (is_full(str(error)) or repository.head() == head):
+                    raise  # It would fail again: what it needs is not changed within a moment.
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error
         self._tell_of_places(group)
@@ -365,7 +365,7 @@ class Committer:
         with locked_index(repository, changed) as index:
             if (now := repository.head()) != head:  # From here on, it moves no more.
                 if changes_of(repository, new, now) != changed:
-                    raise CommitError("others have committed the same files")
+                    raise CommitError("others have committed the same files", overtaken=True)
                 head, commit = now, prepare_commit(repository, new, now, changed)
             with self._unreverted():
                 self._publish(index, new, head, commit, changed)
@@ -389,7 +389,7 @@ class Committer:
             commit = make(repository, new, head, changes_of(repository, new, head))
         with locked_index(repository, repository.versions(commit, {**new.files, **moved})) as index:
             if repository.head() != head:
-                raise CommitError("others have committed meanwhile")
+                raise CommitError("others have committed meanwhile", overtaken=True)
             with self._unreverted():
                 index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
         return commit

@@ -70,6 +70,10 @@ TIMEOUTS_S: Mapping[str, float] = {
 DEFAULT_TIMEOUT_S = 30.0
 _NOT_FOUND_STATUS = 1  # The exit status of a command that searched in vain.
 _DISK_FULL = re.compile(DISK_FULL)
+# Another command is about to move the branch, or was killed over it.
+_REF_LOCKED = re.compile(
+    r"[Uu]nable to create '[^']*\.lock': File exists|cannot lock ref '[^']*': .*File exists"
+)
 MAX_REASON_CHARS = 300  # Characters that an error quotes of a failed command.
 # What git says in a folder that has no history for us.
 _NO_REPOSITORY = re.compile(
@@ -275,7 +279,8 @@ def git_as_owner(
         ) from error
     if status:
         reason = _reason(said, status)
-        raise CommitError(f"git {arguments[0]}: {reason}", refused=not is_full(reason))
+        passing = is_full(reason) or _REF_LOCKED.search(reason)
+        raise CommitError(f"git {arguments[0]}: {reason}", refused=not passing)
     return printed
 
 

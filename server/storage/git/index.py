@@ -76,7 +76,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
                 break
             lock.unlink()
         else:
-            raise CommitError("the index is changed all the time")
+            raise CommitError("the index is changed all the time", overtaken=True)
         locked = LockedIndex(repository, copy, before)
         try:
             yield locked
@@ -180,7 +180,7 @@ def _take(copy: Path, lock: Path) -> Identity:
         except OSError:  # The file system has no hard links.
             _copy_new(copy, lock)
     except FileExistsError as error:
-        raise CommitError(LOCKED_MESSAGE) from error
+        raise CommitError(LOCKED_MESSAGE, overtaken=True) from error
     except OSError as error:
         raise CommitError(f"the index can't be locked: {error.strerror}") from error
     return _identity(lock)

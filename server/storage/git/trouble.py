@@ -15,12 +15,14 @@ from zlib import crc32
 
 log = logging.getLogger("quire")
 
-DISK_FULL = r"No space left on device|Out of diskspace|Disk quota exceeded"
+# The last is what git says of a branch, without the reason.
+DISK_FULL = r"No space left on device|Out of diskspace|Disk quota exceeded|couldn't write '[^']*\.lock'"
 
 # What is wrong, by what git says of it, and how to mend it; the first that fits counts.
 _MENDING: tuple[tuple[str, str], ...] = (
     (DISK_FULL, "make room on its disk"),
     (r"index\.lock", "if no git command is at work, delete .git/index.lock"),
+    (r"\.lock': File exists", "if no git command is at work, delete that file"),
     (r" is under way", "git status says how to finish it, or to give it up"),
     (r"not installed|can't be run", "install git, or add its folder to PATH"),
     (
