@@ -16,6 +16,8 @@ DEFAULT_MAX_CHARS = 1024
 # What a body may set of a user; other keys are ignored, since clients send back what they got.
 SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
 OWN_FIELDS = ("username", "email")  # Users may set these of themselves.
+_INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -55,10 +57,28 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
         return f"must be at most {longest} characters"
     if _CONTROL.search(value):
         return "must not have control characters"
+    if name == "username" and _has_invisible(value):
+        return "must not have invisible characters"
     if name == "email" and not is_email(value):
         return "must be a valid email"
     length = len(value.strip()) if name == "username" else len(value)
     return f"must be at least {least} characters" if length < least else ""
+
+
+def _has_invisible(value: str) -> bool:
+    """Whether a name has characters that nobody sees, by which it looks like another one.
+
+    Some scripts need joiners between letters.
+    """
+    return any(
+        unicodedata.category(char) in _INVISIBLE_CATEGORIES
+        and not (char in _JOINERS and _is_letter(value[i - 1 : i]) and _is_letter(value[i + 1 : i + 2]))
+        for i, char in enumerate(value)
+    )
+
+
+def _is_letter(char: str) -> bool:
+    return not char.isascii() and unicodedata.category(char)[0] in "LM"
 
 
 def public_fields(user: User) -> dict[str, Any]:

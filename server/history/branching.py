@@ -1,6 +1,7 @@
 """The branches of a site, each a state of all content that need not be the one that is served."""
 
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +93,13 @@ class Branches:
             raise ConflictError(f'There is a branch "{name[:100]}" already')
         if find_commit(self.root, name) or read_time(name) is not None:
             raise ValidationError(f'"{name[:100]}" means a commit, tag or time already')
-        most = self.past.site.state.settings.branches.max
-        if len(self.all()) >= most:
+        most, taken = self.past.site.state.settings.branches.max, self.all()
+        alike = next((branch.name for branch in taken if _folded(branch.name) == _folded(name)), "")
+        if alike:
+            raise ConflictError(
+                f'The branch "{alike[:100]}" differs only in case or accents, which some file systems ignore'
+            )
+        if len(taken) >= most:
             raise ConflictError(f"There are {most:,} branches already (branches.max); delete one first")
         if not move_branch(self.root, name, commit, "", "create"):
             raise ConflictError(f'The branch "{name[:100]}" can\'t be made beside those that there are')
@@ -105,6 +111,11 @@ class Branches:
             raise ConflictError(f'The branch "{name[:100]}" is checked out; check out another one first')
         if not delete_branch(self.root, name):
             raise ConflictError(f'git does not delete the branch "{name[:100]}" now; is it being rebased?')
+
+
+def _folded(name: str) -> str:
+    """Return a name as file systems compare it that ignore case, and how accents are encoded."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 # --- changes --------------------------------------------------------------------------------------

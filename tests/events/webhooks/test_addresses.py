@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from server.events.webhooks.http_client import RefusedAddress, connect, is_public
+from server.config.webhooks import check_url
+from server.events.webhooks.http_client import RefusedAddress, connect, is_public, send
 
 REFUSED = """
 127.0.0.1 127.8.9.1 0.0.0.0 10.0.0.1 172.16.5.4 192.168.1.1 169.254.169.254 100.64.0.1 192.0.2.1 198.18.0.1
@@ -50,6 +51,37 @@ def test_a_public_address_is_not(address: str) -> None:
 def test_this_machine_is_reached_by_none_of_its_names(host: str) -> None:
     with pytest.raises(RefusedAddress, match="is no public address; webhooks_allow can allow it"):
         connect(host, 80, (), time.monotonic() + 5)
+
+
+SPELLED = """
+http://0177.0.0.1/ http://0x7f.1/ http://2130706433/ http://127.1/ http://0/ http://017700000001/ http://0x7f000001/
+http://00000000000000000177.1/ http://LOCALHOST/ http://[::ffff:127.0.0.1]/ http://[::ffff:7f00:1]/ http://[::1]/
+http://[::]/ http://[::127.0.0.1]/ http://[::ffff:0:127.0.0.1]/ http://[0:0:0:0:0:ffff:a9fe:a9fe]/
+http://[64:ff9b::7f00:1]/ http://[fe80::1%25lo]/ http://[fe80::1%lo]/ http://127.0.0.1#@example.org/
+http://127.0.0.1?@example.org/ http://169.254.169.254/latest/ http://0xa9fea9fe/ http://2852039166/
+""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("url", SPELLED)
+def test_no_spelling_of_a_private_address_is_connected_to(url: str) -> None:
+    assert check_url(url) == ""
+    outcome = send(url, {}, b"{}", (), 5)
+    assert outcome.status == 0
+    assert "no public address; webhooks_allow can allow it" in outcome.error
+
+
+NO_ADDRESS = """
+http://user:pw@example.org/ http://example.org@127.0.0.1/ http://example.org:80@127.0.0.1/ http://127.0.0.1%2f@a.example
+http:///x http:// http://127.0.0.1:0/ http://127.0.0.1:99999/ http://[127.0.0.1]/ ftp://a/ file:///etc/passwd gopher://a/
+http://127。0。0。1/ http://①②⑦.0.0.1/ http://127.0.0.1\\@a.example/ //a.example javascript:alert(1)
+""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize(
+    "url", [*NO_ADDRESS, "http://a\tb/", "http://a\r\nHost: b/", "http://a b/", "http://a\0/"]
+)
+def test_what_can_be_read_in_two_ways_is_no_address(url: str) -> None:
+    assert check_url(url)
 
 
 class Names:
