@@ -14,8 +14,8 @@ from server.api.operations.operation import Audience, Docs, Operation
 from tests.matrix.secrets import Group, probes
 
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
-_ARTICLES = ("a1", "a2", "a3", "mv", "d1", "d2", "gone", "gone2", "r2", "nope")
-_VAULTS = ("v1", "v2", "vgone", "mv")
+_ARTICLES = ("a1", "a1", "a1", "a2", "a2", "a3", "mv", "d1", "d2", "gone", "gone2", "r2", "nope")
+_VAULTS = ("v1", "v1", "v2", "vgone", "mv")
 _DOCUMENTS: Mapping[str, Sequence[str]] = {
     "articles": _ARTICLES,
     "article": _ARTICLES,
@@ -44,8 +44,8 @@ _VARIABLES: Mapping[str, Sequence[str]] = {
     "pluralApiId": (*["articles"] * 8, "vaults", "vaults", "tags", "nope"),
     "singularApiId": ("home", "home", "home", "article", "nope"),
     "type": (*["articles"] * 6, "vaults", "vaults", "home", "article", "tags", "nope"),
-    "what": ("diff", "blame", "nope"),
-    "name": ("next", "main", "nope", *probes(Group.BRANCH)),
+    "what": ("diff", "diff", "diff", "blame", "blame", "nope"),
+    "name": ("next", "next", "next", "main", "nope", *(f"{word}name" for word in probes(Group.BRANCH))),
     "path": _FILES,
     "uid": _UIDS,
     "provider": ("local", "github"),
@@ -121,6 +121,17 @@ _OF_CONTENT = (
     *("at", "status", "locale", "populate", "fields", "sort", "_q", "publicationFilter", "publicationStatus"),
     *("populate[articles][count]", "populate[vaults][count]", "sort", "fields"),
     *("pagination[pageSize]", "pagination[withCount]", "filters", "filters", "populate", "dryRun", "branch"),
+)
+_OF_PATHS = (
+    ("/history/{type}/{documentId}/{what}", ("from", "from", "to", "to", "status", "locale")),
+    ("/history/uncommitted", ("path",)),
+    ("/history", ("deleted", "type", "locale", "status", "page")),
+    ("/source", ("status", "locale")),
+    ("/uploads", ("at",)),
+    ("/search", ("q", "type", "locale", "status")),
+    ("/overview", ("status", "at", "locale")),
+    ("/api/users", ("populate", "filters", "sort", "_q")),
+    ("/openapi", ("at",)),
 )
 _OF_WRITES = ("status", "status", "locale", "populate", "fields", "branch", "dryRun")
 _OF_ALL = ("at", "status", "locale", "branch", "dryRun")
@@ -311,13 +322,13 @@ def _query(random: Random, operation: Operation, docs: Docs | None) -> str:
         else []
     )
     writes = operation.method != "GET"
-    known = [*declared * 3, *(_OF_CONTENT if operation.kind and not writes else ()), *_OF_ALL]
-    if writes and random.random() < 0.9:
-        known = [*declared, *(_OF_WRITES if operation.kind or operation.branch else ()), "locale", "status"]
-    else:
-        known += list(_PARAMETERS)[::7]
+    fitting = [*declared, *next((names for path, names in _OF_PATHS if operation.path.startswith(path)), ())]
+    if operation.kind:
+        fitting += _OF_WRITES if writes else _OF_CONTENT
     names = [*(n for n in required if random.random() < 0.9)]
-    names += [random.choice(known) for _ in range(random.choice([0, 1, 1, 2, 2, 3]))]
+    names += [random.choice(fitting) for _ in range(random.choice([0, 1, 1, 2, 2])) if fitting]
+    if random.random() < 0.2:
+        names.append(random.choice([*_OF_ALL, *_OF_ALL, *_PARAMETERS]))
     return "&".join(_parameter(random, name) for name in dict.fromkeys(names))
 
 
