@@ -8,6 +8,10 @@ from bench.differential.populating import deep_populate
 from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
+SPREADING = (
+    "taken over by a draft"  # a row: all that filters, sorts or looks through the relation differs too
+)
+
 
 def look(judge: Judge, world: World) -> Iterator[Verdict]:
     """Every version of every document, deeply populated."""
@@ -48,7 +52,7 @@ def settle(judge: Judge, world: World) -> list[Verdict]:
 
 def _own(judge: Judge, verdict: Verdict) -> bool:
     """Whether what differs is what documents hold themselves, not what is derived from others."""
-    return any(
+    return SPREADING in verdict.deviations or any(
         "derived" not in judge.shapes.where(difference, verdict.request) for difference in verdict.left
     )
 

@@ -504,7 +504,8 @@ def test_a_list_is_in_no_order_where_its_own_part_of_the_request_has_no_sort(
 
 def test_what_is_asked_again_without_fields_is_still_populated() -> None:
     deviation = Deviation("x", {"without": r"\[fields\]"})
-    request = Request("GET", "/api/towns", (("populate[a][fields][0]", "b"), ("fields", "c"), ("sort", "d")))
+    fields = (("populate[a][fields][0]", "b"), ("populate[a][fields][1]", "e"))
+    request = Request("GET", "/api/towns", (*fields, ("fields", "c"), ("sort", "d")))
     again = deviation.without(request)
     assert again is not None
     assert again.query == (("populate[a]", "true"), ("fields", "c"), ("sort", "d"))
