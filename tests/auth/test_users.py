@@ -1,7 +1,10 @@
 """Users in the database: names that are the same, versions, and databases that an older release made."""
 
+import re
 import sqlite3
+import sys
 import threading
+import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +13,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from server.auth.accounts import Accounts
-from server.auth.user import MAX_CHARS, User, broken_rule, name_key, plain_name
+from server.auth.user import INVISIBLE_CHARS, MAX_CHARS, User, broken_rule, name_key, plain_name
 from server.auth.users import Users
 from server.errors import TakenError
 
@@ -174,3 +177,11 @@ def test_a_database_of_an_older_release_is_brought_up_to_date(tmp_path: Path) ->
                 create(users, taken, "new@example.org")
         assert users.update(2, {"blocked": True}) is not None
         accounts.close()
+
+
+def test_every_invisible_character_is_known() -> None:
+    """Of this Python's Unicode; a newer one may have more."""
+    invisible = re.compile(f"[{INVISIBLE_CHARS}]")
+    for char in map(chr, {*range(sys.maxunicode + 1)} - {*range(0xD800, 0xE000)}):
+        if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp"):
+            assert invisible.fullmatch(char), hex(ord(char))

@@ -28,6 +28,7 @@ from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
 from server.auth.user import (
     DEFAULT_MAX_CHARS,
+    INVISIBLE_CHARS,
     MAX_CHARS,
     MIN_NAME_CHARS,
     MIN_PASSWORD_CHARS,
@@ -50,6 +51,9 @@ RESET: Mapping[str, int] = {"code": 1, "password": MIN_PASSWORD_CHARS, "password
 EMAIL: Mapping[str, int] = {"email": 1}
 # What a text of a form has to be, beside its lengths.
 _NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
+_NO_INVISIBLE = (
+    f"^[^{INVISIBLE_CHARS}]*$"  # Joiners between letters are taken as well, which no pattern says.
+)
 _EXAMPLES = {
     "email": "ann@example.org",
     "username": "ann",
@@ -69,7 +73,8 @@ def part_of(what: str) -> list[JsonSchema]:
 def _text_of(name: str, least: int) -> JsonSchema:
     """The text of a field of a form, which has at least so many characters."""
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
-    found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": _NO_CONTROL}
+    pattern = _NO_INVISIBLE if name == "username" else _NO_CONTROL
+    found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": pattern}
     kind = "email" if name == "email" else "password" if "assword" in name else ""
     return {**found, "format": kind} if kind else found
 
