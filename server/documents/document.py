@@ -70,6 +70,11 @@ class Document:
         """Whether the row is there already."""
         return self._row is not None
 
+    def drop_row(self) -> None:
+        """Let go of the row if it can be read again: it takes several times as much memory as packed."""
+        if self._packed is not None:
+            self._row = None
+
     def has_row_of(self, other: "Document") -> bool:
         """Whether one of two documents was made as a copy of the other."""
         if self._packed is not None:

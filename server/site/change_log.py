@@ -208,12 +208,13 @@ class ChangeLog:
     def _put(self, segment: int, at: int, record: bytes, *, checkpoint: bool, base: int | None = None) -> int:
         """Write a record into a segment; returns the position behind it."""
         base = self._numbers[_BASES + segment] if base is None else base
-        data = _FRAME.pack(len(record), xxh3_64_intdigest(record), checkpoint) + record
-        written = 0
-        while written < len(data):
-            offset = at - base + written
-            written += os.pwrite(self._segments[segment], data[written:], offset)
-        return at + len(data)
+        head = _FRAME.pack(len(record), xxh3_64_intdigest(record), checkpoint)
+        for part in (head, memoryview(record)):
+            written = 0
+            while written < len(part):
+                written += os.pwrite(self._segments[segment], part[written:], at - base + written)
+            at += written
+        return at
 
     def _read(self, at: int, end: int) -> bytes | None:
         """The bytes from a position up to the end of their segment or `end`; None where they are gone."""

@@ -48,25 +48,27 @@ def encode(record: Record) -> bytes:
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
     gone = [path for path, entry in record.entries.items() if entry is None]
-    packed = record.packed
-    if not packed:
-        kept = (CachedEntry(entry, 0) for entry in record.entries.values() if entry)
-        packed = b"".join(map(frame, pack_in_blocks(kept)))
     out = BytesIO()
     plain = replace(record, entries={}, packed=b"", configuration=configuration)
-    _Pickler(out, protocol=5).dump((plain, gone, packed))
+    _Pickler(out, protocol=5).dump((plain, gone))
+    if record.packed:
+        out.write(record.packed)
+    else:  # block by block, since all together take as much memory as the site
+        for block in pack_in_blocks(CachedEntry(entry, 0) for entry in record.entries.values() if entry):
+            out.write(frame(block))
     return out.getvalue()
 
 
 def decode(data: bytes, schema: Schema) -> Record:
     """The record that some bytes are, for one whose state has a schema so far."""
-    plain, gone, packed = _Unpickler(BytesIO(data)).load()
+    file = BytesIO(data)
+    plain, gone = _Unpickler(file).load()
     configuration = plain.configuration
     if plain.whole:
         schema = configuration.schema
     elif configuration:
         configuration = replace(configuration, schema=schema)
-    unpacked = (kept for block in blocks_in(packed) for kept in unpack(block, schema.types))
+    unpacked = (kept for block in blocks_in(file) for kept in unpack(block, schema.types))
     found: dict[str, Entry | None] = {kept.entry.path: kept.entry for kept in unpacked}
     found.update(dict.fromkeys(gone))
     made: Record = replace(plain, entries=found, configuration=configuration)

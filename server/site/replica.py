@@ -29,7 +29,8 @@ from server.storage.git.times import CommitTimes
 
 Result = TypeVar("Result")
 MAX_AWAITED_BYTES = 1_000_000  # Every request waits until a record of so many bytes is applied.
-RELEASE_DELAY_S = 2.0  # After the whole state was replaced, until the memory of the old one is freed.
+MIN_LARGE_FILES = 1000  # What a change of so many files has taken of memory is given back to the system.
+RELEASE_DELAY_S = 2.0  # After such a change, until nobody answers from the state before any more.
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +236,7 @@ class Replica:
         Returns the documents that are taken away and added.
         """
         snapshot, whole = self.state.snapshot, records[0].whole
+        is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES
         removed, added = self.contents.changes(records) if not whole else (list[Document](), list[Document]())
         if removed or added:
             snapshot = apply(snapshot, removed, added)
@@ -244,12 +246,18 @@ class Replica:
         if whole:
             built = build(configuration.schema, self.contents.documents)
             snapshot = replace(built, number=snapshot.number + 1)
-            if self._log is not None:
-                later = threading.Timer(RELEASE_DELAY_S, give_back)
-                later.daemon = True
-                later.start()
+        if is_large:
+            for document in added:  # They were compared with those before; nobody has them yet.
+                document.drop_row()
+            self._give_back_later()
         self._show(snapshot)
         return [*removed, *added]
+
+    def _give_back_later(self) -> None:
+        if self._log is not None:
+            later = threading.Timer(RELEASE_DELAY_S, give_back)
+            later.daemon = True
+            later.start()
 
     def _show(self, snapshot: Snapshot) -> None:
         configuration, shown = self.contents.configuration, self.state

@@ -5,7 +5,6 @@ the signature can't be trusted) and nothing else that its reading depended on ha
 entries and those of another version are ignored. Loading the cache never runs code from it.
 """
 
-import io
 import os
 import sys
 from collections import defaultdict
@@ -158,9 +157,8 @@ def frame(block: bytes) -> bytes:
     return len(block).to_bytes(8, "big") + block
 
 
-def blocks_in(joined: bytes | bytearray) -> Iterator[bytes]:
-    """The blocks that were framed and joined."""
-    file = io.BytesIO(joined)
+def blocks_in(file: BinaryIO) -> Iterator[bytes]:
+    """The framed blocks that follow in a file."""
     while length := file.read(8):
         yield file.read(int.from_bytes(length, "big"))
 

@@ -2,10 +2,14 @@
 
 import threading
 import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from server.site.background.process import run_in_process
+from tests.waiting import until
 
 LOCK = threading.Lock()
 
@@ -51,6 +55,31 @@ def test_work_that_fails_gives_no_answer(capfd: pytest.CaptureFixture[str]) -> N
     with pytest.raises(ChildProcessError, match="ended with status 1"):
         run_in_process(fail, timeout_s=20)
     assert "ValueError: on purpose" in capfd.readouterr().err
+
+
+class Large:
+    """An argument."""
+
+
+def wait_for(path: Path, large: Large) -> bool:
+    until(path.exists)
+    return isinstance(large, Large)
+
+
+def test_arguments_are_let_go_while_the_work_goes_on(tmp_path: Path) -> None:
+    kept = list[weakref.ref[Large]]()
+
+    def make() -> Large:
+        made = Large()
+        kept.append(weakref.ref(made))
+        return made
+
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(lambda: run_in_process(wait_for, tmp_path / "go", make(), timeout_s=60))
+        until(lambda: bool(kept) and kept[0]() is None)
+        assert not work.done()
+        (tmp_path / "go").touch()
+        assert work.result()
 
 
 def test_large_arguments_arrive() -> None:

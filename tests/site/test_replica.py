@@ -137,6 +137,19 @@ def test_a_document_that_stays_equal_stays_the_same_object(root: Path) -> None:
     assert other.state is state
 
 
+def test_a_large_change_leaves_no_rows_unpacked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.site.replica.MIN_LARGE_FILES", 2)
+    one, other = loaded(root), loaded(root)
+    for name in ("a", "b"):
+        (root / f"content/notes/{name}.md").write_text("---\ntitle: Changed\n---\n")
+    found = rescan_all(one._contents, None, one._contents.writes)
+    assert found is not None
+    removed_and_added = other._replica.append(decode(encode(found), other.state.schema))
+    assert len(removed_and_added) == 4
+    assert not any(document.is_read for document in removed_and_added[2:])
+    assert {document.get("title") for document in removed_and_added[2:]} == {"Changed"}
+
+
 def test_what_is_packed_stays_so_when_a_record_is_made_of_it_again(root: Path) -> None:
     one, other = loaded(root), loaded(root)
     other._replica.append(decode(encode(one._contents.whole()), other.state.schema))

@@ -75,8 +75,8 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Found:
         moved = set()
         removed, added = (removed, added) if few else ([], [])
     elif versions > MAX_LOCAL_VERSIONS and (moved or not few):
-        packed = _pack((before, removed), (after, added))
-        return run_in_process(_look_at_packed, root, packed, moved, timeout_s=PROCESS_TIMEOUT_S)
+        pack = partial(_pack, (before, removed), (after, added))  # No name keeps what is packed.
+        return run_in_process(_look_at_packed, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
     return _look(root, (before, removed), (after, added), moved)
 
 

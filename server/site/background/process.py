@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from server.site.loading import give_back
+
 Found = TypeVar("Found")
 NICENESS = 10
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this package from here.
@@ -26,6 +28,7 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this
 def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float) -> Found:
     """Return what a function of a module comes to, in a process that lets those that answer go first.
 
+    What only the call has of the arguments, such as a packed snapshot, is let go once it is sent.
     Raises TimeoutError if it takes longer, and ChildProcessError if it fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
@@ -46,6 +49,8 @@ def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float
         with suppress(BrokenPipeError):  # It has ended; that is found below.
             pickle.dump((work, arguments), process.stdin, protocol=5)
             process.stdin.close()
+        del arguments
+        give_back()
         found: Found = pickle.load(process.stdout)
         return found
     except EOFError as error:

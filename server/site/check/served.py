@@ -134,8 +134,9 @@ class Checks:
             if sum(len(table.versions) for table in state.snapshot.tables.values()) <= MAX_LOCAL_DOCUMENTS:
                 found, more = check(root, settings, (state.snapshot, joined), known)
             else:
-                sent = (root, settings, pack_snapshot(joined), known)
-                found, more = run_in_process(check_packed, *sent, timeout_s=PROCESS_TIMEOUT_S)
+                found, more = run_in_process(
+                    check_packed, root, settings, pack_snapshot(joined), known, timeout_s=PROCESS_TIMEOUT_S
+                )
             kept, failed = Check(found, at, applied, more), False
         except Exception:
             log.exception("the site could not be checked")
