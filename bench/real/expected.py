@@ -42,9 +42,10 @@ def expected(document: Document, name: str, attribute: Attribute) -> Any:
 
 
 def served_keys(document: Document) -> set[str]:
-    """Return the keys of the file that the API should show in some way."""
+    """Return the keys of the file that the API should show in some way: those with a value."""
     draft_keys = set(document.type.options.get("draftWhen", {}))
-    return set(document.reading.typed) - draft_keys - set(NOT_ATTRIBUTES)
+    keys = {key for key, value in document.reading.typed.items() if value is not None}
+    return keys - draft_keys - set(NOT_ATTRIBUTES)
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -22,6 +22,12 @@ KNOWN = (
     ),
     Known(
         "digitalgov",
+        "values: string, a value that the file does not have",
+        1,
+        "options.fileName says the slug of an event whose file does not",
+    ),
+    Known(
+        "digitalgov",
         "changed: more than one hunk",
         3,
         "a list that is changed also loses entries that lead to nothing, or that it has twice",
