@@ -46,7 +46,7 @@ class Writing:
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._base, self._findings = judge, world, findings
         self._shrinking = shrinking
-        # What differs before anything was written is no outcome of a write.
+        # A difference from before the write does not count as its outcome.
         self._before = {
             (verdict.request, *found.key()) for verdict in look(judge, world) for found in verdict.found
         }

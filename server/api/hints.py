@@ -45,7 +45,7 @@ class OnceLog:
         self._logged = mmap.mmap(-1, most * _HASH_BYTES)  # memory that forked processes share
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a message, unless one with the same key was logged or there is no room for more keys.
+        """Log a message, unless one with this key was logged before, or the table of keys is full.
 
         `message` makes it, and is called only then.
         """
@@ -62,7 +62,7 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for whoever runs the server; what a client can repeat at will has a limit of its own."""
+    """Hints for the operator of the server. Those that a client can cause at will have a limit."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))
@@ -76,7 +76,7 @@ class Hints:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log the parameters of a read of content that have no effect."""
+        """Log the parameters of a content read that have no effect."""
         for name in names:
             older = name == "publicationState" and settings.api.format is ResponseFormat.V4
             if name not in WITH_EFFECT and not older:
@@ -96,7 +96,7 @@ class Hints:
 
 
 def _ignored(name: str) -> str:
-    """Return what the log says of a parameter; finding a similar one takes 20 µs."""
+    """Return the hint for an ignored parameter; finding a similar name takes 20 µs."""
     meant = OTHER_NAMES.get(name)
     near = f'did you mean "{meant}"?' if meant else suggestion(name, WITH_EFFECT)
     what = f"{json.dumps(name)} is not a parameter and was ignored (logged once)"

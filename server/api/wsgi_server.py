@@ -79,7 +79,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Let clients connect. Raises SetupError if another server, bound at the same moment, was first."""
+    """Let clients connect. Raises SetupError if another server has begun to listen on the port."""
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:

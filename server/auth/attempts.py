@@ -105,7 +105,7 @@ class Attempts:
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """What an attempt counts for, and if that has none left, what one from a known device counts for."""
+        """Yield the keys that an attempt counts for; then, for a known device, those of all devices."""
 
         def is_known(key: str) -> bool:
             return key in rows and rows[key].known_until > now

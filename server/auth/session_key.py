@@ -1,6 +1,6 @@
 """The key of JSON web tokens: QUIRE_JWT_SECRET, or one made at the first start in .quire/.
 
-After a rotation, the key of before is taken for a while: no login ends by it.
+After a rotation, logins signed with the previous key stay valid for a while.
 """
 
 import os
@@ -19,20 +19,18 @@ KEY_VARIABLE = "QUIRE_JWT_SECRET"
 PREVIOUS_KEY_VARIABLE = "QUIRE_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
 KEY_FILE = "jwt.key"
-PREVIOUS_KEY_FILE = (
-    "jwt.previous.key"  # the key, and in a second line until when it is taken (Unix time in s)
-)
+PREVIOUS_KEY_FILE = "jwt.previous.key"  # the key, and on a second line when it expires (Unix time in s)
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The key of before the last rotation: it signs nothing, and its tokens are taken until a Unix time."""
+    """The key before the last rotation. It signs nothing; its tokens are valid until a Unix time."""
 
     text: str
     until_s: float
 
     def is_usable(self) -> bool:
-        """Whether tokens of this key are still taken."""
+        """Return whether tokens signed with this key are still valid."""
         return time.time() < self.until_s
 
 
@@ -69,7 +67,7 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the key of before the last rotation; None if its time is over. Raises SetupError."""
+    """Return the previous key, or None if it has expired or never existed. Raises SetupError."""
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
         return PreviousKey(given, float("inf")) if given else None
@@ -77,13 +75,13 @@ def previous_key(root: Path) -> PreviousKey | None:
         text, until = (state_folder(root) / PREVIOUS_KEY_FILE).read_text("utf-8").split()
         key = PreviousKey(text, float(until))
         return key if key.is_usable() and len(text) >= MIN_KEY_CHARS else None
-    return None  # A damaged file ends the logins of before, as the end of the grace period does.
+    return None  # If the file is damaged, older logins end as after the grace period.
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Make a new key; tokens of the one of before are taken for `grace_s` more. Raises SetupError.
+    """Make a new key; tokens of the old one stay valid for `grace_s`. Raises SetupError.
 
-    The key of before is written first: a rotation that is interrupted ends no login.
+    The old key is saved first, so that an interrupted rotation ends no login.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         fix = (

@@ -16,7 +16,7 @@ DEFAULT_MAX_CHARS = 1024
 # What a body may set of a user; other keys are ignored, since clients send back what they got.
 SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
 OWN_FIELDS = ("username", "email")  # Users may set these of themselves.
-# Characters that nobody sees, as a class of a regular expression: Unicode's categories Cc, Cf, Zl and Zp.
+# Invisible characters as a class of a regular expression: Unicode's categories Cc, Cf, Zl and Zp.
 INVISIBLE_CHARS = (
     r"\u0000-\u001f\u007f-\u009f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
     r"\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
@@ -73,9 +73,9 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
 
 
 def _has_invisible(value: str) -> bool:
-    """Whether a name has characters that nobody sees, by which it looks like another one.
+    """Return whether a name has invisible characters, which make it look like another name.
 
-    Some scripts need joiners between letters.
+    Joiners between letters are allowed, since some scripts need them.
     """
     return any(
         not (found[0] in _JOINERS and _is_letter(value[i - 1 : i]) and _is_letter(value[i + 1 : i + 2]))

@@ -226,16 +226,16 @@ def key() -> None:
     metavar="SPAN",
     default="1d",
     show_default=True,
-    help="How long logins of before are taken; 0 ends them.",
+    help="How long existing logins stay valid; 0 ends them.",
 )
 @one_line_errors
 def rotate(root: Path, grace: str) -> None:
-    """Make a new key for logins. The servers of the site use it from their next start."""
+    """Make a new key for logins. Servers use it after their next start."""
     check_site(root)
     try:
         span = read_duration(grace).total_seconds() if grace != "0" else 0.0
     except ValueError:
         raise SetupError("--grace", None, f'"{grace}" is no length of time', "write 1d, 12h or 0") from None
     rotate_key(root, span)
-    until = f"are taken for {grace} more" if span else "have ended"
-    click.echo(f"made a new key; logins of before {until}. Restart the servers of this site.")
+    kept = f"existing logins stay valid for {grace}" if span else "all existing logins end"
+    click.echo(f"made a new key; {kept}. Restart the servers of this site to use it.")

@@ -71,7 +71,7 @@ class Document:
         return self._row is not None
 
     def drop_row(self) -> None:
-        """Let go of the row if it can be read again: it takes several times as much memory as packed."""
+        """Drop the unpacked row if there is a packed one, which takes a fraction of its memory."""
         if self._packed is not None:
             self._row = None
 

@@ -264,7 +264,7 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
-    """What to do about a key that a type does not have; some attributes are hidden from who is told."""
+    """Return the advice for a key that a type does not have; it names no hidden attribute."""
     known = [name for name in type_.attributes if name not in hidden]
     return suggestion(key, known) or f"add it to {type_.path} or remove it"
 

@@ -1,4 +1,4 @@
-"""Hashes of passwords, which are shown to nobody, whatever the type of their attribute is today."""
+"""Hashes of passwords. No answer shows them, even if their attribute is no `password` any more."""
 
 import re
 from typing import Any
@@ -8,12 +8,12 @@ HIDDEN = "(hidden)"
 
 
 def without_hashes(text: str) -> str:
-    """A text of which nothing else is known, with a mask in place of each hash of a password."""
+    """Return a text with each password hash masked."""
     return _HASH.sub(HIDDEN, text)
 
 
 def mask_hashes(value: Any) -> Any:
-    """A value of JSON with a mask in place of each text in it that is the hash of a password."""
+    """Return a JSON value with each text masked that is a password hash."""
     if isinstance(value, str):
         return HIDDEN if value.lstrip()[:1] == "$" and _HASH.fullmatch(value.strip()) else value
     if isinstance(value, dict):

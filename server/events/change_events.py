@@ -186,7 +186,7 @@ def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str,
 
 
 def _without_links(value: object) -> tuple[object, ...]:
-    """What is shown of the components that a value holds, but for relations."""
+    """Return the visible attributes of the components in a value, without relations."""
     return tuple(
         (
             one.type.uid,

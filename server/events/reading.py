@@ -47,7 +47,7 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
 
 def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
-    """Whether an actor may know that an attribute has changed, where it did in relations to types alone."""
+    """Return whether an actor may learn that an attribute changed, if only relations to some types did."""
     if links:
         return any(may_find(actor, uid) for uid in links)
     if attribute is None or attribute.type != "relation" or not attribute.target:

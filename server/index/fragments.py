@@ -30,7 +30,7 @@ class Fragments:
         self.cache: Cache[Hashable, _Group] = Cache(most, _size)
 
     def of(self, shown: Hashable, make: Make) -> Make:
-        """What gives the bytes of an item of which `shown` is shown: kept ones, or what `make` makes now."""
+        """Return a function from an item to its bytes with `shown`, cached or made by `make`."""
         group = self.cache.get(shown)
         if group is None:
             group = _Group(size_of(shown))

@@ -24,7 +24,7 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Whether a type has an attribute that is not shown, so that an error names it as one of the type."""
+    """Return whether a name is a hidden attribute of a type; errors then name it with its path."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 

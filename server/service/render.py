@@ -68,7 +68,7 @@ class Renderer:
         return show
 
     def _make(self, selection: Selection) -> Callable[[Document], bytes]:
-        """What renders documents with one selection, each anew."""
+        """Return a function that renders documents with one selection, without the cache."""
         writes: dict[Type, Write] = {}
         populated, allow = bool(selection.populate), self.view.budget.allow
 

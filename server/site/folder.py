@@ -14,7 +14,7 @@ class SiteFolder:
         self._id = _id(root)
 
     def is_gone(self) -> bool:
-        """Whether there is no such folder, or another one in its place that is not a site.
+        """Return whether the folder is missing, or replaced by one that is not a site.
 
         Another site in its place, such as a new checkout, is taken for the site from then on.
         """

@@ -30,7 +30,7 @@ from server.storage.git.times import CommitTimes
 Result = TypeVar("Result")
 MAX_AWAITED_BYTES = 1_000_000  # Every request waits until a record of so many bytes is applied.
 MIN_LARGE_FILES = 1000  # What a change of so many files has taken of memory is given back to the system.
-RELEASE_DELAY_S = 2.0  # After such a change, until nobody answers from the state before any more.
+RELEASE_DELAY_S = 2.0  # After such a change, until no request uses the old state any more.
 
 
 @dataclass(frozen=True, slots=True)

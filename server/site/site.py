@@ -408,12 +408,12 @@ class Site:
             self.committer.tell_of_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """What the files are that were just written, and written again where git has reverted them since."""
+        """Read the files that were just written; write those again that git has reverted since."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
-            if is_as_written(self.root, writes):
+            if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
-            # What git does not allow now is made again with the commit, or is said where it can't be.
+            # If git does not let us write now, the commit does it later, or the log says that it can't.
             with suppress(ApiError, CommitError):
                 if not (again := self.committer.reverted()):
                     break

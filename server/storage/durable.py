@@ -86,7 +86,7 @@ def make_once(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Give a file that only its owner may read new bytes, which a crash leaves whole."""
+    """Replace a file that only its owner may read; after a crash it has the old or the new bytes."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -96,7 +96,7 @@ def replace_private(path: Path, data: bytes) -> None:
 
 
 def _stage_private(folder: Path, data: bytes) -> Path:
-    """Write a synced file beside its place, which nobody else may read: mkstemp makes it so."""
+    """Write and sync a temporary file that only its owner may read, which mkstemp ensures."""
     descriptor, name = tempfile.mkstemp(dir=folder)
     try:
         with open(descriptor, "wb") as file:

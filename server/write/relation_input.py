@@ -236,7 +236,7 @@ def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
     To relate to many documents, a list is needed, also below each operation.
     """
     if value is True:
-        return  # It is refused as what is no relation at all.
+        return  # The check of relation values refuses it.
     operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))
     for items in [value.get(key) or [] for key in OPERATIONS] if operations else [value]:
         if isinstance(items, list):

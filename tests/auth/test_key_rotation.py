@@ -1,4 +1,4 @@
-"""`quire key rotate`: logins of before are taken for a while, and no longer."""
+"""`quire key rotate`: existing logins stay valid for the grace period, and no longer."""
 
 import stat
 import time
@@ -59,7 +59,7 @@ def test_logins_of_before_are_taken_until_the_grace_period_ends(
 ) -> None:
     before, old = login(api), session_key(api.root)
     answer = rotate(api.root, "--grace", "12h")
-    assert answer.output.startswith("made a new key; logins of before are taken for 12h more. Restart the ")
+    assert answer.output.startswith("made a new key; existing logins stay valid for 12h. Restart the ")
     assert session_key(api.root) != old
     server = restarted(api.root)
     after = login(server)
@@ -80,7 +80,7 @@ def test_only_the_last_key_of_before_is_taken(api: Api) -> None:
 
 def test_without_grace_all_logins_end(api: Api) -> None:
     token = login(api)
-    assert rotate(api.root, "--grace", "0").output.startswith("made a new key; logins of before have ended.")
+    assert rotate(api.root, "--grace", "0").output.startswith("made a new key; all existing logins end.")
     assert me(api.root, token) == 401
 
 

@@ -39,8 +39,8 @@ def left_over(site: Site) -> list[Path]:
     return list((site.root / ".quire/journal").iterdir())
 
 
-def test_a_write_waits_for_a_checkout_and_changes_what_it_brings(make_site: MakeSite) -> None:
-    site = make_site(POSTS)
+def slow_checkout(site: Site) -> tuple[threading.Thread, Path]:
+    """Return a thread that checks another branch out, slowly, and the file that it makes when it begins."""
     commit_all(site.root)
     git(site.root, "checkout", "-qb", "other")
     for name in ("one", "two"):
@@ -53,6 +53,12 @@ def test_a_write_waits_for_a_checkout_and_changes_what_it_brings(make_site: Make
     git(site.root, "config", "filter.slow.smudge", f"touch '{started}'; sleep 1; cat")
     (site.root / ".git/info/attributes").write_text("content/posts/one.md filter=slow\n")
     checkout = threading.Thread(target=git, args=(site.root, "checkout", "-q", "other"))
+    return checkout, started
+
+
+def test_a_write_waits_for_a_checkout_and_changes_what_it_brings(make_site: MakeSite) -> None:
+    site = make_site(POSTS)
+    checkout, started = slow_checkout(site)
     checkout.start()
     until(started.exists)
     rename(site)
@@ -99,18 +105,7 @@ def test_a_lock_whose_command_is_done_with_the_files_is_not_waited_for(
 def test_a_checkout_that_begins_just_before_a_file_is_replaced(make_site: MakeSite) -> None:
     """It has seen the file as it was, and overwrites it later."""
     site = make_site(POSTS)
-    commit_all(site.root)
-    git(site.root, "checkout", "-qb", "other")
-    for name in ("one", "two"):
-        with (site.root / f"content/posts/{name}.md").open("a") as file:
-            file.write("Of the other branch\n")
-    git(site.root, "commit", "-qam", "second")
-    git(site.root, "checkout", "-q", "main")
-    site.refresh()
-    started = site.root / ".git/started"
-    git(site.root, "config", "filter.slow.smudge", f"touch '{started}'; sleep 1; cat")
-    (site.root / ".git/info/attributes").write_text("content/posts/one.md filter=slow\n")
-    checkout = threading.Thread(target=git, args=(site.root, "checkout", "-q", "other"))
+    checkout, started = slow_checkout(site)
     waiting = [checkout]
 
     def begin(event: str, arguments: Any) -> None:

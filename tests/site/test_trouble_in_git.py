@@ -428,7 +428,7 @@ TROUBLES = {
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Wait for nothing, and let git know no settings of whoever runs the test."""
+    """Shorten all waits, and hide the git settings of the user who runs the tests."""
     for name in ("BACKOFF_S", "REPOSITORY_CACHE_TTL_S", "HOOK_RETRY_INTERVAL_S"):
         monkeypatch.setattr(committing, name, 0.0)
     monkeypatch.setattr(committing, "GIT_LOCK_TIMEOUT_S", 0.05)

@@ -48,7 +48,7 @@ log = logging.getLogger("quire")
 
 MAX_ATTEMPTS_PER_WEBHOOK = 5  # at once; one for a webhook whose last try failed
 MAX_CONCURRENT_ATTEMPTS = 40  # Of all webhooks; each has a thread.
-MAX_FAILING_ATTEMPTS = 20  # Of these, of webhooks whose last try failed: the rest is for the others.
+MAX_FAILING_ATTEMPTS = 20  # of these, for webhooks whose last try failed; the rest is for the others
 BATCH_EVENTS = 500  # Events that one transaction takes into the queue.
 SWEEP_INTERVAL_S = 600.0  # Between two removals of old deliveries.
 STOP_TIMEOUT_S = 4.0  # How long tries may go on when the worker stops.
@@ -278,7 +278,7 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        """How many further tries a webhook may have, so that receivers that hang hold up no others."""
+        """Return how many more tries a webhook may start now. Receivers that hang must not delay others."""
         tries = Counter(one.delivery.webhook for one in self._busy.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()
         if name in self._failing:

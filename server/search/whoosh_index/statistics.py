@@ -1,4 +1,4 @@
-"""How often words are in what a caller may see, and how long that is: all that a score depends on.
+"""Term statistics of the documents that a caller may see: the input of all scores.
 
 The index's own numbers are over everything in it, also over drafts, hidden types and versions that were
 deleted: a score made of them would tell whether a word is in one of those."""
@@ -16,7 +16,7 @@ _LOG2_POSTINGS_PER_STEP = 3  # A step counts 8 documents that have a term.
 
 
 class Statistics:
-    """The numbers of the versions in the groups `counted`, of which there are `documents` by language."""
+    """Statistics of the versions in the groups `counted`; `documents` is their number by language."""
 
     def __init__(
         self, searcher: Any, counted: Callable[[str], bool], documents: Mapping[str, int], budget: Budget
@@ -27,13 +27,13 @@ class Statistics:
         self._known: dict[tuple[str, str], tuple[int, float]] = {}
 
     def is_visible(self, group: bytes) -> bool:
-        """Whether the caller sees the versions of a group."""
+        """Return whether the caller may see the versions of a group."""
         if group not in self._visible:
             self._visible[group] = self._counted(group.decode())
         return self._visible[group]
 
     def frequency(self, field: str, term: str) -> int:
-        """How many versions have a term."""
+        """Return the number of versions that have a term."""
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
@@ -54,7 +54,7 @@ class Statistics:
         return log(self._total / (self.frequency(field, term) + 1)) + 1
 
     def average_length(self, field: str, term: str) -> float:
-        """How long a field is on average in the versions that have a term."""
+        """Return the average length of a field in the versions that have a term."""
         return self._of(field, term)[1]
 
     def _of(self, field: str, term: str) -> tuple[int, float]:
@@ -86,7 +86,7 @@ class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
         self.statistics = statistics
 
     def scorer(self, searcher: Any, fieldname: str, text: Any, qf: int = 1) -> Any:
-        """What scores the documents of a term."""
+        """Return the scorer of a term."""
         made = super().scorer(searcher, fieldname, text, qf)
         if isinstance(made, scoring.BM25FScorer):
             term = text.decode() if isinstance(text, bytes) else text

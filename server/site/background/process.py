@@ -28,7 +28,7 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this
 def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float) -> Found:
     """Return what a function of a module comes to, in a process that lets those that answer go first.
 
-    What only the call has of the arguments, such as a packed snapshot, is let go once it is sent.
+    Arguments that only the call refers to, such as a packed snapshot, are freed once they are sent.
     Raises TimeoutError if it takes longer, and ChildProcessError if it fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))

@@ -410,7 +410,7 @@ class Committer:
         return head
 
     def _sync_index(self, repository: Repository, files: Tree) -> None:
-        """Let the index have some files as they are in a commit that is made."""
+        """Write some files of a finished commit into the index."""
         with locked_index(repository, files) as index, self._unreverted():
             index.replace()
 
@@ -428,7 +428,7 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """What makes those writes again that git has reverted; call it under the lock.
+        """Return writes that restore what git has reverted; call it under the lock.
 
         Raises CommitError and GitError.
         """
@@ -473,7 +473,7 @@ class Committer:
             )
 
     def _tell_of_lost_writes(self, repository: Repository, group: Group, before: str, commit: str) -> None:
-        """Say of which files a git command has taken out what was written and is committed only now."""
+        """Log the files that a git command reverted before their write was committed."""
         others = [path for path, data in group.files.items() if not is_on_disk(self.root / path, data)]
         for path, file in repository.versions(before, others).items() if others else ():
             if holds(repository, path, file):

@@ -21,7 +21,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Whether all files of some writes are on the disk as these have made them."""
+    """Return whether the files of some writes are on the disk as they were written."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 

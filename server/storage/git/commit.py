@@ -287,7 +287,7 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Whether a commit was made here, and changes some of the files at some paths. Raises GitError."""
+    """Return whether this server made a commit, and it changes some of the given files. Raises GitError."""
     form = "--format=%H %(trailers:key=Quire-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
     return last[:1] == [commit] and len(last) > 1

@@ -115,7 +115,7 @@ def remove_own_lock(repository: Repository) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Whether a process of ours holds the lock of the index of the repository at `folder`."""
+    """Return whether a process of this server holds the index lock of the repository at `folder`."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 

@@ -149,7 +149,7 @@ def is_at_work(lock: FileMark | None) -> bool:
 
 
 def is_old(lock: FileMark) -> bool:
-    """Whether a lock is so old that it was left behind, most likely."""
+    """Return whether a lock is so old that its process has probably died."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 

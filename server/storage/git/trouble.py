@@ -1,7 +1,7 @@
 """Trouble with git, as the log has it: each kind once, with how to mend it, and once that it is over.
 
-Git fails in many places at once: a commit waits, and nobody knows which files differ from the last one. What
-is wrong is the same, so that one line is enough, whichever process of a server meets it first.
+One cause makes git fail in many places at once, such as commits and the list of changed files. One line of
+log is enough for it, from whichever process of the server meets it first.
 """
 
 import logging
@@ -54,7 +54,7 @@ _BITS = 64  # of a mask; kinds that are in no table share those behind the table
 
 
 class Concern(IntEnum):
-    """What git's trouble keeps a server from."""
+    """The part of a server's work that trouble with git prevents."""
 
     COMMITS = 0  # what was written waits to be committed
     TIMES = auto()  # when files were committed
@@ -69,14 +69,14 @@ _NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # Git works all the same.
 
 
 class TroubleLog:
-    """What was logged of the trouble in a site's repository, for all processes that are forked later."""
+    """The log of trouble in a site's repository, shared by all processes that are forked later."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log what is wrong, what follows, and how to mend it; once until all of it is over."""
+        """Log the reason, its consequence and how to mend it; once until the trouble is over."""
         kind = _kind_of(reason)
         told = any(self._mask(one) >> kind & 1 for one in Concern)
         self._set(concern, self._mask(concern) | 1 << kind)
@@ -86,11 +86,11 @@ class TroubleLog:
             log.warning("%s: %s%s%s", self.root, before, reason, mending)
 
     def is_concerned(self, concern: Concern) -> bool:
-        """Return whether there is trouble."""
+        """Return whether trouble prevents this part of the work."""
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Note that there is no trouble, or no more of it; the end of all of it is logged."""
+        """Note that some trouble is over; log it if no other is left."""
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)
