@@ -175,10 +175,10 @@ def workers(pid: int) -> set[int]:
     """Return the processes that answer requests for a server.
 
     What else a generation starts differs: git has another command line, and the forks that read files or
-    report the start have one thread.
+    report the start have two threads at most.
     """
     forked = {process for generation in children(pid) for process in children(generation)}
-    return {one for one in forked if _command(one) == _command(pid) and _count_threads(one) > 1}
+    return {one for one in forked if _command(one) == _command(pid) and _count_threads(one) > 2}
 
 
 def _command(pid: int) -> bytes:

@@ -31,7 +31,7 @@ from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
 from server.site.configure import first_configuration
-from server.site.loading import NICENESS, Progress, cores
+from server.site.loading import NICENESS, Progress, cores, end_with_parent
 from server.site.site import Site
 from server.storage.bucket.opening import require_library
 from server.storage.git.refs import describe
@@ -111,7 +111,7 @@ def serve_command(
         with progress_bar("Reading files") as progress:
             opened = _open(root, commit, report_to, generation, timing, progress)
         seconds = time.perf_counter() - began
-        ready = _Ready(opened, terminal, seconds, host, port, opens=opens, taken=taken)
+        ready = _Ready(opened, terminal, seconds, host, port, opens=opens, taken=taken, listener=listener)
         count, report = worker_count(workers), partial(_report, report_to, opened.site)
         serve(opened, shared, generation, count, ready.report_when_set(), report)
 
@@ -224,6 +224,7 @@ class _Ready:
     port: int
     opens: bool
     taken: Taken | None
+    listener: socket.socket
 
     @property
     def url(self) -> str:
@@ -261,8 +262,10 @@ def _report_ready(told: _Ready, ready: Event) -> None:
     """Print what there is and what is wrong with it, once a worker is ready.
 
     It looks at every document, which makes a copy of the memory that they take. So it runs in a process of
-    its own, whose copy is gone when it ends.
+    its own, whose copy is gone when it ends. It holds no port: another server may start once this one stops.
     """
+    told.listener.close()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not ready.wait(START_TIMEOUT_S):
         return

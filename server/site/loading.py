@@ -48,7 +48,7 @@ Progress = Callable[[int, int], None]  # (files read, files in all)
 # Reads lists of paths: for each, a block for the cache, and one of the entries that are never kept.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-PARENT_POLL_INTERVAL_S = 0.5  # A reader checks so often whether its parent process has ended.
+PARENT_POLL_INTERVAL_S = 0.5  # A child process checks so often whether its parent has ended.
 NICENESS = 5  # Readers beside a server give way to it.
 MIN_PARALLEL_FILES = 1000  # Fewer files are read by one process.
 MIN_FILES_FOR_READERS = 4000  # so many changed files are worth readers that are started for them
@@ -286,12 +286,17 @@ def _begin(store: Store, nice: int = 0) -> None:
 
 
 def _end_silently() -> None:
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
-def _end_with(parent: int) -> None:
+def end_with_parent() -> None:
+    """End this process soon after the one that started it, however that ended."""
+    threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
+
+
+def _exit_after(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PARENT_POLL_INTERVAL_S)
     os._exit(1)

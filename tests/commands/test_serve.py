@@ -1,16 +1,18 @@
 """What a running server prints: what is read and written, and which problems come and go."""
 
 import json
+import os
 import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.commands.test_cli import run
-from tests.servers import free_port, start, stop, wait
+from tests.servers import children, free_port, is_alive, is_free, start, stop, wait
 from tests.sites import STRING, collection, documents, relation, write
 from tests.waiting import until
 
@@ -156,6 +158,26 @@ def test_a_terminal_that_is_gone_fails_no_write(tmp_path: Path) -> None:
     process.terminate()
     process.wait(20)
     process.stderr.close()
+
+
+def test_a_stopped_server_leaves_the_port_though_its_report_is_not_read(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(4096))
+    os.set_blocking(writer, True)
+    root, port = tmp_path / "site", free_port()
+    write(root, FILES)
+    with os.fdopen(reader, "rb") as unread, os.fdopen(writer, "wb") as output:
+        process = start(root, port, "--workers=1", output=output)
+        wait(process, port)
+        forked = {one for generation in children(process.pid) for one in children(generation)}
+        process.terminate()
+        process.wait(20)
+        assert is_free(port)
+        until(lambda: not any(map(is_alive, forked)), 5)
+        assert unread.read(1)
 
 
 def test_a_file_named_like_a_draft_is_told_of_where_there_are_none(server: Server) -> None:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from server.site.loading import give_back
+from server.site.loading import end_with_parent, give_back
 
 Found = TypeVar("Found")
 NICENESS = 10
@@ -72,18 +72,11 @@ def _main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # What is printed does not come between.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     gc.disable()  # It ends soon.
     work, arguments = pickle.load(sys.stdin.buffer)
     with suppress(BrokenPipeError), answers:
         pickle.dump(work(*arguments), answers)
-
-
-def _end_with(parent: int) -> None:
-    """End with the process that started this one, however that ended."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
 
 
 if __name__ == "__main__":
