@@ -4,6 +4,7 @@ PORT ?= 1337
 MINUTES ?= 60
 SECONDS ?= 60
 REAL ?= ../shared/data
+N ?= 150000
 BIN := .venv/bin
 # Many images set this for the processes of a container. Tests and benchmarks start hundreds, and without compiled
 # modules each takes twice as long to import the server.
@@ -91,6 +92,9 @@ docs: .venv/.ready-dev ## Run the commands in README and docs/ and compare their
 bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 	$(BIN)/python -m bench
 
+bench-size: .venv/.ready-dev ## Measure starts, memory and searches of sites up to N=150000 articles
+	$(BIN)/python -m bench size --articles $(N)
+
 bench-worst: .venv/.ready-dev ## Find the slowest queries and measure how they delay other requests
 	$(BIN)/python -m bench worst
 
@@ -137,4 +141,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff real format clean
+.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-size bench-worst bench-studio bench-peers peer-diff real format clean

@@ -9,7 +9,7 @@
   webhooks  deliveries of webhooks
   machines  three machines that share a git remote
   studio    load times of the studio's pages in a browser
-  large     one large site
+  size      sites of 1,000, 15,000 and N articles as a whole
   caches    what each cache saves, and where
 
 Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
@@ -23,6 +23,7 @@ import platform
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from bench import (
@@ -34,13 +35,13 @@ from bench import (
     exporting,
     growth,
     history,
-    large,
     live,
     loading,
     machines,
     memory,
     reading,
     search,
+    size,
     starting,
     studio,
     webhooks,
@@ -54,7 +55,8 @@ from tests.signals import restore_in_children
 
 SIZES = (0, *(scaled(size, least) for size, least in ((1000, 50), (10_000, 60), (50_000, 70))))
 WORST = scaled(10_000, 50)  # articles of the site that costly queries are sent to
-LARGE = scaled(150_000, 50)  # articles of a large site
+TO_COMPARE = (scaled(1000, 50), scaled(15_000, 60))  # articles of the sites beside a large one
+LARGE = scaled(150_000, 70)
 SMALL, MEDIUM, _ = GROWTH = SIZES[1:]
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
 CHOICES = (
@@ -67,7 +69,7 @@ CHOICES = (
     "webhooks",
     "machines",
     "studio",
-    "large",
+    "size",
     "caches",
 )
 BEGAN = time.perf_counter()
@@ -81,7 +83,7 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=CHOICES, default="quire")
     parser.add_argument("--full", action="store_true", help="more rounds, all site sizes, all work of caches")
     parser.add_argument("--docs", help="search: folder or .tar.gz of the Astro docs (bench/quality.py)")
-    parser.add_argument("--articles", type=int, help="large, history: articles (default: 150,000; 2,500)")
+    parser.add_argument("--articles", type=int, help="size, history: articles (default: 150,000; 2,500)")
     parser.add_argument("--commits", type=int, default=history.COMMITS, help="history: number of commits")
     options = parser.parse_args()
     restore_in_children()
@@ -94,10 +96,8 @@ def main() -> None:
         elif options.what == "worst":
             make_site(Path(folder), WORST)
             worst.measure(Path(folder), WORST, queries=scaled(5000 if options.full else 500))
-        elif options.what == "large":
-            articles = options.articles or LARGE
-            make_site(Path(folder), articles)
-            large.measure(Path(folder), articles)
+        elif options.what == "size":
+            size.measure(_make_sites(Path(folder), (*TO_COMPARE, options.articles or LARGE)))
         elif options.what == "events":
             make_site(Path(folder), SMALL)
             events.measure(Path(folder), SMALL, rounds=5 if options.full else 3)
@@ -116,12 +116,18 @@ def main() -> None:
     print(f"\nmeasured in {time.perf_counter() - BEGAN:.0f} s")
 
 
-def _measure(folder: Path, *, full: bool) -> None:
-    sites = {articles: folder / str(articles) for articles in SIZES}
+def _make_sites(folder: Path, sizes: Iterable[int]) -> dict[int, Path]:
+    """Make a site for each number of articles."""
+    sites = {articles: folder / str(articles) for articles in sizes}
     for articles, root in sites.items():
         _say(f"making {articles:,} articles")
         root.mkdir()
         make_site(root, articles)
+    return sites
+
+
+def _measure(folder: Path, *, full: bool) -> None:
+    sites = _make_sites(folder, SIZES)
     some = {n: sites[n] for n in (SMALL, MEDIUM)}
     _say("loading")
     loading.print_table({n: loading.measure(root) for n, root in some.items()})

@@ -30,6 +30,7 @@ NOT_BY_NAME = {
     "vendor": "make test-vendor does the same into another folder",
     "bench": "make test-bench runs it at its smallest size",
     "bench-worst": "make test-bench runs it at its smallest size",
+    "bench-size": "make test-bench runs it at its smallest size",
     "bench-studio": "make test-bench runs it at its smallest size",
     "bench-peers": "make test-bench runs it with a second Quire in place of Strapi",
     "peer-diff": "tests/bench/ runs what needs no other server; the others take minutes to install",

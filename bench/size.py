@@ -1,22 +1,26 @@
-"""A large site as a whole: starts, memory of all processes, new searches, and a content type that changes.
+"""Sites of several sizes as a whole: starts, memory, new searches, and a content type that changes.
 
-Two workers. Memory is the proportional set (PSS): what processes share counts once. It is read from
-/proc, as the processor time is, so that this runs on Linux alone.
+A table has a column for each size, so that growth is seen. How long libyaml takes for the front matter
+alone tells how fast the machine is. There are two workers. Memory is the proportional set (PSS), in which
+what processes share counts once. It is read from /proc, as the processor time is, so that this runs on
+Linux alone.
 """
 
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
+import yaml
+
 from bench.effort import scaled, scaled_seconds
 from bench.serving import Serving, quire
 from bench.sites import WORDS
-from bench.tables import count, ratio, show, size
+from bench.tables import show, size
 
 WORKERS = 2
 SEARCHES = scaled(12)  # of each kind, after one that looks at every document for the first time
@@ -25,60 +29,71 @@ LONGEST_CHANGE_S = 300.0
 TICKS = os.sysconf("SC_CLK_TCK")
 LIST = "/api/articles?fields=title"
 
-Row = list[str]
+Cells = dict[str, str]  # by what was measured
 
 
-def measure(root: Path, articles: int) -> None:
-    """Print everything of one site. Its parse cache is removed, and the type of its articles changed."""
+def measure(sites: Mapping[int, Path]) -> None:
+    """Print one table for sites by their numbers of articles. It removes their caches."""
+    columns = [_measure_site(root) for root in sites.values()]
+    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
+    show("Sites of several sizes", ["articles", *(f"{articles:,}" for articles in sites)], rows)
+
+
+def _measure_site(root: Path) -> Cells:
     shutil.rmtree(root / ".quire", ignore_errors=True)
-    starts = [_start(root, kind) for kind in ("cold", "warm")]
-    show(f"Starting, {count(articles)} articles", ["start", "until it answers", "processor time"], starts)
+    cells = {"libyaml loads the front matter, processor time": f"{_load_front_matter(root):.2f} s"}
+    for kind in ("cold", "warm"):
+        seconds, used = _start(root)
+        cells[f"a {kind} start, until it answers"] = f"{seconds:.1f} s"
+        cells[f"a {kind} start, processor time of all processes"] = f"{used:.1f} s"
     with quire(root, workers=WORKERS) as serving:
-        searches, memory = _use(serving)
-        change, after = _change(serving, root / "content-types/article.json")
-    head = ["what nobody has asked before", "median", "longest"]
-    show(f"Searching {count(articles)} articles, processor time", head, searches)
-    show("Memory of all processes", ["after", "PSS", "the largest worker, resident"], [*memory, after])
-    head = ["until", "time", "processor time of all", "PSS after it, of that before"]
-    show("A content type that changes", head, [change])
+        return cells | _use(serving) | _change(serving, root / "content-types/article.json")
 
 
-def _start(root: Path, kind: str) -> Row:
+def _load_front_matter(root: Path) -> float:
+    """The processor seconds that reading all articles and loading their front matter takes."""
+    before = time.process_time()
+    for path in (root / "content").rglob("*.md"):
+        yaml.load(path.read_text().split("---\n", 2)[1], yaml.CSafeLoader)
+    return time.process_time() - before
+
+
+def _start(root: Path) -> tuple[float, float]:
     began = time.perf_counter()
     with quire(root, workers=WORKERS) as serving:
         serving.get(LIST)
-        return [kind, f"{time.perf_counter() - began:.1f} s", f"{_cpu(serving.pid):.1f} s"]
+        return time.perf_counter() - began, _cpu(serving.pid)
 
 
-def _use(serving: Serving) -> tuple[list[Row], list[Row]]:
+def _use(serving: Serving) -> Cells:
     _rest(serving)
-    memory = [["the start", *_memory(serving)]]
+    memory = {"memory of all processes after a warm start": _memory(serving)}
     for query in ("filters[body][$contains]=glass%20gauge", "_q=sand%20sway", "sort=title"):
         serving.get(f"{LIST}&{query}")
-    memory.append(["one `$contains`, one `_q` and one sort by title", *_memory(serving)])
+    memory["… after one `$contains`, one `_q` and one sort by title"] = _memory(serving)
     pairs = [f"{one} {other}" for one, other in zip(WORDS, WORDS[7:], strict=False)]
     kinds: dict[str, tuple[str, Iterable[str]]] = {
         "`$contains` in the body, two words": ("filters[body][$contains]", reversed(pairs)),
         "`$containsi` in the body, two words": ("filters[body][$containsi]", pairs),
         "`_q`, two words": ("_q", pairs),
-        "`_q`, one word": ("_q", WORDS),
+        "`_q`, a word that nearly all articles have": ("_q", WORDS),
         "`_q`, found nowhere": ("_q", (f"{word} {word}x" for word in WORDS)),
     }
-    searches = []
+    searches = {}
     for name, (parameter, texts) in kinds.items():
         asked = [f"{LIST}&{quote(parameter)}={quote(text)}" for text in texts][: SEARCHES + 1]
         taken = [_cpu_of(serving, lambda: serving.get(path)) for path in asked][1:]  # noqa: B023
-        searches.append([name, *(f"{seconds * 1000:.0f} ms" for seconds in (median(taken), max(taken)))])
-    memory.append([f"{count(len(kinds) * (SEARCHES + 1))} searches", *_memory(serving)])
-    return searches, memory
+        searches[name] = f"{median(taken) * 1000:.0f} ms"
+    memory[f"… after {len(kinds) * (SEARCHES + 1)} searches"] = _memory(serving)
+    return searches | memory
 
 
-def _change(serving: Serving, path: Path) -> tuple[Row, Row]:
+def _change(serving: Serving, path: Path) -> Cells:
     """Add an attribute to the type of articles, and wait until all workers show it."""
     text = path.read_text()
     changed = json.loads(text)
     changed["attributes"]["added"] = {"type": "string"}
-    had, used, began = _pss(serving), _cpu(serving.pid), time.perf_counter()
+    used, began = _cpu(serving.pid), time.perf_counter()
     path.write_text(json.dumps(changed))
     try:
         while not all(b'"added"' in serving.get("/api/articles?pagination[pageSize]=1") for _ in range(20)):
@@ -87,8 +102,11 @@ def _change(serving: Serving, path: Path) -> tuple[Row, Row]:
             time.sleep(0.1)
         seconds = time.perf_counter() - began
         _rest(serving)
-        row = ["all workers show it", f"{seconds:.1f} s", f"{_cpu(serving.pid) - used:.1f} s"]
-        return [*row, ratio(_pss(serving) / had)], ["a content type has changed", *_memory(serving)]
+        return {
+            "a content type changes, until all workers show it": f"{seconds:.1f} s",
+            "… processor time of all processes": f"{_cpu(serving.pid) - used:.1f} s",
+            "… memory of all processes": _memory(serving),
+        }
     finally:
         path.write_text(text)
 
@@ -100,14 +118,9 @@ def _rest(serving: Serving) -> None:
         time.sleep(0.1)
 
 
-def _memory(serving: Serving) -> list[str]:
-    largest = max(_numbers(f"/proc/{pid}/smaps_rollup")["Rss"] for pid in _processes(serving.pid))
-    return [size(_pss(serving)), size(largest * 1024)]
-
-
-def _pss(serving: Serving) -> int:
-    """The bytes of all processes, in which those that several share count once."""
-    return sum(_numbers(f"/proc/{pid}/smaps_rollup")["Pss"] for pid in _processes(serving.pid)) * 1024
+def _memory(serving: Serving) -> str:
+    """The memory of all processes (PSS), in which what several share counts once."""
+    return size(sum(_numbers(f"/proc/{pid}/smaps_rollup")["Pss"] for pid in _processes(serving.pid)) * 1024)
 
 
 def _numbers(path: str) -> dict[str, int]:
