@@ -158,7 +158,7 @@ class NotAllowedBySettingError(ValidationError):
 
 
 class KeyNameError(ValidationError):
-    """A query names a key that there is not, or that it may not use."""
+    """Unknown or forbidden query key."""
 
 
 class BadRequestError(ApiError):

@@ -57,6 +57,7 @@ from server.api.serving.bodies import SMALL_BODY_BYTES
 from server.api.source_maps import HEADER as SOURCE_MAPS
 from server.api.source_maps import mark
 from server.api.studio.cookie import HEADER, use_cookie
+from server.auth.draft_visibility import has_draft_permission
 from server.auth.permissions import Actor, may_branch
 from server.config.model import ResponseFormat, Settings
 from server.database.address import is_server
@@ -302,8 +303,8 @@ class Entrance:
         commit = at.id if at else ""
         key = key_of(environ, actor, commit, response_format=response_format)
         cache = self.past_cache if commit else self.cache.of(state)
-        marked = _wants_marks(environ, response_format=response_format) and actor.may(
-            type_.singular, "readDraft"
+        marked = _wants_marks(environ, response_format=response_format) and has_draft_permission(
+            actor, type_.uid
         )
         kept = None if marked else cache.get(key)
         if kept is not None and (kept.users is None or kept.users == users().version):

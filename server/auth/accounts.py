@@ -171,7 +171,7 @@ def _open(root: Path, url: str) -> Engine:
 
 
 def _refuse(url: str, trouble: Trouble) -> Exception:
-    """What a request is answered that meets a database which can't be used."""
+    """Return the error of a request whose statement the database refused."""
     if trouble.is_duplicate:
         return DuplicateError(trouble.reason)
     if is_server(url):

@@ -10,7 +10,12 @@ DRAFT_REVEALING_FILTERS = ("modified", "unmodified")
 
 def may_read_drafts(actor: Actor, type_: Type) -> bool:
     """Whether there are drafts of a type, and the actor may see them."""
-    return type_.draft_publish and actor.may(subject_of(type_.uid), "readDraft")
+    return type_.draft_publish and has_draft_permission(actor, type_.uid)
+
+
+def has_draft_permission(actor: Actor, uid: str) -> bool:
+    """Whether the actor may see drafts of a type, which may have none or be gone."""
+    return actor.may(subject_of(uid), "readDraft")
 
 
 def may_see_all(actor: Actor, type_: Type) -> bool:

@@ -127,7 +127,7 @@ class Users:
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
-        """The user with a name or e-mail address, or with a name that people would take for it.
+        """Find a user by name or e-mail address, treating look-alike names as equal.
 
         An address is its owner's, whatever others call themselves.
         """

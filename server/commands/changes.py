@@ -59,7 +59,7 @@ def changes(
 ) -> None:
     """List what has changed since PLACE, a line for each event (docs/events.md).
 
-    Ends with status 3 where nobody can say, since the log was begun later: fetch everything then.
+    Exits with status 3 if the log does not reach back that far; fetch everything instead.
     """
     if (since is None) == (not last):
         raise click.UsageError("Say --since PLACE, or --last.")

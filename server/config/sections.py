@@ -211,7 +211,7 @@ def branch(file: ConfigFile, default: str, *at: str) -> str:
     """The name of a branch, without `refs/heads/`."""
     name = text(file, default, *at)
     if name and (not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name)):
-        raise file.refuse(f'"{name}" can\'t be the name of a branch', "write it as main", *at)
+        raise file.refuse(f'"{name}" is not a valid branch name', "use a name such as main", *at)
     return name
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from server.auth.draft_visibility import has_draft_permission
 from server.auth.permissions import Actor, may_find, subject_of
 from server.documents.document import DRAFT
 from server.errors import ForbiddenError, ValidationError
@@ -66,8 +67,7 @@ def shown(event: Event, actor: Actor) -> dict[str, Any]:
 def _may_see(actor: Actor, uid: str, status: str) -> bool:
     if "::" not in uid:  # a component, which many types may have
         return actor.everything or actor.reading
-    subject = subject_of(uid)
-    return actor.may(subject, "find") and (status != DRAFT or actor.may(subject, "readDraft"))
+    return may_find(actor, uid) and (status != DRAFT or has_draft_permission(actor, uid))
 
 
 def _visible_counts(counts: Counts, actor: Actor) -> Counts:

@@ -118,7 +118,7 @@ _UNKNOWN = object()
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """What finds, of the values of all items that a step leads to, the one that comes first in the order.
+    """Return a function that aggregates a to-many step: of the values it leads to, the one that sorts first.
 
     The value of an item is computed once, however many paths lead to it.
     """

@@ -71,7 +71,7 @@ def find_taken(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each unique value in a row that is taken, and the versions of others that have it.
+    """Yield the path of each unique value that another published document already has, with those documents.
 
     `is_checked` tells by name which attributes of the type count.
     """

@@ -70,7 +70,7 @@ class _FilterParser:
         return self.beyond(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """What stands behind a scalar attribute: a value, a list of values, or operators."""
+        """Parse the right-hand side of a scalar filter: one value, a list, or a mapping of operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):

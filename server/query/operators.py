@@ -46,9 +46,9 @@ OPERATORS: Mapping[str, Operator] = {
     row.name: row
     for row in (
         Operator("$eq", "value", "is equal to", lambda a, b: a == b),
-        Operator("$eqi", "text", "is equal to, in any case", lambda a, b: a == b, folds=True),
+        Operator("$eqi", "text", "is equal to, ignoring case", lambda a, b: a == b, folds=True),
         Operator("$ne", "value", "is not equal to", lambda a, b: a != b),
-        Operator("$nei", "text", "is not equal to, in any case", lambda a, b: a != b, folds=True),
+        Operator("$nei", "text", "is not equal to, ignoring case", lambda a, b: a != b, folds=True),
         Operator("$lt", "value", "is less than", lambda a, b: a < b),
         Operator("$lte", "value", "is less than or equal to", lambda a, b: a <= b),
         Operator("$gt", "value", "is greater than", lambda a, b: a > b),
@@ -59,17 +59,17 @@ OPERATORS: Mapping[str, Operator] = {
             "$between", "pair", "lies between two values, both included", lambda a, b: b[0] <= a <= b[1]
         ),
         Operator("$contains", "text", "contains", lambda a, b: b in a),
-        Operator("$containsi", "text", "contains, in any case", lambda a, b: b in a, folds=True),
+        Operator("$containsi", "text", "contains, ignoring case", lambda a, b: b in a, folds=True),
         Operator("$notContains", "text", "does not contain", lambda a, b: b not in a),
         Operator(
-            "$notContainsi", "text", "does not contain, in any case", lambda a, b: b not in a, folds=True
+            "$notContainsi", "text", "does not contain, ignoring case", lambda a, b: b not in a, folds=True
         ),
         Operator("$startsWith", "text", "begins with", lambda a, b: a.startswith(b)),
         Operator(
-            "$startsWithi", "text", "begins with, in any case", lambda a, b: a.startswith(b), folds=True
+            "$startsWithi", "text", "begins with, ignoring case", lambda a, b: a.startswith(b), folds=True
         ),
         Operator("$endsWith", "text", "ends with", lambda a, b: a.endswith(b)),
-        Operator("$endsWithi", "text", "ends with, in any case", lambda a, b: a.endswith(b), folds=True),
+        Operator("$endsWithi", "text", "ends with, ignoring case", lambda a, b: a.endswith(b), folds=True),
         Operator("$null", "flag", "has no value (`true`), or has one (`false`)", _is_null),
         Operator("$notNull", "flag", "has a value (`true`), or has none (`false`)", _is_not_null),
     )

@@ -88,8 +88,9 @@ class Journal:
         """Make all of the writes, or none; call it under the lock. It counts as one write.
 
         `permit` is called shortly before the first file is replaced, and once more when all are. It may raise
-        an ApiError. Raises ConflictError where a file is not as it was read, StorageError where the disk or
-        its permissions refuse. In each case every file is as it was.
+        an ApiError. Raises ConflictError if a file differs from what was read, and StorageError if the disk
+        is full or refuses. Either way it puts every file back; if that fails too, StorageError says so,
+        and recovery puts the files back later.
         """
         staged: list[StagedFile] = []
         made: list[Path] = []

@@ -193,7 +193,7 @@ class Context:
         self._put(path, text, held)
 
     def _refuse_too_many(self, path: str) -> None:
-        """Raise ValidationError where a change of the file is one too many."""
+        """Raise ValidationError if a change of this file would be one too many."""
         if self.changeset.count >= MAX_FILES and not self.changeset.changes(path):
             raise ValidationError(TOO_MANY_FILES_MESSAGE)
 

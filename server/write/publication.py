@@ -67,10 +67,9 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Leave nothing published of a document in some locales, but its drafts.
+    """Unpublish a document in some locales, keeping its drafts.
 
-    Where nothing is published, nothing changes. Raises ConflictError where a second file claims to be what is
-    published, or the file can't be changed.
+    Raises ConflictError if two files claim the published version, or the file can't be changed.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)

@@ -100,7 +100,7 @@ class Validator:
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """The change that the data of a body describes, of a version that has some values already.
+        """Parse the data of a body into a change of a version that may exist already.
 
         A component that carries the `id` of one of these is that one, changed; of a new version,
         ids mean nothing. Raises ValidationError for keys and targets that are not there.

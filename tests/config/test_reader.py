@@ -120,8 +120,8 @@ WRONG = {
     "locales:\n  available: [en, '!']": [(2, '"!" is no locale code')],
     "git: {remote: 'https://me:secret@example.org/x.git'}": [(1, "git.remote must be the name of a remote")],
     "git: {remote: --upload-pack=x}": [(1, "git.remote must be the name of a remote")],
-    "git:\n  remote: origin\n  branch: a..b": [(3, '"a..b" can\'t be the name of a branch')],
-    "git:\n  remote: origin\n  branch: -f": [(3, '"-f" can\'t be the name of a branch')],
+    "git:\n  remote: origin\n  branch: a..b": [(3, '"a..b" is not a valid branch name')],
+    "git:\n  remote: origin\n  branch: -f": [(3, '"-f" is not a valid branch name')],
     "git:\n  remote: origin\n  follow: often": [(3, '"often" is no length of time')],
     "git:\n  remote: origin\n  push: always": [(3, 'git.push is "always"')],
     "git:\n  remote: origin\n  push: before\n  commit: 30s": [

@@ -73,7 +73,7 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
         "`true`: nothing is written, and the answer says what would change in files. It takes `source.read`."
     )
     yield "dryRun", in_query("dryRun", {"enum": ["true", "false"]}, dry)
-    yield "q", in_query("_q", TEXT, "Shows documents some text of which contains this, in any case.")
+    yield "q", in_query("_q", TEXT, "Shows documents some text of which contains this, ignoring case.")
     yield "pagination", _pagination(sizes, settings)
     yield "documentId", in_path("documentId", "The id of the document, the same in every locale.")
     yield from _headers()

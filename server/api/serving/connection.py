@@ -266,7 +266,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading() if paused else self._transport.resume_reading()
 
     def finish(self, exchange: "Exchange", *, close: bool) -> None:
-        """Go on with the next request after a response was sent."""
+        """End an exchange: close the connection if `close`, else start the next request."""
         self._turn = None
         if close:
             self._close()

@@ -174,7 +174,7 @@ class Follower(Job):
         return theirs
 
     def _behind(self, theirs: str) -> int:
-        """How many commits of the remote what is served has not; 0 if git does not say."""
+        """Return how many remote commits are not served yet; 0 if git fails."""
         if not theirs:
             return 0
         with suppress(GitError):
@@ -191,7 +191,7 @@ class Follower(Job):
             )
 
     def _tell(self, standing: RemoteStatus) -> None:
-        """Note how things stand; in the log, where that is new."""
+        """Record the status, and log it if it changed."""
         before = self._standing
         if standing.state != CURRENT:
             since = before.since if before.state != CURRENT and before.since else self._clock.time()

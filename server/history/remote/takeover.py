@@ -1,4 +1,4 @@
-"""Takes a commit of the remote over into what is served, as one write of the site; nothing local is lost.
+"""Applies a remote commit to the site in one write, and keeps local changes.
 
 What is edited and in no commit stays so: it is merged by field with what comes, as if it were a commit of its
 own, and stays uncommitted. A file that has already what comes is left alone: so what a killed process has

@@ -20,7 +20,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
-    """Files in the content folders that no type claims, and descriptions of missing media files."""
+    """Yield a problem for each content file without a type, and each description without its file."""
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
         if is_upload(path):

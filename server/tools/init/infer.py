@@ -133,7 +133,7 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
 
 
 def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
-    """Return how many values of a key that is called like a type are no documents of it, if most are."""
+    """Return a note on why a key named like a type stays text: some of its values name no document of it."""
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of texts" if any(isinstance(value, list) for _, value in key.values) else "text"
     for target, known in names.items():
