@@ -93,7 +93,7 @@ bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 	$(BIN)/python -m bench
 
 bench-size: .venv/.ready-dev ## Measure starts, memory and searches of sites up to N=150000 articles
-	$(BIN)/python -m bench size --articles $(N)
+	$(BIN)/python -m bench size --articles $(N) $(ARGS)
 
 bench-worst: .venv/.ready-dev ## Find the slowest queries and measure how they delay other requests
 	$(BIN)/python -m bench worst

@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="more rounds, all site sizes, all work of caches")
     parser.add_argument("--docs", help="search: folder or .tar.gz of the Astro docs (bench/quality.py)")
     parser.add_argument("--articles", type=int, help="size, history: articles (default: 150,000; 2,500)")
+    parser.add_argument("--small", action="store_true", help="size: articles of 200 bytes instead of 2 kB")
     parser.add_argument("--commits", type=int, default=history.COMMITS, help="history: number of commits")
     options = parser.parse_args()
     restore_in_children()
@@ -97,7 +98,8 @@ def main() -> None:
             make_site(Path(folder), WORST)
             worst.measure(Path(folder), WORST, queries=scaled(5000 if options.full else 500))
         elif options.what == "size":
-            size.measure(_make_sites(Path(folder), (*TO_COMPARE, options.articles or LARGE)))
+            counts = (*TO_COMPARE, options.articles or LARGE)
+            size.measure(_make_sites(Path(folder), counts, small=options.small))
         elif options.what == "events":
             make_site(Path(folder), SMALL)
             events.measure(Path(folder), SMALL, rounds=5 if options.full else 3)
@@ -116,13 +118,13 @@ def main() -> None:
     print(f"\nmeasured in {time.perf_counter() - BEGAN:.0f} s")
 
 
-def _make_sites(folder: Path, sizes: Iterable[int]) -> dict[int, Path]:
+def _make_sites(folder: Path, sizes: Iterable[int], *, small: bool = False) -> dict[int, Path]:
     """Make a site for each number of articles."""
     sites = {articles: folder / str(articles) for articles in sizes}
     for articles, root in sites.items():
         _say(f"making {articles:,} articles")
         root.mkdir()
-        make_site(root, articles)
+        make_site(root, articles, small=small)
     return sites
 
 

@@ -42,8 +42,11 @@ class Sizes:
         return max(10, self.articles // 40)
 
 
-def make_site(root: Path, articles: int) -> Sizes:
-    """Write a site of so many articles at `root`, as a repository with a short history."""
+def make_site(root: Path, articles: int, *, small: bool = False) -> Sizes:
+    """Write a site of so many articles at `root`, as a repository with a short history.
+
+    A small article has 200 bytes in place of 2 kB.
+    """
     sizes, chance = Sizes(articles), random.Random(articles)
     write_types(root)
     grants = "".join(f"    {name}: [find, findOne]\n" for name in ("article", "author", "category", "tag"))
@@ -60,7 +63,8 @@ def make_site(root: Path, articles: int) -> Sizes:
     batch = max(1, -(-articles // COMMITS))
     for start in range(0, articles, batch):
         for i in range(start, min(start + batch, articles)):
-            _write(root / article_path(i), _article(i, sizes, chance))
+            text = _small_article(i, sizes, chance) if small else _article(i, sizes, chance)
+            _write(root / article_path(i), text)
         _commit(root, 1 + start // batch)
     return sizes
 
@@ -109,6 +113,20 @@ createdAt: {day}T08:00:00.{i % 1000:03d}Z
 ## {_sentence(chance, 4)}
 
 {paragraphs}
+"""
+
+
+def _small_article(i: int, sizes: Sizes, chance: random.Random) -> str:
+    return f"""---
+title: {_sentence(chance, 5)} {i}
+slug: article-{i:05d}
+publishedOn: {2000 + i % 25}-{1 + i % 12:02d}-{1 + i % 28:02d}
+readingMinutes: {1 + i % 20}
+author: author-{chance.randrange(sizes.authors):04d}
+createdAt: 2024-01-01T08:00:00.000Z
+---
+
+{_sentence(chance, 5)}
 """
 
 
