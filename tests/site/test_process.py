@@ -1,5 +1,8 @@
 """Work in a process of its own, beside threads that hold locks."""
 
+import pickle
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from server.site.background.process import run_in_process
+from tests.servers import ROOT
 from tests.waiting import until
 
 LOCK = threading.Lock()
@@ -84,3 +88,15 @@ def test_arguments_are_let_go_while_the_work_goes_on(tmp_path: Path) -> None:
 
 def test_large_arguments_arrive() -> None:
     assert run_in_process(len, bytes(10_000_000), timeout_s=20) == 10_000_000
+
+
+@pytest.mark.parametrize("sent_bytes", [0, 100])
+def test_a_parent_that_ends_while_it_sends_leaves_no_traceback(sent_bytes: int) -> None:
+    work = pickle.dumps((sleep, (bytes(1000),)), protocol=5)
+    done = subprocess.run(
+        [sys.executable, "-m", "server.site.background.process"],
+        input=work[:sent_bytes],
+        capture_output=True,
+        cwd=ROOT,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")

@@ -74,7 +74,10 @@ def _main() -> None:
     os.nice(NICENESS)
     end_with_parent()
     gc.disable()  # It ends soon.
-    work, arguments = pickle.load(sys.stdin.buffer)
+    try:
+        work, arguments = pickle.load(sys.stdin.buffer)
+    except (EOFError, pickle.UnpicklingError):  # The process that sends it has ended.
+        sys.exit(1)
     with suppress(BrokenPipeError), answers:
         pickle.dump(work(*arguments), answers)
 
