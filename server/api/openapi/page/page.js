@@ -288,4 +288,9 @@ at("who").addEventListener("submit", (event) => {
 });
 at("search").addEventListener("input", filter);
 addEventListener("hashchange", reveal);
+// The page needs no other script, and none of the same origin, such as an uploaded one, may run in it.
+const policy = document.createElement("meta");
+policy.httpEquiv = "Content-Security-Policy";
+policy.content = "script-src 'none'";
+document.head.append(policy);
 load();

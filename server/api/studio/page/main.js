@@ -21,9 +21,11 @@
 
 import { App } from "./app.js";
 import { keepFocus } from "./focus.js";
+import { narrowPolicy } from "./policy.js";
 import { chosenTheme, showTheme } from "./theme.js";
 import { html, render } from "./vendor/preact.js";
 
+narrowPolicy();
 showTheme(chosenTheme());
 const place = /** @type {HTMLElement} */ (document.getElementById("studio"));
 render(html`<${App} />`, place);
