@@ -220,8 +220,8 @@ def _events(opened: OpenSite, during: During) -> None:
         for event in events:
             for reader in readers:
                 source.sent("log", event, reader, Selection())
-    table, schema = PresenceTable(), opened.site.state.schema
-    presence = PresenceSource(table, lambda: schema)
+    table, state = PresenceTable(), opened.site.state
+    presence = PresenceSource(table, lambda: state)
     with during("a person who moves", PEOPLE * PEOPLE):
         for field in range(PEOPLE):
             for i in range(PEOPLE):

@@ -231,7 +231,7 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
         return app.site.state.schema
 
     source = Source(watched.recorder.database, lambda: shared.log.event, identify, schema)
-    presence = PresenceSource(watched.presence, schema)
+    presence = PresenceSource(watched.presence, lambda: app.site.state)
     return Hub(source, watched.streams, connections, presence)
 
 

@@ -13,10 +13,13 @@ from typing import Any
 
 from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import Actor, may_draft, may_find
+from server.documents.document import PUBLISHED
 from server.errors import BusyError, ForbiddenError, RateLimitError, ValidationError
 from server.events.stream import frame
+from server.index.snapshot import Snapshot
 from server.schema.model import Attribute, Schema, Type
 from server.site.change_log import SharedLock
+from server.site.site import State
 
 # --- table ----------------------------------------------------------------------------------------
 
@@ -194,6 +197,16 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
     return found
 
 
+def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
+    """Whether an actor who may find documents of a type may know of one of them, in any locale."""
+    table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
+    return any(
+        (document_id, locale, status) in table.versions
+        for locale, status in table.order
+        if drafts or status == PUBLISHED
+    )
+
+
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
     """Whether a dotted path such as `sections.2.title` is of an attribute that an actor may know of."""
     types, parts = [type_], path.split(".")
@@ -258,8 +271,8 @@ Present = Mapping[Document, Sequence[Presence]]
 class PresenceSource:
     """Who is where, as a hub tells its streams of it (`server.events.hub`)."""
 
-    def __init__(self, table: PresenceTable, schema: Callable[[], Schema]) -> None:
-        self._table, self._schema = table, schema
+    def __init__(self, table: PresenceTable, state: Callable[[], State]) -> None:
+        self._table, self._state = table, state
 
     def version(self) -> int:
         """Another number whenever somebody came, left or moved; it costs nothing to ask."""
@@ -271,9 +284,11 @@ class PresenceSource:
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
         """What an actor is told of a document; nothing where it may not be."""
-        schema = self._schema()
-        type_ = schema.subjects.get(document[0])
+        state = self._state()
+        schema, type_ = state.schema, state.schema.subjects.get(document[0])
         if type_ is None or not may_attend(actor, type_):
             return b""
+        if not is_shown(state.snapshot, type_, document[1], actor):
+            present = {}
         told = others_at(document, present.get(document, ()), type_, actor, schema)
         return frame("presence", json.dumps(told, ensure_ascii=False, separators=(",", ":")))

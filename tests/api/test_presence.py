@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
+from server.auth.permissions import Actor
 from server.events import presence
+from server.events.presence import Presence, PresenceSource, PresenceTable
 from tests.api.test_event_streams import Reader
 from tests.conftest import MakeApi
 from tests.servers import free_port, serving
@@ -114,6 +116,20 @@ def test_those_who_do_not_work_on_a_document_learn_nothing(api: Api) -> None:
     be_at(api, "full", "b", type="author", documentId="ann")
     assert [told["type"] for told in api.get("/presence", "ben").data] == ["note"]
     assert api.get("/presence?type=secret", "ben").status == 400
+
+
+def test_who_may_not_read_drafts_does_not_learn_that_there_is_one(api: Api) -> None:
+    assert be_at(api, "ann", documentId="two").status == 200
+    hidden, missing = (be_at(api, "ben", documentId=name) for name in ("two", "none"))
+    assert (hidden.status, hidden.body) == (404, missing.body)
+    for query in ("", "?documentId=two", "?type=note&documentId=two"):
+        assert api.get(f"/presence{query}", "ben").data == []
+        assert api.get(f"/presence{query}", "eve").data[0]["documentId"] == "two"
+    source = PresenceSource(PresenceTable(), lambda: api.site.state)
+    there = {("note", "two"): [Presence("token:ann", "token", "ann", "note", "two", "en", None)]}
+    ben, eve = (Actor(name, frozenset(MAY[name])) for name in ("ben", "eve"))
+    assert b'"people":[]' in source.frame(ben, ("note", "two"), there)
+    assert b'"name":"ann"' in source.frame(eve, ("note", "two"), there)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server.auth.permissions import Actor
+from server.config.model import DEFAULTS
 from server.errors import ApiError, GoneError, UnauthorizedError, UnavailableError
 from server.events import hub as hubs
 from server.events.hub import Hub
@@ -16,7 +17,9 @@ from server.events.presence import PresenceSource, PresenceTable
 from server.events.reading import Selection
 from server.events.resume import id_of
 from server.events.stream import Stream, StreamCounts, frame
+from server.index.snapshot import build
 from server.schema.model import Schema
+from server.site.site import State
 
 PUBLIC, EDITOR = Actor("public"), Actor("editor", everything=True)
 ALL = Selection()
@@ -90,7 +93,7 @@ class Streams:
         self.counts.enter(1)
         self.stuck: set[str] = set()
         self.given_up: set[str] = set()
-        presence = PresenceSource(PresenceTable(), lambda: Schema({}))
+        presence = PresenceSource(PresenceTable(), lambda: State(DEFAULTS, Schema({}), build(Schema({}), ())))
         self.hub = Hub(self.log, self.counts, self, presence)
         self.left: dict[str, Callable[[], None]] = {}
 

@@ -17,6 +17,7 @@ from server.events.presence import (
     PresenceTable,
     by_document,
     is_field,
+    is_shown,
     others_at,
     types_to_attend,
 )
@@ -41,11 +42,12 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
     def listed() -> Response:
         actor, types = attend()
         name, document_id = _read_query(parameters(request), types)
-        schema, there = state_of(request).schema, by_document(table.all())
+        state, there = state_of(request), by_document(table.all())
         told = [
-            others_at(document, present, types[document[0]], actor, schema)
+            others_at(document, present, types[document[0]], actor, state.schema)
             for document, present in there.items()
             if document[0] in types and name in ("", document[0]) and document_id in ("", document[1])
+            if is_shown(state.snapshot, types[document[0]], document[1], actor)
         ]
         data = [document for document in told if document["people"]]
         return answer_within(request, {"data": data})
@@ -109,7 +111,7 @@ def _read_place(
         raise ValidationError('"locale" must be one of the site')
     if field is not None and not (isinstance(field, str) and is_field(field, type_, actor, state.schema)):
         raise ValidationError('"field" must be null, or the path of an attribute, such as sections.0.title')
-    if not _is_there(state, type_, document_id):
+    if not is_shown(state.snapshot, type_, document_id, actor):
         raise NotFoundError()
     return type_, document_id, locale, field
 
@@ -121,9 +123,3 @@ def _find_type(name: object, types: Mapping[str, Type]) -> Type:
     shown = str(name)[:_MAX_QUOTED_CHARS]
     hint = suggestion(shown, types)
     raise ValidationError(f'"type" names "{shown}", which there is not' + (f": {hint}" if hint else ""))
-
-
-def _is_there(state: State, type_: Type, document_id: str) -> bool:
-    """Whether there is a document with an id, in any locale, published or not."""
-    table = state.snapshot.tables[type_.uid]
-    return any((document_id, *place) in table.versions for place in table.order)
