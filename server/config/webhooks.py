@@ -51,8 +51,8 @@ _OWN_HEADERS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-# The variables that are not for others to be told: of Quire, and of its connection to PostgreSQL.
-_OWN_VARIABLES = ("QUIRE_", "PG")
+# The variables that are not for others to be told: of Quire, PostgreSQL and the bucket.
+_OWN_VARIABLES = ("QUIRE_", "PG", "AWS_")
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ WRONG = {
     "  - name: a\n    url: env:1": (3, '"env:1" names no variable of the environment'),
     "  - name: a\n    url: env:QUIRE_JWT_SECRET": (3, "QUIRE_JWT_SECRET is for Quire alone"),
     "  - name: a\n    url: env:A\n    headers: {X-A: env:PGPASSWORD}": (4, "PGPASSWORD is for Quire alone"),
+    "  - name: a\n    url: env:AWS_SECRET_ACCESS_KEY": (3, "AWS_SECRET_ACCESS_KEY is for Quire alone"),
     "  - name: a\n    url: env:A\n    colour: red": (4, 'the key "colour" of a webhook is not known'),
     "  - name: a\n    url: env:A\n    events: [entry.creat]": (4, 'there is no event "entry.creat"'),
     "  - name: a\n    url: env:A\n    status: [Draft]": (4, '"Draft" is no status'),
