@@ -22,6 +22,10 @@ from server.site.site import State
 HEADER = "X-Request-Id"
 MAX_PATH_CHARS = 1000  # Of a path, or of a query.
 SECRET_ROUTES = ("studio", "users")  # Their queries may have keys.
+# Parameters that somebody may have sent to another path, or in place of a header.
+_SECRETS = re.compile(
+    r"((?:^|&)(?:key|code|confirmation|(?:access_?|refresh_?)?token|jwt|password|secret)=)[^&]*", re.I
+)
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _current = threading.local()
 
@@ -52,11 +56,18 @@ def tell(environ: Mapping[str, Any], request: str, status: int, began: float) ->
         "client": environ.get("REMOTE_ADDR", ""),
         "method": environ["REQUEST_METHOD"],
         "path": path[:MAX_PATH_CHARS],
-        "query": "…" if query and ROUTES[route_of(path)] in SECRET_ROUTES else query[:MAX_PATH_CHARS],
+        "query": _shown(path, query)[:MAX_PATH_CHARS],
         "status": status,
         "ms": round((time.perf_counter() - began) * 1000, 2),
     }
     write_line("error" if status >= 500 else "info", "request", told)
+
+
+def _shown(path: str, query: str) -> str:
+    """A query without what signs somebody in."""
+    if query and ROUTES[route_of(path)] in SECRET_ROUTES:
+        return "…"
+    return _SECRETS.sub(r"\1…", query) if "=" in query else query
 
 
 class JsonHandler(logging.Handler):
