@@ -106,7 +106,7 @@ class Deliverer(Job):
         self._failing: set[str] = set()  # webhooks whose last try failed: they get one at a time
         self._seen: tuple[object, ...] = ()  # settings and log when they were last looked at
         self._next: float | None = 0.0  # when something is due
-        self._offset = 0.0  # of the clock from the one that only moves on
+        self._offset = 0.0  # of the clock from the one that only moves on, when deliveries were adjusted
         self._forgotten = 0.0
         self._told: set[str] = set()
 
@@ -178,8 +178,8 @@ class Deliverer(Job):
         jumped = self._has_jumped(at)
         if not settings.webhooks and not self._seen and not self._outcomes:
             return
-        if not self._database.leads():  # Another machine delivers.
-            self._seen = ()
+        if not self._database.leads():  # Another machine delivers, by a clock of its own.
+            self._seen, self._offset = (), 0.0
             return
         seen = (settings, self._database.mark())
         if (
@@ -191,16 +191,15 @@ class Deliverer(Job):
             return
         webhooks = {webhook.name: webhook for webhook in self._usable(settings)}
         more = self._take(settings, webhooks, at, jumped=jumped)
+        self._offset = at - self._clock.monotonic()
         chosen = self._choose(webhooks, at)
         self._send(chosen, webhooks, settings, at)
         self._look_ahead(webhooks)
         self._seen = () if more else seen
 
     def _has_jumped(self, at: float) -> bool:
-        offset = at - self._clock.monotonic()
-        jumped = abs(offset - self._offset) > _MIN_CLOCK_JUMP_S
-        self._offset = offset
-        return jumped
+        """Return whether deliveries were timed by another clock, or by this one before it was set."""
+        return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
     def _usable(self, settings: Settings) -> Iterator[Webhook]:
         """The webhooks that are switched on, with their values of the environment."""

@@ -113,9 +113,10 @@ class WrongClock(Clock):
     """A clock that somebody has set some seconds ahead."""
 
     def __init__(self, ahead_s: float) -> None:
-        self.ahead_s = ahead_s
+        self.ahead_s, self.reads = ahead_s, 0
 
     def time(self) -> float:
+        self.reads += 1
         return super().time() + self.ahead_s
 
 
@@ -456,6 +457,21 @@ def test_a_clock_that_is_put_back_delays_no_try_beyond_its_step(site: Site, rece
         receiver.until(3, 20)
 
 
+def test_a_clock_that_is_put_back_delays_nothing_that_is_behind_another_event(
+    site: Site, receiver: Receiver
+) -> None:
+    clock = WrongClock(7200.0)
+    receiver.answer = status(500)
+    with site.delivering(replace(FAST, steps=(0.5,) * 30), clock):
+        site.record(update(), update())
+        receiver.until(1)
+        until(lambda: site.states() == ["waiting", "behind"], 20)
+        clock.ahead_s = 0.0
+        receiver.until(len(receiver.received) + 2, 20)
+        receiver.answer = status(200)
+        until(lambda: site.states() == ["delivered", "delivered"], 20)
+
+
 def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
     with site.delivering(replace(FAST, steps=(0.5,) * 9), WrongClock(7200.0)):
@@ -464,6 +480,29 @@ def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver:
         until(lambda: site.listed()[0].status == 500, 20)
     with site.delivering(replace(FAST, steps=(0.5,) * 9)):
         receiver.until(2, 20)
+
+
+@pytest.mark.parametrize("accounts", ["postgres"], indirect=True)
+def test_a_machine_that_goes_on_for_one_whose_clock_was_ahead_waits_no_longer(
+    site: Site, receiver: Receiver
+) -> None:
+    receiver.answer, pace, clock = status(500), replace(FAST, steps=(0.5,) * 9), WrongClock(0.0)
+    (site.root / "other").mkdir()
+    other = Site(site.root / "other", *site.settings.webhooks, accounts=site.settings.accounts)
+    deliverer = Deliverer(site.root, lambda: site.settings, render, Timing(), pace)
+    ahead = Runner([deliverer], WrongClock(7200.0))
+    ahead.start()
+    try:
+        until(lambda: site.names == {"build"}, 20)
+        site.record(update())
+        receiver.until(1)
+        until(lambda: site.listed()[0].status == 500, 20)
+        with other.delivering(pace, clock):
+            until(lambda: clock.reads > 1, 20)
+            ahead.stop()
+            receiver.until(len(receiver.received) + 1, 20)
+    finally:
+        ahead.stop()
 
 
 def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
