@@ -8,7 +8,7 @@ from server.query import qs
 from server.query.ast import Sort, Step
 from server.query.brackets import MAX_DEPTH
 from server.query.queryable_attributes import AttributePath, find_attribute, target_of
-from server.schema.model import Schema, Type
+from server.schema.model import Attribute, Schema, Type
 
 ORDERS = ("asc", "desc", "ASC", "DESC")
 
@@ -64,7 +64,7 @@ def _depth(error: ValidationError) -> int:
 
 def _text(schema: Schema, type_: Type, text: str, param: str) -> Sort:
     names, colon, order = text.strip().partition(":")
-    return _key(schema, type_, tuple(names.strip().split(".")), order.strip() if colon else "asc", param)
+    return _key(schema, type_, tuple(names.strip().split(".")), order.strip() if colon else None, param)
 
 
 def _object(
@@ -73,14 +73,14 @@ def _object(
     for key, item in value.items():
         inner = (*path, *key.split("."))
         if qs.is_list(item):
-            _key(schema, type_, inner, "asc", param)  # A list is no order, and decides nothing.
+            _key(schema, type_, inner, None, param)  # A list is no order, and decides nothing.
         elif isinstance(item, dict):
             yield from _object(schema, type_, item, inner, param)
         else:
-            yield _key(schema, type_, inner, str(item or "asc"), param)
+            yield _key(schema, type_, inner, str(item) if item else None, param)
 
 
-def _key(schema: Schema, type_: Type, path: AttributePath, order: str, param: str) -> Sort:
+def _key(schema: Schema, type_: Type, path: AttributePath, order: str | None, param: str) -> Sort:
     if len(path) > MAX_DEPTH:
         raise ValidationError(
             f"A sort key leads {len(path)} levels deep; at most {MAX_DEPTH} levels are read"
@@ -95,7 +95,26 @@ def _key(schema: Schema, type_: Type, path: AttributePath, order: str, param: st
         type_ = target
     attribute = find_attribute(type_, path[-1], path[:-1], param)
     if not attribute.scalar:
-        raise invalid_key(path[-1], ".".join(path), param)
+        raise _no_scalar(schema, attribute, path, order, param)
+    order = "asc" if order is None else order
     if order not in ORDERS:
-        raise ValidationError(f"Invalid order. order can only be one of {'|'.join(ORDERS)}")
+        raise _invalid_order()
     return Sort(tuple(steps), attribute, type_.position[path[-1]], order.lower() == "desc")
+
+
+def _no_scalar(
+    schema: Schema, attribute: Attribute, path: AttributePath, order: str | None, param: str
+) -> ValidationError:
+    """Return the error for a sort key that ends at a relation or component.
+
+    Strapi reads an order behind one as the name of an attribute in it: `sort[author]=DESC` lacks `DESC`.
+    """
+    inside = None if attribute.polymorphic else target_of(schema, attribute)
+    if order and inside is not None:
+        find_attribute(inside, order, path, param)
+        return _invalid_order()
+    return invalid_key(path[-1], ".".join(path), param)
+
+
+def _invalid_order() -> ValidationError:
+    return ValidationError(f"Invalid order. order can only be one of {'|'.join(ORDERS)}")

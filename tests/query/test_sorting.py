@@ -203,6 +203,9 @@ def test_every_form(rows: Api, query: str, keys: list[tuple[str, str]]) -> None:
         ("sort=part", "Invalid key part", "part"),
         ("sort=createdBy.id", "Invalid key createdBy", "createdBy"),
         ("sort=owner.", "Invalid key  at owner", "owner"),
+        ("sort[owner]=DESC", "Invalid key DESC at owner", "owner"),
+        ("sort=part:asc", "Invalid key asc at part", "part"),
+        ("sort=owner:", "Invalid key owner", "owner"),
     ],
 )
 def test_what_can_not_be_sorted_by_is_named(rows: Api, query: str, message: str, path: str | None) -> None:
