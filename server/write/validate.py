@@ -20,7 +20,7 @@ from server.documents.readers import Unreadable
 from server.documents.values import Component, Hashed, empty_value, identify
 from server.errors import ApplicationError, ValidationError
 from server.formats.text_positions import KeyPath, attribute_path
-from server.formats.tree import Plain, Tree
+from server.formats.tree import Tree
 from server.index.dangling import keep_dangling
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type
@@ -275,6 +275,10 @@ class Validator:
             return value
         except Unreadable as error:
             self._fail(path, _unreadable(attribute, tree, error))
+            fraction = _fraction(attribute, tree)
+            if fraction is not None:
+                for sentence in broken_by_text(attribute, fraction, Limits(self.draft)):
+                    self._fail(path, sentence)
             return None
 
     def _judge_password(self, attribute: Attribute, tree: Tree, path: KeyPath) -> None:
@@ -405,12 +409,22 @@ def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
     """The sentence for a value that can't be read: Strapi's, if that says what is expected."""
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
-    if attribute.type == "integer" and type(tree) is Plain and math.isfinite(float(tree)):
+    if _fraction(attribute, tree) is not None:
         return "must be an integer"
     if attribute.type == "biginteger":
         return "must be a valid integer"
     fix = "" if isinstance(tree, dict | list) else error.fix or advice(attribute, tree)
     return f"must be {error.expected}" + (f"; {fix}" if fix else "")
+
+
+def _fraction(attribute: Attribute, tree: Tree) -> float | None:
+    """The number that was sent for an integer and is none, also as text; None for anything else."""
+    try:
+        is_number = attribute.type == "integer" and isinstance(tree, str) and "_" not in tree
+        number = float(tree) if is_number else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _by_id(current: Any) -> _Held:

@@ -66,6 +66,7 @@ def test_every_mistake_is_told_in_the_order_of_the_schema(api: Api) -> None:
         ({"title": None}, "title", "title must be defined.", None),
         ({"title": {"a": 1.5}}, "title", "title must be text", {"a": 1.5}),
         ({"count": 1.5}, "count", "count must be an integer", 1.5),
+        ({"count": "1.5"}, "count", "count must be an integer", 1.5),
         ({"count": "12"}, "count", "count must be less than or equal to 9", 12),
         ({"big": "x"}, "big", "big must be a valid integer", "x"),
         ({"big": 1.5}, "big", "big must be a valid integer", 1.5),
@@ -82,6 +83,14 @@ def test_an_error_quotes_the_value_as_it_was_sent(
     api: Api, data: dict[str, Any], path: str, message: str, value: Any
 ) -> None:
     assert told(api, {"title": "Second", **data}) == [(path, message, value)]
+
+
+@pytest.mark.parametrize("sent", [9.01, "9.01"])
+def test_a_fraction_for_an_integer_is_held_against_its_bounds_too(api: Api, sent: Any) -> None:
+    assert told(api, {"title": "Second", "count": sent}) == [
+        ("count", "count must be an integer", 9.01),
+        ("count", "count must be less than or equal to 9", 9.01),
+    ]
 
 
 def test_a_long_value_is_not_quoted_whole(api: Api) -> None:
