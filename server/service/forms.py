@@ -10,19 +10,24 @@ from server.write.faults import UNSAID, quote
 
 MAX_QUOTED_CHARS = 200  # Of a value that an error quotes.
 _SECRET_WORDS = ("code", "password")
+_CONFIRMATION = "passwordConfirmation"  # A field that repeats `password`.
 
 
 def read_form(body: object, wanted: Mapping[str, int]) -> dict[str, str]:
     """Return the fields of a form; `wanted` has the minimum length of each.
 
-    Raises ValidationError with every mistake: first what is missing or malformed, and only if nothing is,
-    what is too short.
+    Raises ValidationError with every mistake: first what is missing, malformed or not repeated, and only if
+    nothing is, what is too short.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(wanted, 1), wanted):
         errors = [
             e for name, least in lengths.items() for e in field_errors(name, data.get(name, UNSAID), least)
         ]
+        if _CONFIRMATION in wanted and data.get(_CONFIRMATION, UNSAID) not in (UNSAID, data.get("password")):
+            if data[_CONFIRMATION] == "":  # An empty one has one mistake, as in Strapi.
+                errors = [error for error in errors if error["path"] != [_CONFIRMATION]]
+            errors.append({**field_error(_CONFIRMATION, "", None), "message": "Passwords do not match"})
         if errors:
             raise form_error(errors)
     return {name: str(data[name]) for name in wanted}

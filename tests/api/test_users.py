@@ -103,6 +103,25 @@ def test_a_forgotten_password_is_reset_with_a_code_that_works_once(
     assert login(api, "secret56").status == 200
 
 
+@pytest.mark.parametrize(
+    ("password", "again", "paths"),
+    [
+        ("", "secret12", ["password", "passwordConfirmation"]),
+        (None, "secret12", ["password", "passwordConfirmation"]),
+        ("secret12", 5, ["passwordConfirmation", "passwordConfirmation"]),
+        ("secret12", "", ["passwordConfirmation"]),
+        ("secret12", "secret34", ["code", "passwordConfirmation"]),
+    ],
+)
+def test_every_mistake_in_a_reset_is_told_at_once(
+    api: Api, password: Any, again: Any, paths: list[str]
+) -> None:
+    form = {"password": password, "passwordConfirmation": again, "code": "" if "code" in paths else "x"}
+    error = api.ask("POST", "/api/auth/reset-password", "public", json=form).body["error"]
+    assert [entry["path"] for entry in error["details"]["errors"]] == [[path] for path in paths]
+    assert "Passwords do not match" in [entry["message"] for entry in error["details"]["errors"]]
+
+
 def test_a_reset_confirms_the_address_that_the_code_was_sent_to(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,6 +1,5 @@
 """/api/auth/… and /api/connect/…: logins, registration, passwords and e-mail addresses of users."""
 
-from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from flask import Response, redirect, request
@@ -70,7 +69,6 @@ def bind(handles: Handlers, identities: Identities) -> None:
         if user is None:
             raise ApplicationError("You must be authenticated to reset your password")
         form = read_form(read_body(request), CHANGE)
-        _same_passwords(form)
         attempts, attempt = identities.directory().attempts, attempt_at(request, user, user.email)
         taken = count(attempts, attempt)
         if identities.users.with_password(user.email, form["currentPassword"]) is None:
@@ -95,7 +93,6 @@ def bind(handles: Handlers, identities: Identities) -> None:
     def reset_password() -> Response:
         require_permission(request, "auth", "resetPassword")
         form = read_form(read_sign_in(request), RESET)
-        _same_passwords(form)
         user = identities.users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
@@ -136,13 +133,6 @@ def bind(handles: Handlers, identities: Identities) -> None:
     def connect(provider: str) -> Response:
         require_permission(request, "auth", "connect")
         raise ApplicationError(NO_PROVIDER_MESSAGE)
-
-
-def _same_passwords(form: Mapping[str, str]) -> None:
-    if form["password"] != form["passwordConfirmation"]:
-        message = "Passwords do not match"
-        error = {"path": ["passwordConfirmation"], "message": message, "name": "ValidationError"}
-        raise ValidationError(message, {"errors": [error]})
 
 
 def _link(settings: Settings, name: str, code: str) -> str:
