@@ -529,6 +529,18 @@ def test_a_status_that_is_none_is_told_from_one_that_is(status: str, is_none: bo
     assert found == ((["status"], 0) if is_none else ([], 1))
 
 
+@pytest.mark.parametrize(
+    ("path", "accept", "told"),
+    [("/api", "text/html", True), ("/api/", "text/html", True), ("/api", "*/*", False),
+     ("/api/things", "text/html", False)],
+)  # fmt: skip
+def test_a_browser_is_led_from_the_api_to_the_start_page(path: str, accept: str, told: bool) -> None:
+    row = next(d for d in read_deviations() if d.name == "browsers at the API")
+    there = Answer(404, {"data": None, "error": {"name": "NotFoundError", "message": "Not Found"}})
+    found = explained(row, Request("GET", path, headers=(("Accept", accept),)), there, Answer(302, None))
+    assert found == ((["browsers at the API"], 0) if told else ([], 1))
+
+
 @pytest.mark.parametrize(("key", "left"), [("cfg,parts", 0), ("cfg", 2)])
 def test_details_differ_where_strapi_refuses_a_comma(key: str, left: int) -> None:
     rows = [d for d in read_deviations() if d.name == "commas inside"]
