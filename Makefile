@@ -1,7 +1,7 @@
 # Quire: `make` lists the targets.
 PYTHON ?= python3
 PORT ?= 1337
-MINUTES ?= 60
+T ?= 30
 SECONDS ?= 60
 REAL ?= ../shared/data
 N ?= 150000
@@ -38,8 +38,8 @@ test-clients: .venv/.ready-dev ## Test clients and front ends from npm against a
 	$(BIN)/python -m tests.clients.examples
 	$(BIN)/pytest tests/clients/source_maps/compare.py
 
-torture: .venv/.ready-dev ## Repeat the fault-injection tests with random seeds for an hour (MINUTES=60)
-	$(BIN)/python -m tests.torture --minutes $(MINUTES)
+torture: .venv/.ready-dev ## Load machines and break things for 30 minutes (T=60, SEED=n), then print faults and promises
+	$(BIN)/python -m tests.torture --minutes $(T) $(if $(SEED),--seed $(SEED))
 
 test-machines: .venv/.ready-dev ## Test three machines that share a remote: random writes and kills, then check consistency
 	$(BIN)/python -m tests.machines --push before --seconds $(SECONDS)

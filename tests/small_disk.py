@@ -27,3 +27,18 @@ def fill(path: Path) -> None:
     with suppress(OSError), path.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             continue
+
+
+@contextmanager
+def full(folder: Path, size: str) -> Iterator[None]:
+    """Leave a mounted file system no room for the block, and the size that it had before behind it."""
+    used = shutil.disk_usage(folder).used
+    _resize(folder, f"{-(-used // 4096) * 4}k")
+    try:
+        yield
+    finally:
+        _resize(folder, size)
+
+
+def _resize(folder: Path, size: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)

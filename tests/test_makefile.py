@@ -24,7 +24,7 @@ CI = (ROOT / ".ci/run").read_text()
 NOT_BY_NAME = {
     "serve": "test_a_first_start_without_a_network_says_so_in_one_line runs it as far as the installation",
     "test-quick": "make test runs all of these tests",
-    "torture": "make test runs the tests of all parts once; tests/torture/test_run.py runs the rest of it",
+    "torture": "make test runs the tests of all parts once; tests/torture and tests/soak run the rest of it",
     "dist": "make test-dist needs it",
     "audit": "it needs pypi.org; make test-licences does the rest of it",
     "vendor": "make test-vendor does the same into another folder",

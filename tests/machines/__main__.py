@@ -21,8 +21,7 @@ import pytest
 from bench.tables import show
 from tests.buckets import s3_server
 from tests.ci import skipped
-from tests.git import git
-from tests.machines.clients import Answer, Editor, Reader, Record, Writer, ask
+from tests.machines.clients import Answer, Editor, Reader, Record, Writer
 from tests.machines.cluster import Cluster, Machine
 from tests.machines.conflict import conflict
 from tests.machines.verdict import (
@@ -34,12 +33,12 @@ from tests.machines.verdict import (
     check_reads,
     check_repository,
     check_writes,
+    converge,
 )
 from tests.postgres import postgres
 from tests.signals import restore_in_children
 from tests.waiting import until
 
-CONVERGES_S = 60.0
 MAX_PRINTED = 40
 MAX_PROCESS_BYTES = 400_000_000
 
@@ -81,9 +80,9 @@ def _run(cluster: Cluster, options: argparse.Namespace) -> list[str]:
     record = Record(options.seed)
     cluster.start()
     _run_load(cluster, record, options)
-    violations = [*record.violations, *_converge(cluster, record)]
+    violations = [*record.violations, *converge(cluster, record)]
     if options.push == "after" and not violations:
-        violations += [*conflict(cluster, record), *_converge(cluster, record)]
+        violations += [*conflict(cluster, record), *converge(cluster, record)]
     history = History.of(cluster.remote.repository)
     fresh = Machine("fresh", cluster.clone("fresh"))
     try:
@@ -172,27 +171,6 @@ def _take_back(root: Path, path: str) -> bool:
     """Restore a file from HEAD. Return False if git failed, e.g. because the index is locked."""
     command = ["git", "checkout", "-q", "HEAD", "--", path]
     return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
-
-
-def _converge(cluster: Cluster, record: Record) -> list[str]:
-    """Wait until all machines serve the commit of the remote; return a message if they do not."""
-    deadline = time.monotonic() + CONVERGES_S
-    while True:
-        heads = {machine.name: machine.head() for machine in cluster.machines}
-        served = {m.name: ask(m, "GET", "/api/counters?fields=n").commit for m in cluster.machines}
-        dirty = {m.name: git(m.root, "status", "--porcelain") for m in cluster.machines}
-        remote = cluster.remote.head()
-        if {*heads.values(), *served.values()} == {remote} and not any(dirty.values()):
-            record.faults.append(f"converged in {CONVERGES_S - (deadline - time.monotonic()):.1f} s")
-            return []
-        if time.monotonic() > deadline:
-            ready = {m.name: ask(m, "GET", "/_health/ready").body for m in cluster.machines}
-            return [
-                f"machines did not converge within {CONVERGES_S:.0f} s: remote head {remote}, "
-                f"clone heads {heads}, served commits {served}, "
-                f"uncommitted files {dirty}, /_health/ready {ready}"
-            ]
-        time.sleep(0.2)
 
 
 def _message(answer: Answer) -> str:

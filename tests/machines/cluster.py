@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,6 +67,7 @@ class Machine:
     root: Path
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[str] | None = None
+    environment: dict[str, str] = field(default_factory=dict)  # besides that of this process
 
     def start(self) -> None:
         """Serve the clone, with two workers, and wait until it answers."""
@@ -73,12 +75,16 @@ class Machine:
         assert self.process
         wait(self.process, self.port)
 
-    def launch(self) -> None:
-        """Begin to serve the clone."""
-        options = ("--workers", "2", "--log", "json")
+    def launch(self, *more: str) -> None:
+        """Begin to serve the clone, with more options. `environment` needs a process that began with it."""
+        options = ("--workers", "2", "--log", "json", *more)
         environment = {**os.environ, "QUIRE_JWT_SECRET": SECRET, "PYTHONPATH": str(ROOT), **KEYS}
+        environment |= self.environment
+        is_real = bool(self.environment)
         with (self.root.parent / f"{self.name}.log").open("ab") as log:
-            self.process = start(self.root, self.port, *options, output=log, environment=environment)
+            self.process = start(
+                self.root, self.port, *options, output=log, environment=environment, real=is_real
+            )
 
     def kill(self) -> None:
         """Kill the server and all its processes at once, as a power cut does."""
@@ -148,6 +154,9 @@ class Cluster:
     bucket: S3 | None = None
     notes: int = 200  # that there are at first
     follow: str = "1s"  # how often the remote is asked where nobody tells
+    names: Sequence[str] = NAMES
+    settings: str = ""  # more lines of site.yaml
+    files: Mapping[str, str] = field(default_factory=dict)  # more files of the site
     machines: list[Machine] = field(default_factory=list)
     remote: Remote = field(init=False)
     editor: Path = field(init=False)
@@ -156,14 +165,15 @@ class Cluster:
     def __post_init__(self) -> None:
         first = self.folder / "first"
         media = self.bucket.settings() if self.bucket else ""
-        write(first, site_files(self.push, self.url, media, self.notes, self.follow))
+        files = site_files(self.push, self.url, media, self.notes, self.follow)
+        write(first, {**files, **self.files, "site.yaml": files["site.yaml"] + self.settings})
         commit_all(first)
         git(self.folder, "clone", "-q", "--bare", str(first), "remote.git")
         git(self.folder / "remote.git", "config", "receive.denyNonFastForwards", "true")
         self.remote = Remote(self.folder / "remote.git")
         self.remote.start()
         self.editor = self.clone("editor")
-        self.machines = [Machine(name, self.clone(name)) for name in NAMES]
+        self.machines = [Machine(name, self.clone(name)) for name in self.names]
 
     @property
     def url(self) -> str:

@@ -3,8 +3,9 @@
 import json
 import re
 import subprocess
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,32 @@ from tests.machines.cluster import NAMES, Cluster, Machine
 _TOKEN = re.compile(r"w\d{8}y|(?<=\"n\": )\d{8}")
 _PATHS = 120  # documents that are asked for one by one
 _HISTORIES = 30
+CONVERGES_S = 60.0
+
+
+def converge(cluster: Cluster, record: Record, is_over: Callable[[], bool] | None = None) -> list[str]:
+    """Wait until all machines serve the commit of the remote; return a message if they do not.
+
+    They have `CONVERGES_S`, or as long as `is_over` says.
+    """
+    began = time.monotonic()
+    is_over = is_over or (lambda: time.monotonic() - began > CONVERGES_S)
+    while True:
+        heads = {machine.name: machine.head() for machine in cluster.machines}
+        served = {m.name: ask(m, "GET", "/api/counters?fields=n").commit for m in cluster.machines}
+        dirty = {m.name: git(m.root, "status", "--porcelain") for m in cluster.machines}
+        remote = cluster.remote.head()
+        if {*heads.values(), *served.values()} == {remote} and not any(dirty.values()):
+            record.faults.append(f"converged in {time.monotonic() - began:.1f} s")
+            return []
+        if is_over():
+            ready = {m.name: ask(m, "GET", "/_health/ready").body for m in cluster.machines}
+            return [
+                f"machines did not converge within {time.monotonic() - began:.0f} s: remote head {remote}, "
+                f"clone heads {heads}, served commits {served}, "
+                f"uncommitted files {dirty}, /_health/ready {ready}"
+            ]
+        time.sleep(0.2)
 
 
 @dataclass(slots=True)
@@ -105,14 +132,19 @@ def _check_order(writes: Sequence[Write], history: History) -> Iterator[str]:
 
 def check_reads(record: Record, history: History) -> Iterator[str]:
     """What one machine answers never goes back."""
+    yield from (message for _, message in stale_reads(record, history))
+
+
+def stale_reads(record: Record, history: History) -> Iterator[tuple[float, str]]:
+    """Find reads of a state before one that the machine had answered: when they ended, and a message."""
     for name, reads in record.reads.items():
         latest = -1
-        for _, _, commit in reads:
+        for _, ended, commit in reads:
             if not commit or commit not in history.order:
                 continue
             index = history.order[commit]
             if index < latest:
-                yield f"{name}: a read from {commit[:8]} after one from {history.commits[latest][:8]}"
+                yield ended, f"{name}: a read from {commit[:8]} after one from {history.commits[latest][:8]}"
             latest = max(latest, index)
 
 

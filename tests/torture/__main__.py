@@ -1,11 +1,13 @@
-"""`python -m tests.torture` (`make torture`): the hard tests again and again, each time with other numbers.
+"""`python -m tests.torture` (`make torture`): a soak with faults, then the hard tests again and again.
 
-Every part gets the same share of the time, and is run at least once. What fails is printed, with the seed
-to run it with again; the table at the end says how often each part was run, and how many tests held.
+The soak (`tests.soak`) gets half of the time. Each part of the tests gets the same share of the rest, is run
+at least once, and each time with other numbers. What fails is printed, with the seed to run it with again;
+tables at the end say which faults the promises held through, and how often each part was run.
 """
 
 import argparse
 import os
+import random
 import re
 import secrets
 import subprocess
@@ -16,6 +18,9 @@ from dataclasses import dataclass, field
 
 from bench.tables import show
 from tests.signals import restore_in_children
+from tests.soak.run import soak
+
+SOAK_SHARE = 0.5  # of the time
 
 
 @dataclass
@@ -29,11 +34,11 @@ class Part:
     failed: list[int] = field(default_factory=list)  # the seeds
     seconds: float = 0.0
 
-    def run(self, seconds: float) -> None:
+    def run(self, seconds: float, chance: random.Random) -> None:
         """Run the tests until so many seconds are over, with another seed each time."""
         began = time.monotonic()
         while not self.runs or self.seconds < seconds:
-            seed = secrets.randbelow(2**31) + 1
+            seed = chance.randrange(2**31) + 1
             done = subprocess.run(
                 [sys.executable, "-m", "pytest", f"--hypothesis-seed={seed}", *self.tests],
                 env={**os.environ, "QUIRE_SEED": str(seed)},
@@ -67,20 +72,26 @@ PARTS = (
 
 
 def main() -> int:
-    """Run every part; the exit status."""
+    """Run the soak and every part; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long, in all")
+    parser.add_argument("--minutes", type=float, default=30.0, help="how long, in all")
+    parser.add_argument("--seed", type=int, help="repeat the random numbers of a run; timing differs")
     options = parser.parse_args()
+    seed = secrets.randbelow(2**31) if options.seed is None else options.seed
+    print(f"seed {seed} (SEED={seed} repeats it)", flush=True)
     restore_in_children()
+    seconds = options.minutes * 60
+    fell = soak(seconds * SOAK_SHARE, seed)
+    chance = random.Random(seed)
     for part in PARTS:
         print(f"{part.name} …", file=sys.stderr, flush=True)
-        part.run(options.minutes * 60 / len(PARTS))
+        part.run(seconds * (1 - SOAK_SHARE) / len(PARTS), chance)
     rows = [
         [p.name, f"{p.runs:,}", f"{p.held:,}", f"{p.seconds:.0f} s", ", ".join(map(str, p.failed)) or "none"]
         for p in PARTS
     ]
     show("Torture", ["what", "runs", "tests that held", "time", "seeds that failed"], rows, "")
-    return int(any(part.failed for part in PARTS))
+    return int(bool(fell) or any(part.failed for part in PARTS))
 
 
 if __name__ == "__main__":

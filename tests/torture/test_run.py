@@ -10,6 +10,7 @@ from tests.torture.__main__ import Part
 
 def run(parts: list[Part], monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(torture, "PARTS", parts)
+    monkeypatch.setattr(torture, "soak", lambda seconds, seed: seconds > 0)
     monkeypatch.setattr("sys.argv", ["torture", "--minutes", "0"])
     return torture.main()
 

@@ -1,0 +1,69 @@
+"""What the documents of a soak must be, by what each write was answered."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Values = Mapping[str, Any]
+GONE: Values = {}
+
+
+@dataclass(slots=True)
+class Expected:
+    """The states that one document may be in: one if its last write was answered, more if that is unknown."""
+
+    states: list[Values]
+    acknowledged: int = 0  # updates that were answered
+    unknown: int = 0  # updates whose end nobody was told
+    since: float = 0.0  # when the last write was answered
+
+    def allows(self, found: Values | None) -> bool:
+        """Whether a document may be as it was found; None if it was not."""
+        return any(_agrees(state, found) for state in self.states)
+
+
+def _agrees(state: Values, found: Values | None) -> bool:
+    if not state or found is None:
+        return not state and found is None
+    return all(found.get(name) == value for name, value in state.items())
+
+
+@dataclass(slots=True)
+class Model:
+    """All documents that have one writer, by collection (with the version: `pages?status=draft`) and id."""
+
+    documents: dict[tuple[str, str], Expected] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def acknowledge(self, kind: str, document: str, state: Values, at: float) -> None:
+        """Note that a document has a state, as the server answered."""
+        with self.lock:
+            known = self.documents.setdefault((kind, document), Expected([]))
+            known.acknowledged += bool(known.states) and bool(state)
+            known.states, known.since = [state], at
+
+    def doubt(self, kind: str, document: str, change: Values | None) -> None:
+        """Note a write that may have been made: a change of attributes, or None for a deletion."""
+        with self.lock:
+            if known := self.documents.get((kind, document)):
+                known.unknown += 1
+                known.states += [_changed(state, change) for state in known.states]
+
+    def settle(self, kind: str, document: str, found: Values | None) -> None:
+        """Note what became of a document whose last write was in doubt."""
+        with self.lock:
+            self.documents[kind, document].states = [found if found is not None else GONE]
+
+    def of(self, kind: str) -> dict[str, Expected]:
+        """Return the documents of a collection, by id."""
+        with self.lock:
+            return {document: known for (each, document), known in self.documents.items() if each == kind}
+
+
+def _changed(state: Values, change: Values | None) -> Values:
+    """Return a state after a change, without timestamps, which nobody was told."""
+    if change is None:
+        return GONE
+    kept = {name: value for name, value in state.items() if name not in ("updatedAt", "publishedAt")}
+    return {**kept, **change} if state else change
