@@ -25,6 +25,10 @@ _OWN = (
     (re.compile(r'"version":"[0-9a-f]{12}"'), '"version":<digest>'),  # of OpenAPI with its examples
     (re.compile(r'"(seq|last)":\d+'), "<number of an event>"),  # They count hidden ones, too (SECURITY.md).
     (re.compile(r'"log":"[0-9a-f]{8}"'), '"log":<log>'),
+    (re.compile(r"\bExpires=[\w,: ]+GMT"), "Expires=<now>"),  # of a cookie
+    # In the result of a batch: it stands for the body beside it, which has the time of the write.
+    (re.compile(r'"etag":"\\"[^"\\]+\\""'), '"etag":<tag>'),
+    (re.compile(r"\bid: [0-9a-f]{8}-\d+"), "id: <event>"),
 )
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 _COUNTS = frozenset({"healthReady"})  # operations that tell of this process
@@ -54,6 +58,11 @@ class Shown:
         headers = tuple(sorted((k, v) for k, v in answer.headers.items() if k not in (*_OF_BODY, *_OF_NOW)))
         length = answer.headers.get("Content-Length", "")
         return cls(answer.status, headers, answer.headers.get("ETag", ""), body, length)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether it is a success that shared caches may give to anybody."""
+        return self.status == 200 and "public" in dict(self.headers).get("Cache-Control", "")
 
     @property
     def text(self) -> str:

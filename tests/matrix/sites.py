@@ -2,12 +2,13 @@
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from server.api.app import create_app
 from server.auth.users import Users
 from server.events.recorder import Recorder
 from tests.git import git
@@ -53,6 +54,7 @@ TYPES: Files = {
     **collection("tag", {"name": STRING, "articles": relation("oneToMany", "article", mappedBy="tag")}),
     **collection("vault", {"title": STRING, "articles": relation("oneToMany", "article", mappedBy="vault")}),
     "content-types/home.json": schema("home", {"title": STRING, "motto": PRIVATE}, single=True),
+    "content-types/notice.json": schema("notice", {"title": STRING}, single=True, drafts=True),
     **component("x.box", {"label": STRING, "code": PRIVATE, "vault": relation("manyToOne", "vault")}),
 }
 ROLES: Mapping[str, Mapping[str, list[str]]] = {
@@ -60,28 +62,35 @@ ROLES: Mapping[str, Mapping[str, list[str]]] = {
         "article": ["find", "findOne"],
         "tag": ["find", "findOne"],
         "home": ["find"],
+        "notice": ["find"],
         "upload": ["find", "findOne"],
-        "auth": ["callback", "forgotPassword", "emailConfirmation"],
+        "locale": ["find"],
+        "auth": [
+            *("callback", "register", "forgotPassword", "resetPassword", "emailConfirmation"),
+            *("sendEmailConfirmation", "refresh"),
+        ],
     },
     "authenticated": {
         "article": ["find", "findOne"],
         "tag": ["find", "findOne"],
         "upload": ["find"],
-        "user": ["me", "count"],
-        "auth": ["changePassword"],
+        "user": ["me", "updateMe", "count"],
+        "auth": ["changePassword", "refresh", "logout", "getSessions", "revokeSession"],
     },
     "clerk": {
         "article": ["find", "findOne", "create", "update", "delete"],
         "tag": ["find", "findOne", "create", "update"],
-        "home": ["find", "update"],
-        "upload": ["find", "findOne", "upload"],
+        "home": ["find", "update", "delete"],
+        "notice": ["find", "update", "delete"],
+        "upload": ["find", "findOne", "upload", "destroy"],
     },
-    "reviewer": {"article": ["find", "findOne", "readDraft"]},
+    "reviewer": {"article": ["find", "findOne", "readDraft"], "notice": ["find", "readDraft"]},
 }
 CUSTOM = (
     *("article.find", "article.findOne", "article.update", "article.updateDraft", "tag.find", "tag.findOne"),
     *("history.read", "history.restore", "history.commit", "upload.find", "home.find", "home.update"),
-    *("branch.find", "branch.create", "branch.update", "branch.merge", "problems.find", "problems.fix"),
+    *("branch.find", "branch.create", "branch.update", "branch.delete", "branch.merge"),
+    *("problems.find", "problems.fix", "tag.update"),
 )
 EVERY = frozenset(Group)
 
@@ -176,6 +185,7 @@ def served(s: Secrets) -> dict[str, str]:
     }
     settings = {
         "name": "Matrix",
+        "auth": {"refresh": True, "access_token": "30d"},
         "locales": {"default": "en", "available": ["en", "fr"]},
         "mail": {"host": "localhost", "user": s.text(Group.NEVER, "mail")},
         "webhooks": [webhook],
@@ -191,11 +201,19 @@ def served(s: Secrets) -> dict[str, str]:
         "content/tags/t1.json": document(name="Tag one"),
         "content/tags/t2.json": document(name="Tag two"),
         "content/home.json": document(title="Home", motto=s.text(Group.PRIVATE, "motto")),
+        "content/notice.json": document(title="Notice"),
+        "content/notice.draft.json": document(title=s.text(Group.DRAFT, "notice")),
         "content/articles/a1.json": article(s, "Article one"),
         "content/articles/a1.fr.json": article(s, "Premier article"),
         "content/articles/a1.draft.json": article(s, s.text(Group.DRAFT, "title"), tag="t2"),
         "content/articles/a2.json": article(s, "Article two", tag="t2"),
         "content/articles/a3.json": article(s, "Article three", tag=None, about=[]),
+        "content/articles/a4.json": article(s, "Article four"),
+        **(
+            {"content/articles/a4.draft.json": article(s, s.text(Group.DRAFT, "a4"))}
+            if s.more(Group.DRAFT)
+            else {}
+        ),
         "content/articles/mv.json": article(s, "Moved here", **_LINES),
         **{f"content/articles/{d}.draft.json": article(s, s.text(Group.DRAFT, d)) for d in drafts},
         **{f"content/vaults/{v}.json": document(title=s.text(Group.HIDDEN, v)) for v in vaults},
@@ -227,7 +245,10 @@ def history(s: Secrets) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     main, after = "main", served(s)
     yield main, "Begin", past(s)
     yield main, "Change articles", after
-    vault = {"content/vaults/v1.json": document(title=s.text(Group.HIDDEN, "between"))}
+    vault = {
+        "content/vaults/v1.json": document(title=s.text(Group.HIDDEN, "between")),
+        "content/tags/t2.json": document(name="Tag two, between"),  # So the commit is listed for more people.
+    }
     yield main, s.text(Group.HIDDEN, "message"), {**after, **vault}
     draft = {"content/articles/a1.draft.json": article(s, s.text(Group.DRAFT, "between"))}
     yield main, s.text(Group.DRAFT, "message"), {**after, **draft}
@@ -274,20 +295,72 @@ def _data(text: str) -> bytes:
 # --- sites ----------------------------------------------------------------------------------------
 
 
+# The users of each site, by name: the role of each.
+USERS: Mapping[str, str] = {"user": "authenticated", "clerk": "clerk", "reviewer": "reviewer"}
+
+
 @dataclass(slots=True)
 class Twin:
-    """One of several sites that differ only in their secrets."""
+    """One of several sites that differ only in their secrets.
+
+    `files` are those of content and the refs of git as they were made, by path, to be restored after writes.
+    """
 
     api: Api
     secrets: Secrets
     tags: dict[tuple[str, str], str] = field(default_factory=dict)  # the last entity tag by who and path
     undo: dict[str, str] = field(default_factory=dict)  # what undoes the last write of somebody
     commits: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    people: frozenset[int] = frozenset()
+    written: bool = False  # whether anything may have changed since it was made or restored
+
+    def write(self, files: Mapping[str, str | bytes]) -> None:
+        """Write files by hand."""
+        write(self.api.root, files)
+        self.written = True
+        self.api.site.refresh()
+
+    def keep(self) -> None:
+        """Take what is there now for what `restore` restores."""
+        self.files = _read_files(self.api.root)
+        self.people = frozenset(user.id for user in Users(self.api.accounts).all())
+
+    def renew(self) -> None:
+        """Make the app anew and change a document, so that no answer is kept."""
+        self.api.app = create_app(self.api.site, self.api.accounts)
+        self.api.client = self.api.app.test_client()
+        self.write({"content/tags/t2.json": document(name="Another name of tag two")})
+        self.restore()
+
+    def restore(self) -> None:
+        """Undo all writes since `keep`: of content, branches and users."""
+        if not self.written:
+            return
+        root, now = self.api.root, _read_files(self.api.root)
+        for name in now.keys() - self.files.keys():
+            (root / name).unlink()
+        changed = {name: text for name, text in self.files.items() if now.get(name) != text}
+        write(root, changed)
+        users = Users(self.api.accounts)
+        for user in users.all():
+            if user.id not in self.people:
+                users.delete(user.id)
+        self.api.site.refresh()
+        self.written = False
 
     def list_commits(self) -> list[str]:
         """Return the ids of all commits, in the same order in each twin."""
         self.commits = git(self.api.root, "rev-list", "--all", "--reverse", "--topo-order").split()
         return self.commits
+
+
+def _read_files(root: Path) -> dict[str, bytes]:
+    """Return the files of content, and those in which git keeps branches and the index."""
+    folders = ("content", ".git/refs/heads")
+    files = [path for folder in folders for path in (root / folder).rglob("*") if path.is_file()]
+    files += [root / ".git/HEAD", root / ".git/index"]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
 
 def make_twin(root: Path, secrets: Secrets) -> Twin:
@@ -302,7 +375,7 @@ def make_twin(root: Path, secrets: Secrets) -> Twin:
     api.site.observe(Recorder(root, accounts=api.site.state.settings.accounts))
     api.site.record()
     users = Users(api.accounts)
-    for name, role in (("user", "authenticated"), ("clerk", "clerk"), ("reviewer", "reviewer")):
+    for name, role in USERS.items():
         users.create(name, f"{name}@example.org", f"{name} password", role=role, confirmed=True)
         form = {"identifier": name, "password": f"{name} password"}
         api.tokens[name] = api.ask("POST", "/api/auth/local", "public", json=form).body["jwt"]
@@ -316,7 +389,17 @@ def make_twin(root: Path, secrets: Secrets) -> Twin:
     api.token("reading", "read-only")
     twin = Twin(api, secrets)
     twin.list_commits()
+    twin.keep()
+    twin.write({name: _changed(text) for name, text in twin.files.items() if name.endswith(".json")})
+    twin.restore()  # So there are events of all documents, the hidden ones too.
     return twin
+
+
+def _changed(text: bytes) -> bytes:
+    """Return the text of a document with another value of its first attribute."""
+    values = json.loads(text)
+    name = next(iter(values))
+    return json.dumps({**values, name: f"{values[name]} and more"}, indent=1).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,18 +410,37 @@ class Family:
     twins: tuple[Twin, ...]
 
 
+def two_kinds(_: frozenset[Group]) -> Sequence[int]:
+    """The kinds of secrets that tell most."""
+    return BASE, LONGER
+
+
+def every_kind(_: frozenset[Group]) -> Sequence[int]:
+    """All kinds of secrets."""
+    return BASE, SAME_LENGTH, LONGER
+
+
+def every_kind_for_the_public(visible: frozenset[Group]) -> Sequence[int]:
+    """All kinds of secrets for those who see none of them, else two."""
+    return two_kinds(visible) if visible else every_kind(visible)
+
+
 @contextmanager
-def families(folder: Path, *, every_kind: bool) -> Iterator[list[Family]]:
-    """Make the sites: with secrets of the same lengths for all identities, or only for who sees none."""
+def families(
+    folder: Path,
+    kinds_of: Callable[[frozenset[Group]], Sequence[int]],
+    identities: Sequence[Identity] = IDENTITIES,
+) -> Iterator[list[Family]]:
+    """Make the sites for some identities, of the kinds for those who may see some groups of secrets."""
     made: list[Family] = []
     try:
-        for visible in dict.fromkeys(identity.visible for identity in IDENTITIES):
-            kinds = (BASE, SAME_LENGTH, LONGER) if every_kind or not visible else (BASE, LONGER)
+        for visible in dict.fromkeys(identity.visible for identity in identities):
             name = "-".join(sorted(group.value for group in visible)) or "none"
             twins = tuple(
-                make_twin(folder / f"{name}-{kind}", Secrets(EVERY - visible, kind)) for kind in kinds
+                make_twin(folder / f"{name}-{kind}", Secrets(EVERY - visible, kind))
+                for kind in kinds_of(visible)
             )
-            made.append(Family(tuple(i for i in IDENTITIES if i.visible == visible), twins))
+            made.append(Family(tuple(i for i in identities if i.visible == visible), twins))
         yield made
     finally:
         for family in made:
