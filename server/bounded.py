@@ -1,12 +1,14 @@
-"""What is bounded: a cache in its bytes, and how many threads at once do what costs much."""
+"""What is bounded: a cache in its bytes, and how many threads at once do costly work, for which client."""
 
 import sys
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
 from typing import Generic, TypeVar
 
-from server.errors import BusyError
+from server.errors import TurnError
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -89,40 +91,129 @@ def size_of(value: Hashable) -> int:
     return size
 
 
+# --- clients ----------------------------------------------------------------------------------------
+
+# Bits of an IPv6 address that identify a customer, who may use all addresses that begin with them.
+NETWORK_BITS = 64
+
+
+# Saves 3.7 µs of 56 of a read behind a proxy, if requests are limited.
+@lru_cache(1024)
+def network_of(address: str) -> str:
+    """What stands for whoever has an address: the address, or the network of one of IPv6."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    found = getattr(found, "ipv4_mapped", None) or found
+    return str(found) if found.version == 4 else str(ip_network((int(found), NETWORK_BITS), strict=False))
+
+
+class _Thread(threading.local):
+    address = ""
+
+
+_thread = _Thread()
+
+
+def work_for(address: str) -> None:
+    """Note whose request this thread works on from now on, by the address of the client."""
+    _thread.address = address
+
+
+def current_client() -> str:
+    """Return the client whose request this thread works on, as `network_of`; "" for none."""
+    return network_of(_thread.address)
+
+
+# --- turns ------------------------------------------------------------------------------------------
+
+
 class BoundedMutex:
     """Lets one thread of a process at a time do something. Some others may wait; more are refused.
 
-    Taken by `take`, or as the context of a block.
+    Clients take turns: the next one is the one that has waited longest for a turn of its own. Where no more
+    may wait, the last request of the client with the most is refused for one of a client with fewer. So
+    nobody fills all places, however much one client asks for. Taken by `take`, or as the context of a block.
     """
 
     def __init__(self, what: str, waiting: int, longest: float) -> None:
         """`what` is asked for by too many; so many may wait, each for `longest` seconds."""
-        self._what, self._longest = what, longest
-        self._places, self._turn = threading.Semaphore(waiting + 1), threading.Lock()
+        self._what, self._most, self._longest = what, waiting, longest
+        self._is_taken = False
+        self._lock = threading.Lock()
+        self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()  # by client, the next one first
 
     def take_if_free(self) -> bool:
         """Take the turn without waiting, if nobody has it."""
-        if self._places.acquire(blocking=False):
-            if self._turn.acquire(blocking=False):
-                return True
-            self._places.release()
-        return False
+        with self._lock:
+            if self._is_taken:
+                return False
+            self._is_taken = True
+            return True
 
     def take(self) -> None:
-        """Wait for the turn. Raises BusyError where too many wait, or it takes too long."""
-        if self._places.acquire(blocking=False):
-            if self._turn.acquire(timeout=self._longest):
+        """Wait for the turn. Raises TurnError where too many wait, or it takes too long."""
+        if self.take_if_free():
+            return
+        client, waiter = current_client(), _Waiter()
+        with self._lock:
+            if not self._is_taken:
+                self._is_taken = True
                 return
-            self._places.release()
-        raise BusyError(f"Too many requests at once {self._what}; try again")
+            if sum(map(len, self._waiting.values())) >= self._most and not self._make_room(client):
+                raise self._refusal()
+            self._waiting.setdefault(client, deque()).append(waiter)
+        waiter.decided.wait(self._longest)
+        with self._lock:
+            if not waiter.decided.is_set():
+                self._forget(client, waiter)
+        if not waiter.has_turn:
+            raise self._refusal()
 
     def leave(self) -> None:
         """Let the next one go on."""
-        self._turn.release()
-        self._places.release()
+        with self._lock:
+            if not self._waiting:
+                self._is_taken = False
+                return
+            client, waiting = next(iter(self._waiting.items()))
+            waiter = waiting[0]
+            self._forget(client, waiter)
+            if client in self._waiting:
+                self._waiting.move_to_end(client)
+            waiter.has_turn = True
+            waiter.decided.set()
+
+    def _make_room(self, client: str) -> bool:
+        """Refuse the last request of the client with the most, if that leaves it no fewer than this one."""
+        most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
+        if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
+            return False
+        refused = self._waiting[most][-1]
+        self._forget(most, refused)
+        refused.decided.set()
+        return True
+
+    def _forget(self, client: str, waiter: "_Waiter") -> None:
+        self._waiting[client].remove(waiter)
+        if not self._waiting[client]:
+            del self._waiting[client]
+
+    def _refusal(self) -> TurnError:
+        return TurnError(f"Too many requests at once {self._what}; try again")
 
     def __enter__(self) -> None:
         self.take()
 
     def __exit__(self, *_: object) -> None:
         self.leave()
+
+
+class _Waiter:
+    """A request that waits for its turn, until it is decided whether it has it."""
+
+    __slots__ = ("decided", "has_turn")
+
+    def __init__(self) -> None:
+        self.decided, self.has_turn = threading.Event(), False

@@ -393,6 +393,10 @@ class BusyError(ApiError):
     retry_s = 5
 
 
+class TurnError(BusyError):
+    """Too many requests wait for their turn already, or this one has waited for too long."""
+
+
 class BehindError(BusyError):
     """A request is to be answered from a commit that is not served here yet."""
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.bounded import BoundedMutex, Cache, size_of
+from server.bounded import BoundedMutex, Cache, size_of, work_for
 from server.errors import BusyError
+from tests.waiting import until
 
 
 def text_cache(most: int) -> Cache[str, str]:
@@ -104,6 +105,57 @@ def test_nobody_waits_for_ever() -> None:
         for _ in range(5):  # Each that gives up makes room for the next.
             with pytest.raises(BusyError):
                 turns.take()
+
+
+class Asking:
+    """A request of a client that takes a turn in a thread of its own; `order` notes who had it."""
+
+    def __init__(self, turns: BoundedMutex, client: str, order: list[str]) -> None:
+        self.refused = False
+        self._turns, self._client, self._order = turns, client, order
+        self._waiting = sum(map(len, turns._waiting.values()))
+        self.thread = threading.Thread(target=self._ask)
+        self.thread.start()
+
+    def _ask(self) -> None:
+        work_for(self._client)
+        try:
+            with self._turns:
+                self._order.append(self._client)
+        except BusyError:
+            self.refused = True
+
+    def waits(self) -> "Asking":
+        until(lambda: sum(map(len, self._turns._waiting.values())) > self._waiting)
+        return self
+
+
+def test_one_client_does_not_fill_all_places_that_others_wait_in() -> None:
+    turns, order = BoundedMutex("count", 3, 10), list[str]()
+    with turns:
+        many = [Asking(turns, "192.0.2.1", order).waits() for _ in range(3)]
+        other = Asking(turns, "192.0.2.2", order)
+        many[-1].thread.join(10)  # Its place goes to the other client at once.
+        until(lambda: len(turns._waiting) == 2)
+        assert [one.refused for one in many] == [False, False, True]
+        again = Asking(turns, "192.0.2.1", order)  # The client with the most gets no place of another one.
+        again.thread.join(10)
+        assert again.refused
+    for one in (*many, other):
+        one.thread.join(10)
+    assert not other.refused
+
+
+def test_clients_take_turns_whoever_asks_most() -> None:
+    turns, order = BoundedMutex("count", 8, 10), list[str]()
+    with turns:
+        asking = [Asking(turns, "192.0.2.1", order).waits() for _ in range(4)]
+        asking += [Asking(turns, client, order).waits() for client in ("2001:db8::1", "2001:db8::2")]
+    for one in asking:
+        one.thread.join(10)
+    # The addresses of one network are one client.
+    first, many = "2001:db8::1", "192.0.2.1"
+    assert order == [many, first, many, "2001:db8::2", many, many]
 
 
 class Slow:

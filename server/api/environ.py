@@ -22,6 +22,7 @@ IN_PLACE, COSTLY, GONE = "quire.in_place", "quire.costly", "quire.gone"
 ON_LOOP = (
     "quire.on_loop"  # the key that says that the event loop itself answers, and that others wait meanwhile
 )
+NO_TURN = "quire.no_turn"  # the key that says that it was refused since too many wait for their turn
 ACCOUNTS = "quire.accounts"  # the key that says that it may have to wait for a database of accounts
 # The keys of what serves event streams, and of the address and port that the connection comes from.
 STREAMS, CLIENT = "quire.streams", "quire.client"

@@ -19,7 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from server.auth.login import Attempt, network_of
+from server.auth.login import Attempt
+from server.bounded import network_of
 from server.database.engine import Connection, DuplicateError, Engine
 
 # How long after a login its address and its device count as known for the account.

@@ -75,10 +75,9 @@ class SiteBranches:
     def changes(self, caller: Caller, name: str) -> BranchChanges:
         """Return which documents a branch has changed that a caller may find. Raises NotFoundError."""
         self.permit(caller, "find")
+        caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
         fork = fork_of(past, head)
-        if not (past.is_kept(head) and past.is_kept(fork)):
-            caller.budget.take_turn()
         documents = changed_documents(past.at(fork), past.at(head), caller.actor)
         caller.budget.spend(len(documents))
         return BranchChanges(fork, head, documents)

@@ -135,6 +135,7 @@ class Histories:
         the documents' type. Raises ForbiddenError, ValidationError, and ConflictError in a site without any.
         """
         require_history(caller)
+        caller.budget.take_turn()
         self.past.require_commits()
         wanted = selection(self.past, since, author)
         timeline = self._known.timeline(caller.state)
@@ -156,6 +157,7 @@ class Histories:
         if type_ is None or (type_.kind == "singleType") != (document_id == ""):
             raise NotFoundError()
         require(caller.actor, type_, "find")
+        caller.budget.take_turn()  # All commits are looked at, and git reads the files of many.
         self.past.require_commits()
         head = self.writes.head(caller)
         document_id = document_id or self._known.single_id(state, type_, head)
@@ -175,6 +177,7 @@ class Histories:
         if type_ is None:
             raise NotFoundError()
         require(caller.actor, type_, "find")
+        caller.budget.take_turn()
         self.past.require_commits()
         drafts, timeline = _drafts_of(caller, type_), self._known.timeline(caller.state)
         return type_, deleted_documents(caller.state, type_, timeline, self.site.root, drafts=drafts)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from server.api.serving.http_server import REFUSAL_PAUSE_S, RESERVED_THREADS, WAITING_THREADS
 from server.auth.accounts import Accounts
 from server.database.postgres import RESPONSE_TIMEOUT_S
 from server.storage.write_lock import WriteLock
@@ -279,7 +280,7 @@ def test_uploads_that_wait_for_formats_keep_no_write_waiting(server: Server) -> 
     with ExitStack() as stack, WriteLock(folder / "lock", folder).held():
         clients = [stack.enter_context(server.connect(request)) for _ in range(MANY)]
         uploads = server.root / "content/uploads"
-        until(lambda: len(list(uploads.glob("a_*.png"))) >= 24)
+        until(lambda: len(list(uploads.glob("a_*.png"))) >= WAITING_THREADS - RESERVED_THREADS)
         began = time.monotonic()
         assert server.put("meanwhile") == 200
         assert time.monotonic() - began < 10
@@ -518,6 +519,20 @@ def test_costly_requests_do_not_keep_others_waiting(large: Server) -> None:
             assert large.ask("GET", "/api/notes/n7")[0] == 200
         statuses = {client.recv(12)[9:] for client in clients}
     assert statuses == {b"200", b"503"}
+
+
+def test_a_client_with_many_costly_requests_takes_no_place_of_another(large: Server) -> None:
+    with ExitStack() as stack:
+        many = [stack.enter_context(large.connect(costly(f"first{n}"))) for n in range(MANY)]
+        began = time.monotonic()
+        until(lambda: are_heard(many))  # The first one is refused: no more may wait.
+        other = socket.create_connection(("127.0.0.1", large.port), PATIENCE_S, ("127.0.0.2", 0))
+        with other:
+            other.sendall(costly("other"))
+            assert other.recv(12)[9:] == b"200"
+        refused = [client.recv(12)[9:] for client in many].count(b"503")
+        assert refused
+        assert time.monotonic() - began > REFUSAL_PAUSE_S
 
 
 def test_nothing_more_is_done_for_clients_that_have_left(large: Server) -> None:

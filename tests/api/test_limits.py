@@ -1,7 +1,10 @@
 """What one read may cost, over HTTP: whatever it spends its steps on, it ends with 400."""
 
 import pytest
+from werkzeug.test import create_environ
 
+from server.api.environ import IN_PLACE, ON_LOOP
+from server.errors import NeedsThreadPool
 from tests.conftest import MakeApi
 from tests.sites import INTEGER, STRING, Api, collection, component, documents, load, relation
 
@@ -151,3 +154,15 @@ def test_lists_of_files_and_users_have_the_same_limits(make_api: MakeApi) -> Non
 
 def test_a_written_document_may_cost_as_much_as_one_that_is_read(api: Api) -> None:
     assert api.post("/api/groups?populate=notes", {"name": "Two"}).status == 201
+
+
+@pytest.mark.parametrize(("filters", "leaves"), [(3, False), (90, True)])
+def test_an_event_loop_reads_no_long_query(api: Api, *, filters: int, leaves: bool) -> None:
+    query = "&".join(f"filters[$or][{n}][title][$eq]=none-{n}" for n in range(filters))
+    environ = create_environ("/api/notes", query_string=query) | {IN_PLACE: True, ON_LOOP: True}
+    if leaves:
+        with pytest.raises(NeedsThreadPool) as postponed:
+            api.app.wsgi_app(environ, lambda *_: lambda _: None)
+        assert postponed.value.long
+    else:
+        assert b'"data":[]' in b"".join(api.app.wsgi_app(environ, lambda *_: lambda _: None))

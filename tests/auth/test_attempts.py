@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from server.auth.accounts import Accounts
-from server.auth.attempts import AttemptLimits, Attempts, network_of
+from server.auth.attempts import AttemptLimits, Attempts
 from server.auth.login import Attempt
+from server.bounded import network_of
 from tests.sites import STRING, Api, collection, make
 
 LIMITS = AttemptLimits(pair=3, account=5, address=8)

@@ -1,9 +1,13 @@
 """The history of a document through the service."""
 
+from dataclasses import replace
+
 import pytest
 
 from server.auth.permissions import Actor
-from server.errors import ForbiddenError, NotFoundError
+from server.config.model import Settings
+from server.errors import ForbiddenError, NotFoundError, TurnError
+from server.index.budget import Budget, turns
 from server.service.document_write import Verb
 from server.service.history import DocumentHistory
 from tests.git import git
@@ -46,6 +50,21 @@ def test_a_document_that_was_deleted_is_found_and_made_again(service: Service) -
     [made] = service.histories.restore(history(service, "restore"), first, "", ["title"]).documents
     assert made.verb is Verb.CREATE
     assert service.read("note", "fog")["title"] == "Fog"
+
+
+def test_reads_of_the_history_take_turns(service: Service) -> None:
+    taken = turns(waiting=0)
+    caller = replace(service.caller(), budget=Budget(Settings(), taken))
+    reads = (
+        lambda: service.histories.of(caller, "notes", "fog", {}),
+        lambda: service.histories.commits(caller),
+        lambda: service.histories.deleted(caller, "notes"),
+    )
+    for read in reads:
+        with taken, pytest.raises(TurnError):
+            read()
+        with caller.budget:
+            read()
 
 
 def test_the_history_is_for_who_may_read_it(service: Service) -> None:

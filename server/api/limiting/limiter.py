@@ -6,7 +6,7 @@ from limits import parse
 
 from server.api.limiting.table import CountTable, id_of
 from server.api.response import Header
-from server.auth.login import network_of
+from server.bounded import network_of
 
 
 class Limiter:

@@ -4,8 +4,8 @@ from flask import Request, Response
 
 from server.api.environ import STREAMS, is_loopback
 from server.api.request import state_of
-from server.auth.login import network_of
 from server.auth.permissions import Actor
+from server.bounded import network_of
 from server.errors import BusyError
 from server.events.database import EventDatabase
 from server.events.hub import Hub

@@ -15,7 +15,6 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.utils import formatdate
 from functools import partial
@@ -23,14 +22,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from server.api.entrance import Entrance
-from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, ON_LOOP, REFUSED, STREAMS
+from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, NO_TURN, ON_LOOP, REFUSED, STREAMS
 from server.api.monitoring.request_counts import Observer
 from server.api.response import Environ, Header
 from server.api.serving import connection
 from server.api.serving.bodies import SMALL_BODY_BYTES, Receiver
+from server.api.serving.client_threads import ClientThreads
 from server.api.serving.connection import READ_BYTES, Connection, Exchange
 from server.api.serving.heads import has_body
 from server.api.serving.sockets import Acceptor
+from server.bounded import network_of
 from server.errors import ApiError, ClientGone, NeedsThreadPool
 from server.events.hub import Hub
 from server.events.stream import Stream
@@ -41,8 +42,10 @@ T = TypeVar("T")
 COMPUTING_THREADS = 2  # for longer reads; a costly read may hold one
 # Threads that may wait: costly reads take up nine (server.index.budget), passwords six (server.auth).
 WAITING_THREADS = 24
+RESERVED_THREADS = 6  # Of WAITING_THREADS, for other clients than the one that has all others.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
 CLIENT_GONE_STATUS = 499  # In the log, if the client has left.
+REFUSAL_PAUSE_S = 0.5  # Before a request is refused since too many wait; it holds no thread.
 MAX_CONNECTIONS = 4096  # Of one process; more wait until one is closed.
 RESERVED_FILES = 200  # Files that a process may open beside its connections.
 CLOSE_NOTICE_S = 1.0  # how long responses announce `Connection: close` before idle connections are closed
@@ -120,15 +123,15 @@ class HttpServer:
         self.date = b""
         self.heads: dict[bytes, Environ] = {}
         self._receiver = Receiver(folder)
-        self._computing = ThreadPoolExecutor(COMPUTING_THREADS, "read")
+        self._computing = ClientThreads(COMPUTING_THREADS, "read", reserved=0)
         # Many requests may wait for a remote accounts database, or for a git remote that is pushed to before
         # each write. The others must not wait with them. Keys: whether a request needs accounts, and writes.
         self._pools = {
-            (asks, writes): ThreadPoolExecutor(WAITING_THREADS, "write" if writes else "answer")
+            (asks, writes): ClientThreads(WAITING_THREADS, "write" if writes else "answer", RESERVED_THREADS)
             for asks in (False, True)
             for writes in (False, True)
         }
-        self._waiting = ThreadPoolExecutor(WAITING_THREADS, "upload")
+        self._waiting = ClientThreads(WAITING_THREADS, "upload", RESERVED_THREADS)
         self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
@@ -226,7 +229,7 @@ class HttpServer:
     async def _compute(self, exchange: Exchange) -> None:
         """Continue a read in a thread if it takes too long for the loop."""
         try:
-            response = await self._loop.run_in_executor(self._computing, self._answer, exchange.environ)
+            response = await self._run_in(self._computing, exchange.environ, self._answer, exchange.environ)
         except NeedsThreadPool as postponed:
             await self._wait(exchange, postponed)
         else:
@@ -246,7 +249,11 @@ class HttpServer:
 
     async def _answer_soon(self, exchange: Exchange) -> None:
         """Answer a request in a thread of a pool."""
-        self._send(exchange, await self._in_thread(exchange.environ, self._answer, exchange.environ))
+        environ = exchange.environ
+        response = await self._in_thread(environ, self._answer, environ)
+        if NO_TURN in environ:  # One that asks again at once, and again, would cost more than its turns.
+            await asyncio.sleep(REFUSAL_PAUSE_S)
+        self._send(exchange, response)
 
     async def _receive(self, exchange: Exchange) -> None:
         """Receive the body of a request, then answer in a thread of a pool."""
@@ -277,7 +284,13 @@ class HttpServer:
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         if self._app.waits_long(environ):
             pool = self._waiting
-        return self._loop.run_in_executor(pool, work, *args)
+        return self._run_in(pool, environ, work, *args)
+
+    def _run_in(
+        self, pool: ClientThreads, environ: Environ, work: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        client = network_of(environ.get("REMOTE_ADDR", ""))
+        return asyncio.wrap_future(pool.submit(client, work, *args), loop=self._loop)
 
     def _answer(self, environ: Environ) -> _Response | None:
         """Return the response of the app, None if the client has left. Raises NeedsThreadPool."""

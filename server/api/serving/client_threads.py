@@ -1,0 +1,70 @@
+"""Threads that work for clients in turn, so that one with many requests does not keep others waiting."""
+
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+
+class ClientThreads:
+    """A pool of threads with a queue for each client; the client that was served longest ago is next.
+
+    One client can't have all threads: `reserved` of them are left for others.
+    """
+
+    def __init__(self, threads: int, name: str, reserved: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, name)
+        self._free, self._share = threads, threads - reserved
+        self._lock = threading.Lock()
+        self._queues: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
+        self._working: Counter[str] = Counter()  # threads that work for each client
+
+    def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
+        """Have work done for a client, and return the future of its result."""
+        future: Future[Any] = Future()
+        with self._lock:
+            self._queues.setdefault(client, deque()).append((future, partial(work, *args)))
+            self._begin()
+        return future
+
+    def shutdown(self) -> None:
+        """End the threads when all that was submitted is done."""
+        self._pool.shutdown()
+
+    def _begin(self) -> None:
+        """Begin what threads are free for. To be called with the lock."""
+        while self._free and (client := self._next()) is not None:
+            queue = self._queues[client]
+            future, work = queue.popleft()
+            if queue:
+                self._queues.move_to_end(client)
+            else:
+                del self._queues[client]
+            if not future.set_running_or_notify_cancel():
+                continue
+            self._free -= 1
+            self._working[client] += 1
+            self._pool.submit(self._run, client, future, work)
+
+    def _next(self) -> str | None:
+        return next((one for one in self._queues if self._working[one] < self._share), None)
+
+    def _run(self, client: str, future: "Future[Any]", work: Callable[[], Any]) -> None:
+        try:
+            result = work()
+        except BaseException as error:
+            self._end(client)
+            future.set_exception(error)
+        else:
+            self._end(client)
+            future.set_result(result)
+
+    def _end(self, client: str) -> None:
+        with self._lock:
+            self._free += 1
+            self._working[client] -= 1
+            if not self._working[client]:
+                del self._working[client]
+            self._begin()
