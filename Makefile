@@ -97,6 +97,7 @@ bench-size: .venv/.ready-dev ## Measure starts, memory and searches of sites up 
 
 bench-worst: .venv/.ready-dev ## Find the slowest queries and measure how they delay other requests
 	$(BIN)/python -m bench worst
+	$(BIN)/python -m bench attacks
 
 bench-studio: .venv/.ready-studio ## Measure load times of the studio's pages in Debian's chromium
 	$(BIN)/python -m bench studio

@@ -4,6 +4,7 @@
   servers   the WSGI servers compared
   search    building the search index, and searching
   worst     the slowest queries, and how they delay other requests
+  attacks   others' requests while one client sends what costs much
   history   reads and commits of git history
   events    event streams
   webhooks  deliveries of webhooks
@@ -28,6 +29,7 @@ from pathlib import Path
 
 from bench import (
     ablation,
+    bystanders,
     caches,
     cold,
     compare,
@@ -54,6 +56,7 @@ from bench.sites import Sizes, make_site
 from tests.signals import restore_in_children
 
 SIZES = (0, *(scaled(size, least) for size, least in ((1000, 50), (10_000, 60), (50_000, 70))))
+ATTACKED_ARTICLES, ATTACKED_COMMITS = scaled(5000, 60), scaled(4000, 40)
 WORST = scaled(10_000, 50)  # articles of the site that costly queries are sent to
 TO_COMPARE = (scaled(1000, 50), scaled(15_000, 60))  # articles of the sites beside a large one
 LARGE = scaled(150_000, 70)
@@ -64,6 +67,7 @@ CHOICES = (
     "servers",
     "search",
     "worst",
+    "attacks",
     "history",
     "events",
     "webhooks",
@@ -97,6 +101,8 @@ def main() -> None:
         elif options.what == "worst":
             make_site(Path(folder), WORST)
             worst.measure(Path(folder), WORST, queries=scaled(5000 if options.full else 500))
+        elif options.what == "attacks":
+            bystanders.measure(Path(folder), ATTACKED_ARTICLES, ATTACKED_COMMITS)
         elif options.what == "size":
             counts = (*TO_COMPARE, options.articles or LARGE)
             size.measure(_make_sites(Path(folder), counts, small=options.small))

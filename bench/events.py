@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -97,13 +98,13 @@ def measure(root: Path, articles: int, rounds: int) -> None:
         crowd = Crowd(serving)
         crowd.open(2 * BATCH)  # so that both workers have loaded what they need
         crowd.close()
-        before = _memory(serving)
+        before = server_memory(serving)
         crowd = Crowd(serving)
         crowd.open(STREAMS)
         time.sleep(1)
-        each = (_memory(serving) - before) / STREAMS
+        each = (server_memory(serving) - before) / STREAMS
         taken = sorted(_edit(crowd, root, number) for number in range(EDITS))
-        after = (_memory(serving) - before) / STREAMS
+        after = (server_memory(serving) - before) / STREAMS
         crowd.close()
         for turn in range(rounds):
             found[_KINDS[0]].append(run(serving, Requests(paths), SECONDS, turn))
@@ -172,17 +173,21 @@ def _run_beside_edits(serving: Serving, root: Path, paths: Sequence[str], turn: 
         editing.join()
 
 
-def _memory(serving: Serving) -> int:
-    """The proportional bytes of all processes of a server."""
+def server_memory(serving: Serving) -> int:
+    """Return the proportional bytes of all processes of a server."""
     below, found = [serving.pid], set[int]()
     while below:
         pid = below.pop()
         found.add(pid)
-        for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-            below.extend(map(int, listed.read_text().split()))
+        with suppress(FileNotFoundError, ProcessLookupError):  # A git command that has ended meanwhile.
+            for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+                below.extend(map(int, listed.read_text().split()))
     return sum(_pss(pid) for pid in found)
 
 
 def _pss(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0) * 1024

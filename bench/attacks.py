@@ -1,0 +1,236 @@
+"""What one client can send to exhaust a server: an attack for each kind of request that costs much."""
+
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from threading import Lock, Thread
+from urllib.parse import quote
+
+from bench.attack_site import CONFLICTING, NAME, PICTURES, AttackSite, as_json, picture, worst_text
+from bench.effort import scaled
+from bench.host import HOST
+from bench.sites import WORDS, article_id
+
+CONNECTIONS = scaled(48, 4)  # of one attack
+STREAMS = scaled(2000, 8)
+STREAM_HOSTS = ("127.0.0.1", "127.0.0.3", "127.0.0.4", "127.0.0.5")  # one client may have 500 streams
+_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request of an attack."""
+
+    path: str
+    method: str = "GET"
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Make = Callable[[AttackSite, int], Request]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Requests that one client sends on many connections; `make` makes one by its number."""
+
+    name: str
+    make: Make
+    connections: int = CONNECTIONS
+    opens_streams: bool = False
+
+
+def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
+    """Attack for some seconds; return how many responses had each status, 0 for a broken connection."""
+    if attack.opens_streams:
+        return _run_streams(port, seconds)
+    statuses: Counter[int] = Counter()
+    numbers, lock, end = iter(range(first, 1 << 60)), Lock(), time.monotonic() + seconds
+
+    def send() -> None:
+        connection = HTTPConnection(HOST, port, timeout=_TIMEOUT_S)
+        while time.monotonic() < end:
+            with lock:
+                number = next(numbers)
+            request = attack.make(site, number)
+            try:
+                connection.request(request.method, request.path, request.body, dict(request.headers))
+                response = connection.getresponse()
+                response.read()
+                status = response.status
+            except (OSError, HTTPException):
+                connection.close()
+                status = 0
+            with lock:
+                statuses[status] += 1
+        connection.close()
+
+    threads = [Thread(target=send, daemon=True) for _ in range(attack.connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()) + _TIMEOUT_S)
+    return statuses
+
+
+def _run_streams(port: int, seconds: float) -> "Counter[int]":
+    """Open many event streams; every other one never reads."""
+    end, opened, statuses = time.monotonic() + seconds, list[socket.socket](), Counter[int]()
+    for number in range(STREAMS):
+        source = (STREAM_HOSTS[number % len(STREAM_HOSTS)], 0)
+        try:
+            client = socket.create_connection((HOST, port), timeout=5, source_address=source)
+            if number % 2:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.sendall(b"GET /events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+        except OSError:
+            statuses[0] += 1
+            continue
+        opened.append(client)
+    reading = opened[::2]
+    for client in reading:
+        try:
+            statuses[int(client.recv(4096)[9:12] or 0)] += 1
+            client.setblocking(False)
+        except OSError:
+            statuses[0] += 1
+    while time.monotonic() < end:
+        for client in reading:
+            try:
+                client.recv(65536)
+            except OSError:
+                continue
+        time.sleep(0.05)
+    for client in opened:
+        client.close()
+    return statuses
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+
+def _commit(site: AttackSite, number: int) -> str:
+    return site.commits[number * 7919 % len(site.commits)]
+
+
+def _reads(path: str) -> Make:
+    """Return a read that is never the same; `{commit}` in it is another commit each time."""
+
+    def make(site: AttackSite, number: int) -> Request:
+        put = path.replace("{commit}", _commit(site, number)).replace("{article}", article_id(0))
+        put = put.replace("{other}", article_id(number % site.sizes.articles))
+        put = put.replace("{picture}", f"picture-{number % PICTURES}.jpg")
+        return Request(f"{put}{'&' if '?' in put else '?'}n={number}")
+
+    return make
+
+
+def _authorized(site: AttackSite) -> dict[str, str]:
+    return {"Authorization": f"Bearer {site.token}", "Content-Type": "application/json"}
+
+
+def _sends(method: str, path: str, body: Callable[[AttackSite, int], object]) -> Make:
+    """Return a request of the holder of a token, with a body."""
+
+    def make(site: AttackSite, number: int) -> Request:
+        put = path.replace("{other}", article_id(number % site.sizes.articles))
+        data = as_json(body(site, number))
+        return Request(put, method, data, _authorized(site))
+
+    return make
+
+
+def _batch(site: AttackSite, number: int) -> object:
+    ids = [article_id((number + i) % site.sizes.articles) for i in range(100)]
+    return {
+        "operations": [
+            {
+                "method": "PUT",
+                "path": f"/api/articles/{id_}?populate=*",
+                "body": {"data": {"summary": f"{number}"}},
+            }
+            for id_ in ids
+        ]
+    }
+
+
+def _login(site: AttackSite, number: int) -> Request:
+    body = {"identifier": f"{NAME}{number}", "password": f"wrong {number}"}
+    return Request("/api/auth/local", "POST", as_json(body), {"Content-Type": "application/json"})
+
+
+def _register(site: AttackSite, number: int) -> Request:
+    body = {"username": f"u{number}", "email": f"u{number}@example.org", "password": f"password {number}"}
+    return Request("/api/auth/local/register", "POST", as_json(body), {"Content-Type": "application/json"})
+
+
+def _upload(site: AttackSite, number: int) -> Request:
+    data = _LARGE_PICTURE
+    head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="l%d.jpg"\r\n'
+    head += b"Content-Type: image/jpeg\r\n\r\n"
+    headers = {**_authorized(site), "Content-Type": "multipart/form-data; boundary=x"}
+    return Request("/api/upload", "POST", head % number + data + b"%d" % number + b"\r\n--x--\r\n", headers)
+
+
+def _openapi(site: AttackSite, number: int) -> Request:
+    return Request(f"/openapi.json?n={number}", headers=_authorized(site) if number % 2 else {})
+
+
+def _tokens(site: AttackSite, number: int) -> Request:
+    return Request(f"/api/articles/{article_id(0)}", headers={"Authorization": f"Bearer {number:064x}"})
+
+
+_LARGE_PICTURE = picture(6000, 4000)
+_LEVELS = "[populate][articles][populate][tags]" * 3
+_OR = "&".join(f"filters[$or][{i}][body][$containsi]={WORDS[i % len(WORDS)]}zz" for i in range(300))
+_DEEP = "&".join(
+    f"populate[tags]{_LEVELS}[filters][articles][author][articles][tags][name][$containsi]={word}zz"
+    for word in WORDS[:1]
+)
+_BODY = {"data": {"title": "Dry", "body": "\n\n".join(WORDS * 40)}}
+
+ATTACKS = (
+    Attack("a list at 2,000 commits", _reads("/api/articles?at={commit}")),
+    Attack("files at 2,000 commits", _reads("/uploads/{picture}?at={commit}")),
+    Attack("one file at 2,000 commits", _reads("/uploads/picture-0.jpg?at={commit}")),
+    Attack("search at 2,000 commits", _reads("/search?q=harbour&at={commit}")),
+    Attack("history of 500 versions", _reads("/history/articles/{article}?pageSize=100")),
+    Attack("diff of 500 versions", _reads("/history/articles/{article}/diff?from={commit}")),
+    Attack("blame of 500 versions", _reads("/history/articles/{article}/blame")),
+    Attack("history of the site", _reads("/history?pageSize=100&author=a")),
+    Attack("deleted documents", _reads("/history/articles?deleted=true")),
+    Attack("changes of a branch", _reads("/branches/conflicts/changes?pageSize=100")),
+    Attack("2,000 event streams", _reads("/events"), opens_streams=True),
+    Attack("search, mistyped words", _reads(f"/search?q={quote(worst_text('mistyped'))}")),
+    Attack("search, beginnings", _reads(f"/search?q={quote(worst_text('beginnings'))}")),
+    Attack("search, phrases", _reads(f"/search?q={quote(worst_text('phrases'))}")),
+    Attack("_q of many words", _reads(f"/api/articles?_q={quote(' '.join(WORDS))}")),
+    Attack("$or of 300", _reads(f"/api/articles?{_OR}")),
+    Attack("deep filters in populate", _reads(f"/api/articles?pagination[pageSize]=100&{_DEEP}")),
+    Attack("sort through relations", _reads("/api/articles?sort=tags.articles.tags.articles.author.name")),
+    Attack(
+        "the largest list, populated deeply",
+        _reads("/api/articles?pagination[pageSize]=100&populate[tags][populate][articles][populate]=*"),
+    ),
+    Attack("OpenAPI", _openapi),
+    Attack("the list of files", _reads("/api/upload/files")),
+    Attack("formats of pictures", _reads("/uploads/thumbnail_{picture}")),
+    Attack("overview", _reads("/overview")),
+    Attack("start page and studio", _reads("/studio")),
+    Attack("logins", _login),
+    Attack("registrations", _register),
+    Attack("unknown tokens", _tokens),
+    Attack("restores, tried", _sends(
+        "POST", "/history/articles/" + article_id(0) + "/restore?dryRun=true",
+        lambda site, n: {"at": _commit(site, n)})),
+    Attack("dry runs", _sends("PUT", "/api/articles/{other}?populate=*&dryRun=true", lambda _, n: _BODY)),
+    Attack("batches of 100", _sends("POST", "/batch?dryRun=true", _batch), connections=8),
+    Attack("branches made", _sends(
+        "POST", "/branches", lambda site, n: {"name": f"b{n}", "from": _commit(site, n)})),
+    Attack("branches with conflicts, merged", _sends(
+        "POST", f"/branches/{CONFLICTING}/merge", lambda *_: {})),
+    Attack("large pictures", _upload, connections=8),
+)  # fmt: skip
