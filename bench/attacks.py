@@ -1,5 +1,6 @@
-"""What one client can send to exhaust a server: an attack for each kind of request that costs much."""
+"""Attacks by which one client tries to exhaust a server: one for each kind of costly request."""
 
+import itertools
 import socket
 import time
 from collections import Counter
@@ -43,27 +44,31 @@ class Attack:
     opens_streams: bool = False
 
 
+def status_of(connection: HTTPConnection, request: Request) -> int:
+    """Send a request, read the response, and return its status; 0 if the connection breaks."""
+    try:
+        connection.request(request.method, request.path, request.body, dict(request.headers))
+        response = connection.getresponse()
+        response.read()
+    except (OSError, HTTPException):
+        connection.close()
+        return 0
+    return response.status
+
+
 def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
     """Attack for some seconds; return how many responses had each status, 0 for a broken connection."""
     if attack.opens_streams:
         return _run_streams(port, seconds)
     statuses: Counter[int] = Counter()
-    numbers, lock, end = iter(range(first, 1 << 60)), Lock(), time.monotonic() + seconds
+    numbers, lock, end = itertools.count(first), Lock(), time.monotonic() + seconds
 
     def send() -> None:
         connection = HTTPConnection(HOST, port, timeout=_TIMEOUT_S)
         while time.monotonic() < end:
             with lock:
                 number = next(numbers)
-            request = attack.make(site, number)
-            try:
-                connection.request(request.method, request.path, request.body, dict(request.headers))
-                response = connection.getresponse()
-                response.read()
-                status = response.status
-            except (OSError, HTTPException):
-                connection.close()
-                status = 0
+            status = status_of(connection, attack.make(site, number))
             with lock:
                 statuses[status] += 1
         connection.close()

@@ -1,4 +1,4 @@
-"""Everybody else while a server is attacked: how long their requests take, with and without the attack."""
+"""Latency of other clients' requests, with and without an attack on the server."""
 
 import itertools
 import json
@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from pathlib import Path
 
 from bench.attack_site import NAME, PASSWORD, AttackSite, as_json, make_attack_site
-from bench.attacks import ATTACKS, Attack, Request, run
+from bench.attacks import ATTACKS, Attack, Request, run, status_of
 from bench.effort import SHARE, scaled_seconds
 from bench.events import server_memory
 from bench.host import HOST
@@ -53,7 +53,7 @@ _PAUSES = {"login": 1.0, "history": 0.1, "search": 0.1, "file": 0.05, "past": 0.
 
 @dataclass
 class Taken:
-    """What the requests of one kind took, in seconds, and how many failed by status."""
+    """Latencies of one kind of request, in seconds, and the number of failures by status."""
 
     seconds: list[float] = field(default_factory=list)
     failed: "Counter[int]" = field(default_factory=Counter)
@@ -61,7 +61,7 @@ class Taken:
 
 @dataclass
 class Outcome:
-    """What one attack did."""
+    """Measurements of one attack."""
 
     attack: Attack
     quiet: dict[str, Taken]
@@ -144,7 +144,7 @@ def _wait_for_index(serving: Serving) -> None:
 def _observe_attack(
     serving: Serving, site: AttackSite, attack: Attack, first: int
 ) -> "tuple[dict[str, Taken], Counter[int], int]":
-    """Return what bystanders get while a process attacks, its statuses, and the most memory."""
+    """Return the bystanders' latencies during an attack, its statuses, and the peak memory."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
 
@@ -191,14 +191,7 @@ def _send(port: int, site: AttackSite, kind: str, seconds: float, taken: Taken) 
     end, numbers = time.monotonic() + seconds, itertools.count(time.monotonic_ns() % 1_000_000)
     while time.monotonic() < end:
         request, began = KINDS[kind](site, next(numbers)), time.perf_counter()
-        try:
-            connection.request(request.method, request.path, request.body, dict(request.headers))
-            response = connection.getresponse()
-            response.read()
-            status = response.status
-        except (OSError, HTTPException):
-            connection.close()
-            status = 0
+        status = status_of(connection, request)
         taken.seconds.append(time.perf_counter() - began)
         if status >= 500 or status == 0:
             taken.failed[status] += 1

@@ -1,4 +1,4 @@
-"""What is bounded: a cache in its bytes, and how many threads at once do costly work, for which client."""
+"""A cache with a limit in bytes, and a mutex with a limit of waiting threads, shared between clients."""
 
 import sys
 import threading
@@ -100,7 +100,7 @@ NETWORK_BITS = 64
 # Saves 3.7 µs of 56 of a read behind a proxy, if requests are limited.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """What stands for whoever has an address: the address, or the network of one of IPv6."""
+    """Return what identifies the client at an address: the IPv4 address, or the IPv6 network."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -117,12 +117,12 @@ _thread = _Thread()
 
 
 def work_for(address: str) -> None:
-    """Note whose request this thread works on from now on, by the address of the client."""
+    """Record the address of the client whose request this thread works on from now on."""
     _thread.address = address
 
 
 def current_client() -> str:
-    """Return the client whose request this thread works on, as `network_of`; "" for none."""
+    """Return the client whose request this thread works on, as `network_of` does; "" for none."""
     return network_of(_thread.address)
 
 
@@ -132,9 +132,9 @@ def current_client() -> str:
 class BoundedMutex:
     """Lets one thread of a process at a time do something. Some others may wait; more are refused.
 
-    Clients take turns: the next one is the one that has waited longest for a turn of its own. Where no more
-    may wait, the last request of the client with the most is refused for one of a client with fewer. So
-    nobody fills all places, however much one client asks for. Taken by `take`, or as the context of a block.
+    Turns go round the clients that wait. If no more may wait, the last request of the client with the most is
+    refused for one of a client with fewer, so one client can't fill all places. Taken by `take`, or as the
+    context of a block.
     """
 
     def __init__(self, what: str, waiting: int, longest: float) -> None:
@@ -153,9 +153,7 @@ class BoundedMutex:
             return True
 
     def take(self) -> None:
-        """Wait for the turn. Raises TurnError where too many wait, or it takes too long."""
-        if self.take_if_free():
-            return
+        """Wait for the turn. Raises TurnError if too many wait, or it takes too long."""
         client, waiter = current_client(), _Waiter()
         with self._lock:
             if not self._is_taken:
@@ -186,7 +184,7 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Refuse the last request of the client with the most, if that leaves it no fewer than this one."""
+        """Refuse the last request of the client with the most, unless it then had fewer than this client."""
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
             return False
@@ -211,7 +209,7 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A request that waits for its turn, until it is decided whether it has it."""
+    """A waiting request: `decided` is set once it has its turn or is refused."""
 
     __slots__ = ("decided", "has_turn")
 
