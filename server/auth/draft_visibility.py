@@ -14,7 +14,7 @@ def may_read_drafts(actor: Actor, type_: Type) -> bool:
 
 
 def has_draft_permission(actor: Actor, uid: str) -> bool:
-    """Whether the actor may see drafts of a type, which may have none or be gone."""
+    """Whether the actor has `readDraft` for a type, which may have no drafts or be gone."""
     return actor.may(subject_of(uid), "readDraft")
 
 

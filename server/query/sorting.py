@@ -73,7 +73,7 @@ def _object(
     for key, item in value.items():
         inner = (*path, *key.split("."))
         if qs.is_list(item):
-            _key(schema, type_, inner, None, param)  # A list is no order, and decides nothing.
+            _key(schema, type_, inner, None, param)  # A list is not an order and is ignored.
         elif isinstance(item, dict):
             yield from _object(schema, type_, item, inner, param)
         else:

@@ -1,4 +1,4 @@
-"""Requests that succeed for whoever may make them: some for every operation of the table.
+"""Requests that succeed for identities with the permission: some for every operation of the table.
 
 Random requests are mostly refused. These are what clients send: of documents, commits and users that exist,
 with bodies that the types allow. What a request needs, such as a user to delete, is prepared in each twin.
@@ -16,7 +16,7 @@ from tests.matrix.sites import USERS, Identity, Twin, document
 
 Prepared = Mapping[str, Any]  # what placeholders of a request, such as "<code>", stand for
 Prepare = Callable[[Twin, Identity, int], Prepared]
-WHO = "who"  # the placeholder for somebody else who sends the request, with the same permissions
+WHO = "who"  # the placeholder for a token with the same permissions as the sender
 GIT_HOOK_SECRET = "secret of a git hook"
 STUDIO = {"Sec-Fetch-Site": "same-origin", "Quire-Studio": "1"}
 

@@ -61,7 +61,7 @@ class Shown:
 
     @property
     def is_public(self) -> bool:
-        """Whether it is a success that shared caches may give to anybody."""
+        """Whether it is a success that shared caches may store."""
         return self.status == 200 and "public" in dict(self.headers).get("Cache-Control", "")
 
     @property

@@ -119,7 +119,7 @@ class Matrix:
                     prepared.append(case.prepare(twin, identity, self._number) if case.prepare else {})
                     twin.written |= case.prepare is not None
                 if case.request.operation in KEPT and case.request.method == "GET" and identity is not FULL:
-                    for twin in family.twins:  # What is kept of this for somebody else is shown to nobody.
+                    for twin in family.twins:  # A cached response of one identity must not reach another.
                         twin.api.ask("GET", case.request.path)
                 requests = [filled(case.request, values) for values in prepared]
                 answers = [
@@ -196,7 +196,7 @@ class Matrix:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent."""
+        """The number of requests sent."""
         return sum(statuses.total() for statuses in self.statuses.values())
 
     @property
@@ -206,7 +206,7 @@ class Matrix:
 
     @property
     def never_succeeded(self) -> set[str]:
-        """The operations that nobody has had an answer of 2xx or 3xx from."""
+        """The operations without a response of 2xx or 3xx for any identity."""
         return self.operations - {operation for operation, _ in self._able()}
 
     @property
@@ -222,6 +222,6 @@ class Matrix:
         return {key for key, statuses in self.statuses.items() if min(statuses) < 400}
 
     def describe(self) -> str:
-        """How many requests were sent, and what they were answered."""
+        """The number of requests sent, and of responses by status."""
         answers = sum(self.statuses.values(), Counter[int]())
         return f"{self.requests:,} requests, {self.success:.0%} succeed: {dict(sorted(answers.items()))}"

@@ -34,9 +34,7 @@ from tests.torture import LONG, SEED
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 REQUESTS = 100_000 if LONG else 5_000
-MIN_SUCCESS = (
-    0.5  # The share of answers that are no errors, of those to identities that may do the operation.
-)
+MIN_SUCCESS = 0.5  # The share of successful responses, of those to identities with the permission.
 MAX_TOLD = 20  # findings
 RANDOM_AT_LEAST = 30  # random requests for each identity
 RESTORE_EVERY = 10  # random requests, of which some write

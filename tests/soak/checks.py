@@ -1,4 +1,4 @@
-"""What must hold at a quiet point: the files, git, every answer, events and webhooks equal the model."""
+"""Checks at a quiet point: files, git, responses, events and webhooks equal the model."""
 
 import subprocess
 import time
@@ -121,7 +121,7 @@ def check_git(machine: Machine, *, thorough: bool) -> Found:
 
 
 def check_orphans(machine: Machine) -> Found:
-    """Nothing is left in `.quire/`, in .git or among the processes of what was done or killed."""
+    """Check that no temporary files or processes are left."""
     assert machine.process
     state = machine.root / ".quire"
     for name in EMPTY:

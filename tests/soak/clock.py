@@ -34,7 +34,7 @@ class Clock:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What processes must begin with to have this clock."""
+        """The environment variables that give a process this clock."""
         return {"LD_PRELOAD": str(self.library), "QUIRE_TEST_CLOCK": str(self.file)}
 
     def set(self, seconds: int) -> None:

@@ -135,7 +135,7 @@ def change_settings(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def update_program(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Let another server take the port over, as an update of the program does."""
+    """Start a server with --takeover, as an update of the program does."""
     before = machine.process
     assert before
     machine.launch("--takeover")

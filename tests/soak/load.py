@@ -30,7 +30,7 @@ REFUSED = (503, 507)
 
 @dataclass(slots=True)
 class SoakRecord(Record):
-    """What clients have seen; what must not be goes to the ledger."""
+    """Records what clients have seen, and reports violations to the ledger."""
 
     ledger: Ledger = field(default_factory=lambda: Ledger(0))
     is_disk_full: bool = False  # in this round
@@ -160,7 +160,7 @@ class SoakWriter(Writer):
 
 
 def _is_unknown(answer: Answer) -> bool:
-    """Whether an answer leaves open whether a write was made."""
+    """Whether a write may or may not have been made, by its response."""
     error = (answer.body or {}).get("error", {}) if isinstance(answer.body, dict) else {}
     if answer.status == 503:
         return "did not say whether it has taken" in str(error.get("message"))

@@ -1,4 +1,4 @@
-"""What the documents of a soak must be, by what each write was answered."""
+"""Expected documents of a soak, computed from the responses to its writes."""
 
 import threading
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ class Expected:
 
     states: list[Values]
     acknowledged: int = 0  # updates that were answered
-    unknown: int = 0  # updates whose end nobody was told
+    unknown: int = 0  # updates without a response
     since: float = 0.0  # when the last write was answered
 
     def allows(self, found: Values | None) -> bool:
@@ -62,7 +62,7 @@ class Model:
 
 
 def _changed(state: Values, change: Values | None) -> Values:
-    """Return a state after a change, without timestamps, which nobody was told."""
+    """Return a state after a change, without timestamps, which no response has."""
     if change is None:
         return GONE
     kept = {name: value for name, value in state.items() if name not in ("updatedAt", "publishedAt")}

@@ -1,4 +1,4 @@
-"""How busy the machine is that a soak runs on: limits of time are longer where others take the processors."""
+"""Load of the machine: time limits of a soak are longer while other programs use the processors."""
 
 import time
 

@@ -61,7 +61,7 @@ PAGES = (
     "/site/-/problems",
     "/site/-/changes",
 )
-# What is announced of each thing that a policy blocks, in any page of a browser.
+# A script that records what a policy blocks, on any page of a browser.
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) => {

@@ -22,7 +22,7 @@ from server.site.site import State
 HEADER = "X-Request-Id"
 MAX_PATH_CHARS = 1000  # Of a path, or of a query.
 SECRET_ROUTES = ("studio", "users")  # Their queries may have keys.
-# Parameters that somebody may have sent to another path, or in place of a header.
+# Secret parameters, which a client may have sent to another path, or in place of a header.
 _SECRETS = re.compile(
     r"((?:^|&)(?:key|code|confirmation|(?:access_?|refresh_?)?token|jwt|password|secret)=)[^&]*", re.I
 )
@@ -64,7 +64,7 @@ def tell(environ: Mapping[str, Any], request: str, status: int, began: float) ->
 
 
 def _shown(path: str, query: str) -> str:
-    """A query without what signs somebody in."""
+    """Return a query for the log, without keys, codes, tokens and passwords."""
     if query and ROUTES[route_of(path)] in SECRET_ROUTES:
         return "…"
     return _SECRETS.sub(r"\1…", query) if "=" in query else query

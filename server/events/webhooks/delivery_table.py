@@ -150,9 +150,9 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 
 
 def shorten(connection: Connection, at: float) -> None:
-    """Let no delivery wait longer than it was to, where the clock was put back.
+    """Bring open deliveries forward to at most their wait from now, after the clock was put back.
 
-    That holds for those behind others as well: they keep their time until it is their turn.
+    Those queued behind others are included: they keep their due time until their turn.
     """
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (at, at))
