@@ -329,7 +329,8 @@ VECTORS = [
 ]
 # The names of elements and attributes of what Markdown becomes in the page.
 BECOMES = """async (vectors) => {
-  const { rendered } = await import(`${location.origin}/studio/-/0/editor/rendering.js`);
+  const files = document.querySelector("script[type=module]").src;  // the page runs no others
+  const { rendered } = await import(new URL("editor/rendering.js", files).href);
   const place = document.createElement("div");
   document.body.append(place);
   for (const vector of vectors) place.append(rendered(vector));
