@@ -44,6 +44,7 @@
         │   └── RemoteMovedError 503  its branch is at another commit than was expected
         ├── UnavailableError     503  the accounts can't be read
         └── BusyError            503  another process has been writing for too long, or too many ask for much
+            ├── TurnError        503  too many requests wait for their turn, or this one has waited too long
             ├── BehindError      503  the commit that a request names has not arrived here yet
             ├── GitBusyError     503  a git command is changing the site's files
             └── GitError         503  a git command has failed, which says nothing of the repository
