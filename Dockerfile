@@ -1,26 +1,26 @@
-# Quire in a container that is not root: docker build -t quire . && docker run -p 127.0.0.1:1337:1337 -v "$PWD":/site quire
+# Bifolio in a container that is not root: docker build -t bifolio . && docker run -p 127.0.0.1:1337:1337 -v "$PWD":/site bifolio
 FROM node:22-slim AS studio
-WORKDIR /quire
+WORKDIR /bifolio
 COPY vendor vendor
 COPY server/api/studio/page server/api/studio/page
 RUN cd vendor && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error && node studio.mjs /page
 
 FROM debian:trixie-slim AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends binutils git openssh-client python3-pip python3-venv
-WORKDIR /quire
+WORKDIR /bifolio
 COPY . .
 COPY --from=studio /page server/api/studio/page
 RUN git rev-parse --short HEAD > server/commit.txt || rm -f server/commit.txt
 # PostgreSQL is spoken to by Debian's libpq, in place of psycopg[binary]'s own with another OpenSSL.
 # Extension modules lose what debuggers alone read; the libraries that wheels bring (lib*.so.1) would not survive it.
-RUN python3 -m venv --without-pip /opt/quire \
-    && pip --python /opt/quire/bin/python install --no-cache-dir --no-compile '.[redis,s3]' 'psycopg>=3.2' \
-    && find /opt/quire -name '*.so' -exec strip --strip-unneeded {} +
+RUN python3 -m venv --without-pip /opt/bifolio \
+    && pip --python /opt/bifolio/bin/python install --no-cache-dir --no-compile '.[redis,s3]' 'psycopg>=3.2' \
+    && find /opt/bifolio -name '*.so' -exec strip --strip-unneeded {} +
 
 FROM debian:trixie-slim AS system
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates libcurl3t64-gnutls libpq5 python3 \
-    && useradd --uid 1000 quire
+    && useradd --uid 1000 bifolio
 # Nothing is installed in the image, so it has no apt with its Perl; who needs more of Debian adds it above. No users and disks are
 # managed, and of the character sets of old commits (gconv) those of Asia are left out, which have 7 MB.
 RUN dpkg --purge --force-all \
@@ -29,30 +29,30 @@ RUN dpkg --purge --force-all \
         login login.defs mount passwd util-linux \
     && find /usr/lib/*/gconv -name '*.so' ! -name 'ISO8859-*' ! -name 'CP125*' -delete \
     && rm -rf /var/lib/apt /var/cache/* /var/log/*
-# Of git and ssh what Quire and a remote need, and none of git's Perl, which is larger than Python is.
+# Of git and ssh what Bifolio and a remote need, and none of git's Perl, which is larger than Python is.
 COPY --from=build /usr/bin/git /usr/bin/ssh /usr/bin/
 COPY --from=build /usr/lib/git-core/git-daemon /usr/lib/git-core/git-remote-http /usr/lib/git-core/
 COPY --from=build /usr/share/git-core/templates/description /usr/share/git-core/templates/
 RUN ln -s git /usr/bin/git-receive-pack && ln -s git /usr/bin/git-upload-pack \
     && ln -s git-remote-http /usr/lib/git-core/git-remote-https \
     && git config --system --add safe.directory /site
-COPY --from=build /opt/quire /opt/quire
-# Python finds compiled what Quire imports, and of nothing else.
+COPY --from=build /opt/bifolio /opt/bifolio
+# Python finds compiled what Bifolio imports, and of nothing else.
 RUN find / -xdev -name __pycache__ -prune -exec rm -r {} + \
-    && /opt/quire/bin/python -c "import pkgutil, server; \
+    && /opt/bifolio/bin/python -c "import pkgutil, server; \
         [__import__(found.name) for found in pkgutil.walk_packages(server.__path__, 'server.') if '__main__' not in found.name]"
 
 # One layer, in which what was removed above is not.
 FROM scratch
 COPY --from=system / /
-RUN install --directory --owner quire --group quire /home/quire /site
-ENV PATH=/opt/quire/bin:/usr/local/bin:/usr/bin:/bin PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 QUIRE_SITE=/site
-USER quire
+RUN install --directory --owner bifolio --group bifolio /home/bifolio /site
+ENV PATH=/opt/bifolio/bin:/usr/local/bin:/usr/bin:/bin PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BIFOLIO_SITE=/site
+USER bifolio
 WORKDIR /site
 VOLUME /site
 EXPOSE 1337
 # Whether it answers, not /_health/ready: what that tells of, a database that is away, no restart repairs.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
     CMD ["python3", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:1337/_health/live', timeout=4)"]
-ENTRYPOINT ["quire"]
+ENTRYPOINT ["bifolio"]
 CMD ["serve", "--host", "0.0.0.0"]

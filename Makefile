@@ -1,4 +1,4 @@
-# Quire: `make` lists the targets.
+# Bifolio: `make` lists the targets.
 PYTHON ?= python3
 PORT ?= 1337
 T ?= 30
@@ -18,7 +18,7 @@ install: .venv/bin/python pyproject.toml ## Install what all other targets need 
 	@touch .venv/.ready .venv/.ready-dev .venv/.ready-openapi .venv/.ready-studio
 
 serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
-	$(BIN)/quire serve --site . --port $(PORT)
+	$(BIN)/bifolio serve --site . --port $(PORT)
 
 test: .venv/.ready-dev ## Run the tests, in three processes
 	$(BIN)/pytest -n 3 --dist worksteal --durations 20 --durations-min 1
@@ -31,7 +31,7 @@ endif
 endif
 
 test-quick: .venv/.ready-dev ## Run the quick tests of one package: make test-quick P=index
-	QUIRE_EXAMPLES=ci $(BIN)/pytest -n 2 --dist worksteal -m "not process" tests/$(P) tests/test_architecture.py
+	BIFOLIO_EXAMPLES=ci $(BIN)/pytest -n 2 --dist worksteal -m "not process" tests/$(P) tests/test_architecture.py
 
 test-clients: .venv/.ready-dev ## Test clients and front ends from npm against a running server
 	$(BIN)/python -m tests.clients.run
@@ -54,7 +54,7 @@ test-bench: .venv/.ready-studio ## Run every benchmark at its smallest size to c
 test-openapi: .venv/.ready-openapi ## Check a running server against its own /openapi.json with schemathesis
 	$(BIN)/python -m tests.openapi.run
 
-dist: .venv/.ready-dev ## Make the package, dist/quire-*.whl
+dist: .venv/.ready-dev ## Make the package, dist/bifolio-*.whl
 	rm -rf build dist
 	mkdir -p build/source
 	git ls-files -co --exclude-standard | tar -cT - | tar -xC build/source
@@ -105,7 +105,7 @@ bench-studio: .venv/.ready-studio ## Measure load times of the studio's pages in
 bench-peers: .venv/.ready-dev ## Compare speed with Strapi and json-server, which npm installs; takes minutes
 	$(BIN)/python -m bench.peer
 
-peer-diff: .venv/.ready-dev ## Send the same random requests to Quire and Strapi and report differences; takes minutes
+peer-diff: .venv/.ready-dev ## Send the same random requests to Bifolio and Strapi and report differences; takes minutes
 	$(BIN)/python -m bench.differential $(ARGS)
 
 real: .venv/.ready-dev ## Serve real repositories of REAL=dir and check values and diffs; ALL=1 writes all documents
@@ -116,11 +116,11 @@ format: .venv/.ready-dev ## Format the code
 	$(BIN)/ruff check --fix server tests bench docs
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .quire build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .bifolio build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Quire needs Python 3.11 or newer")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Bifolio needs Python 3.11 or newer")'
 	@echo "Making .venv/ with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
 

@@ -1,6 +1,6 @@
 """`python -m bench [KIND]` measures speed and memory. Kinds:
 
-  quire     loading, reading, writing, memory and more (the default)
+  bifolio     loading, reading, writing, memory and more (the default)
   servers   the WSGI servers compared
   search    building the search index, and searching
   worst     the slowest queries, and how they delay other requests
@@ -63,7 +63,7 @@ LARGE = scaled(150_000, 70)
 SMALL, MEDIUM, _ = GROWTH = SIZES[1:]
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
 CHOICES = (
-    "quire",
+    "bifolio",
     "servers",
     "search",
     "worst",
@@ -84,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="?", choices=CHOICES, default="quire")
+    parser.add_argument("what", nargs="?", choices=CHOICES, default="bifolio")
     parser.add_argument("--full", action="store_true", help="more rounds, all site sizes, all work of caches")
     parser.add_argument("--docs", help="search: folder or .tar.gz of the Astro docs (bench/quality.py)")
     parser.add_argument("--articles", type=int, help="size, history: articles (default: 150,000; 2,500)")
@@ -93,7 +93,7 @@ def main() -> None:
     options = parser.parse_args()
     restore_in_children()
     print(_machine())
-    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-bench-") as folder:
         if options.what == "servers":
             compare.measure(Path(folder), rounds=scaled(5 if options.full else 3, 1))
         elif options.what == "search":

@@ -17,7 +17,7 @@ from bench.attacks import ATTACKS, Attack, Request, run, status_of
 from bench.effort import SHARE, scaled_seconds
 from bench.events import server_memory
 from bench.host import HOST
-from bench.serving import Serving, quire
+from bench.serving import Serving, bifolio
 from bench.sites import article_id
 from bench.tables import median_and_p99, ratio, show, size
 
@@ -109,7 +109,7 @@ def _p50_p99(taken: Taken) -> tuple[float, float]:
 
 
 def _measure(site: AttackSite, attack: Attack) -> Outcome:
-    with quire(site.root, workers=2) as serving:
+    with bifolio(site.root, workers=2) as serving:
         _wait_for_index(serving)
         # Both workers load what they load late, and make states of the past.
         for number in range(KEPT_COMMITS * 6):

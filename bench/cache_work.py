@@ -263,7 +263,7 @@ def _history(opened: OpenSite, sizes: Sizes, during: During) -> None:
         client.repeat("/history/uncommitted", 3)
     with during("waiting for a commit", WRITES):
         for i in range(WRITES):
-            client.send("GET", lists[0], HTTP_QUIRE_AFTER=commits[i % len(commits)])
+            client.send("GET", lists[0], HTTP_BIFOLIO_AFTER=commits[i % len(commits)])
 
 
 def _pages(opened: OpenSite, during: During) -> None:

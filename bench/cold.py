@@ -12,7 +12,7 @@ from statistics import median
 
 from bench.effort import scaled
 from bench.read_requests import cases
-from bench.serving import Serving, fetch, quire
+from bench.serving import Serving, bifolio, fetch
 from bench.sites import Sizes, article_id
 from bench.tables import ratio, show
 from bench.writing import send, writing_token
@@ -27,7 +27,7 @@ def measure(root: Path, sizes: Sizes) -> None:
     rows = []
     for case in cases(sizes):
         if case.name in KINDS:
-            with quire(root, workers=1) as serving:
+            with bifolio(root, workers=1) as serving:
                 fetch(connection := serving.connect(), "/api/tags?")  # loads what the first request loads
                 connection.close()
                 paths = case.paths[:REQUESTS]

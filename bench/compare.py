@@ -1,4 +1,4 @@
-"""`python -m bench servers`: the WSGI servers, with the empty app and with a list of Quire's."""
+"""`python -m bench servers`: the WSGI servers, with the empty app and with a list of Bifolio's."""
 
 import pickle
 import subprocess
@@ -43,7 +43,7 @@ def measure(folder: Path, rounds: int) -> None:
         for what, path in _REQUESTS.items():
             length = size(len(answers[path]))
             _table(f"The empty app, {what} ({length})", empty, path, rounds)
-            _table(f"Quire, {what} ({length}), every request another", sites, path, rounds)
+            _table(f"Bifolio, {what} ({length}), every request another", sites, path, rounds)
 
 
 def _install(folder: Path, missing: Sequence[str]) -> Path | None:

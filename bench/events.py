@@ -13,7 +13,7 @@ from bench.effort import scaled, scaled_seconds
 from bench.host import HOST
 from bench.load import Requests, Result, run
 from bench.read_requests import cases
-from bench.serving import Serving, quire
+from bench.serving import Serving, bifolio
 from bench.sites import Sizes, article_path
 from bench.tables import count, ratio, show, size
 from server.api.serving.http_server import most_connections
@@ -93,7 +93,7 @@ def measure(root: Path, articles: int, rounds: int) -> None:
     sizes = Sizes(articles)
     paths = [path for case in cases(sizes) for path in case.paths[:40]]
     found: dict[str, list[Result]] = {kind: [] for kind in _KINDS}
-    with quire(root, WORKERS) as serving:
+    with bifolio(root, WORKERS) as serving:
         run(serving, Requests(paths), 2)
         crowd = Crowd(serving)
         crowd.open(2 * BATCH)  # so that both workers have loaded what they need

@@ -16,8 +16,8 @@ from bench.tables import count
 PEERS = Path("build/bench-peers.json")
 FOLDER = Path("docs/figures")
 WIDTH, LABELS, ROW = 760, 240, 15
-COLOURS: Mapping[str, str] = {"quire": "#0b7285", "json-server": "#b08900", "strapi": "#8d4e9f"}
-NAMES: Mapping[str, str] = {"quire": "Quire", "json-server": "json-server", "strapi": "Strapi"}
+COLOURS: Mapping[str, str] = {"bifolio": "#0b7285", "json-server": "#b08900", "strapi": "#8d4e9f"}
+NAMES: Mapping[str, str] = {"bifolio": "Bifolio", "json-server": "json-server", "strapi": "Strapi"}
 _STYLE = """text{font:12px system-ui,sans-serif;fill:#333}.small{font-size:11px}.head{font-weight:600}
 line{stroke:#bbb}@media(prefers-color-scheme:dark){text{fill:#ddd}line{stroke:#555}}"""
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from bench.effort import scaled
 from bench.read_requests import NESTED
-from bench.serving import Serving, fetch, quire
+from bench.serving import Serving, bifolio, fetch
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show
 
@@ -46,7 +46,7 @@ def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
     """Print the median of every kind at every size, and what it is next to the smallest (milliseconds)."""
     found: dict[str, dict[int, float]] = {name: {} for name in KINDS}
     for articles, root in sites.items():
-        with quire(root, workers=1) as serving:
+        with bifolio(root, workers=1) as serving:
             for name, ask in KINDS.items():
                 found[name][articles] = _median_ms(serving, ask, Sizes(articles))
     smallest, largest = min(sites), max(sites)

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from bench.effort import scaled
-from bench.serving import Serving, quire
+from bench.serving import Serving, bifolio
 from bench.sites import WORDS, article_id, article_path, git, make_site
 from bench.tables import count, ratio, show
 from bench.writing import writing_token
@@ -100,9 +100,9 @@ def _edited(text: str, number: int) -> str:
 def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
     """How long reads take of what was: the first after a cold start, and later ones."""
     token = writing_token(root)
-    shutil.rmtree(root / ".quire/cache", ignore_errors=True)
+    shutil.rmtree(root / ".bifolio/cache", ignore_errors=True)
     often, other = (f"/history/articles/{article_id(i)}" for i in (0, articles // 2))
-    with quire(root, workers=1) as serving:
+    with bifolio(root, workers=1) as serving:
         client = Client(serving, token)
         client.ask("GET", LIST)
         rows = [_row("the first history of a document, after a cold start", [client.seconds(other)])]
@@ -116,7 +116,7 @@ def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
             "history of the site by an author": lambda i: f"/history?author={AUTHORS[i % 5]}&page={i + 1}",
         }
         rows += [_row(name, [client.seconds(path(i)) for i in range(READS)]) for name, path in later.items()]
-    commands = {"quire log, of the site": [], "quire log, of a document": [f"article/{article_id(1)}"]}
+    commands = {"bifolio log, of the site": [], "bifolio log, of a document": [f"article/{article_id(1)}"]}
     return rows + [_row(name, [_command(root, more) for _ in range(3)]) for name, more in commands.items()]
 
 
@@ -150,7 +150,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
     half = articles // 2  # Around it are articles that the branch alone changes.
     with ExitStack() as opened:
         clients = {
-            mode: Client(opened.enter_context(quire(root, workers=1)), writing_token(root))
+            mode: Client(opened.enter_context(bifolio(root, workers=1)), writing_token(root))
             for mode, root in sites.items()
         }
         off, each = clients["off"], clients["each"]

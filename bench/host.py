@@ -1,7 +1,7 @@
 """Runs a WSGI app on one of the servers compared: `python -m bench.host SERVER PORT empty|site PATH`.
 
 Each runs with one process, four threads, and no access log. The empty app knows its answers by their request:
-it sends the very bytes that Quire sent, and does nothing else.
+it sends the very bytes that Bifolio sent, and does nothing else.
 """
 
 import logging
@@ -41,7 +41,7 @@ def empty_app(answers: Mapping[str, bytes]) -> App:
 
 
 def load_app(kind: str, path: Path) -> App:
-    """The empty app with the answers in a file, or Quire with the site in a folder."""
+    """The empty app with the answers in a file, or Bifolio with the site in a folder."""
     if kind == "empty":
         return empty_app(pickle.loads(path.read_bytes()))
     site = open_site(path, Mode.SERVER, records=False).site

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from bench.effort import scaled
-from bench.serving import Serving, fetch, quire
+from bench.serving import Serving, bifolio, fetch
 from bench.sites import Sizes, article_id, article_path, git
 from bench.tables import count, ratio, show
 
@@ -21,7 +21,7 @@ _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageS
 
 def measure(root: Path, sizes: Sizes) -> list[list[str]]:
     """The rows of one site: edits in place, edits by renaming, and a git checkout."""
-    with quire(root) as serving:
+    with bifolio(root) as serving:
         rows = []
         for name, write in (("edit in place", _in_place), ("edit by renaming", _renamed)):
             taken = sorted(_edit(serving, root, i, write) for i in range(EDITS))

@@ -13,7 +13,7 @@ from bench.host import HOST
 from bench.serving import Serving, fetch
 from bench.tables import median_and_p99
 
-CONNECTIONS = 4  # no more than Quire has threads: latency is then the answer's, not the queue's
+CONNECTIONS = 4  # no more than Bifolio has threads: latency is then the answer's, not the queue's
 
 _SCRIPT = """
 local paths, n = {}, %(start)d
@@ -66,7 +66,7 @@ def run(
 
 
 def _run_wrk(port: int, requests: Requests, seconds: float, start: int, connections: int) -> Result:
-    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-bench-") as folder:
         paths, script = Path(folder, "paths"), Path(folder, "requests.lua")
         paths.write_text("\n".join(requests.paths) + "\n")
         unique = "true" if requests.unique else "false"

@@ -45,7 +45,7 @@ def measure(root: Path) -> list[Step]:
     log = _seconds(lambda: subprocess.run(_LOG, cwd=root, capture_output=True, check=True))
     history = _seconds(lambda: read_times(root))
     building = _seconds(lambda: build(store.schema, documents))
-    state = root / ".quire"
+    state = root / ".bifolio"
     fresh = _seconds(lambda: Site(root).load(), before=lambda: shutil.rmtree(state, ignore_errors=True))
     again = _seconds(lambda: Site(root).load())
     checking = _seconds(lambda: survey(root, lambda: open_site(root, Mode.READ).site))
@@ -57,7 +57,7 @@ def measure(root: Path) -> list[Step]:
         Step("build the index", n / building),
         Step("whole load, nothing cached", n / fresh),
         Step("whole load, all cached", n / again),
-        Step("quire check", n / checking),
+        Step("bifolio check", n / checking),
     ]
 
 

@@ -59,7 +59,7 @@ def measure() -> None:
 @contextmanager
 def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
     database.empty()
-    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-bench-") as folder:
         cluster = Cluster(Path(folder), database, push, notes=NOTES)
         for machine in cluster.machines:  # The protocol git:// waits 40 ms for nothing in each push.
             git(machine.root, "remote", "set-url", "origin", str(cluster.remote.repository))
@@ -163,7 +163,7 @@ def _nginx(machines: list[Machine]) -> Iterator[Serving]:
         for line in lines
         if not line.startswith(("    server two:", "    server three:"))
     )
-    with tempfile.TemporaryDirectory(prefix="quire-nginx-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-nginx-") as folder:
         (Path(folder) / "nginx.conf").write_text(_MAIN.format(folder=folder, config=config))
         command = ["nginx", "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"]
         command += ["-g", "user root;"] if Path("/proc/self").stat().st_uid == 0 else []

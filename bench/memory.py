@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.effort import scaled
 from bench.read_requests import cases
-from bench.serving import fetch, quire
+from bench.serving import bifolio, fetch
 from bench.sites import Sizes, content_bytes
 from bench.tables import count, ratio, show, size
 from server.api import caching
@@ -21,7 +21,7 @@ def measure(sites: Mapping[int, Path]) -> None:
     """Print one row for each site; the first is empty, and what it takes is the process itself."""
     rows, bare = [], 0
     for articles, root in sites.items():
-        with quire(root) as serving:
+        with bifolio(root) as serving:
             for case in cases(Sizes(articles)) if articles else ():
                 for path in case.paths[:40]:
                     serving.get(path)
@@ -36,7 +36,7 @@ def measure(sites: Mapping[int, Path]) -> None:
 
 def measure_flood(root: Path, articles: int) -> None:
     """Print what a worker takes after so many long queries of all kinds, each unlike all others."""
-    with quire(root, workers=1) as serving:
+    with bifolio(root, workers=1) as serving:
         connection = serving.connect()
         for i in range(60):
             fetch(connection, _query(i))

@@ -1,6 +1,6 @@
 """How good the ranking is: questions with known answers over real documentation, beside SQLite's FTS5.
 
-The pages are not part of the repository: `--docs` or QUIRE_ASTRO_DOCS names a folder or .tar.gz that
+The pages are not part of the repository: `--docs` or BIFOLIO_ASTRO_DOCS names a folder or .tar.gz that
 has `en/`, `fr/` and `de/` with the documentation of Astro. The questions were written down before
 anything was measured, from the titles of pages and what people would call their subject.
 """
@@ -80,7 +80,7 @@ def measure(folder: Path, docs: Path) -> None:
     sync.done.wait()
     runner.stop()
     database = fts5(site)
-    ours, theirs = [list(_ranks(ask)) for ask in (_quire(site), _fts5(database))]
+    ours, theirs = [list(_ranks(ask)) for ask in (_bifolio(site), _fts5(database))]
     rows = [
         [f"{locale}: {text}", *(str(r) if r else "-" for r in ranks)]
         for (locale, text, _), *ranks in zip(QUESTIONS, ours, theirs, strict=True)
@@ -89,7 +89,7 @@ def measure(folder: Path, docs: Path) -> None:
     rows.append(["first", *(str(sum(r == 1 for r in ranks)) for ranks in (ours, theirs))])
     rows.append(["among the first three", *(str(sum(0 < r <= 3 for r in ranks)) for ranks in (ours, theirs))])
     print(f"\n{len(site.state.snapshot.tables['api::doc.doc'].versions):,} pages, {len(QUESTIONS)} questions")
-    show("Rank of the page that was meant", ["question", "Quire", "FTS5"], rows)
+    show("Rank of the page that was meant", ["question", "Bifolio", "FTS5"], rows)
 
 
 def _make_site(folder: Path, docs: Path) -> Site:
@@ -132,7 +132,7 @@ def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
 Ask = Callable[[str, str], list[str]]  # locale and question → documentIds, the best first
 
 
-def _quire(site: Site) -> Ask:
+def _bifolio(site: Site) -> Ask:
     engine, state = Search(site.root), site.state
 
     def ask(locale: str, text: str) -> list[str]:

@@ -10,7 +10,7 @@ from statistics import median
 from bench.effort import scaled_seconds
 from bench.load import CONNECTIONS, Requests, Result, run
 from bench.read_requests import Case, cases
-from bench.serving import Serving, hosted, quire
+from bench.serving import Serving, bifolio, hosted
 from bench.sites import Sizes
 from bench.tables import count, ratio, show, size
 
@@ -19,25 +19,25 @@ SECONDS = scaled_seconds(1)  # of one turn; the servers take turns
 
 @dataclass(frozen=True)
 class Row:
-    """One case, measured: bytes of an answer, and the turns of Quire and of the empty app."""
+    """One case, measured: bytes of an answer, and the turns of Bifolio and of the empty app."""
 
     case: Case
     bytes: float
     turns: Sequence[tuple[Result, Result]]
 
     def ratio(self) -> float:
-        """What part of the empty app's rate Quire reaches: the median over the turns."""
+        """What part of the empty app's rate Bifolio reaches: the median over the turns."""
         return median(ours.rate / empty.rate for ours, empty in self.turns)
 
     def cost_ms(self) -> float:
-        """What Quire adds to one answer, in milliseconds."""
+        """What Bifolio adds to one answer, in milliseconds."""
         return median(1000 / ours.rate - 1000 / empty.rate for ours, empty in self.turns)
 
 
 def measure(root: Path, sizes: Sizes, rounds: int) -> None:
     """Measure every case on one site and print two tables: different requests, and the same again."""
     with ExitStack() as stack:
-        ours = stack.enter_context(quire(root))
+        ours = stack.enter_context(bifolio(root))
         asked = cases(sizes)
         answers = {path: ours.get(path) for case in asked for path in case.paths}
         file = root.parent / f"answers-{sizes.articles}"
@@ -77,5 +77,5 @@ def _print(rows: Sequence[Row], sizes: Sizes, repeated: bool) -> None:
                 f"{median(r.median_ms for r in empty):.1f} / {median(r.p99_ms for r in empty):.1f} ms",
             ]
         )
-    head = ["request", "answer", "Quire/s", "empty/s", "ratio", "added", "median / p99", "empty's"]
+    head = ["request", "answer", "Bifolio/s", "empty/s", "ratio", "added", "median / p99", "empty's"]
     show(f"Reading, {sizes.articles:,} articles, {kind} ({CONNECTIONS} connections)", head, shown)

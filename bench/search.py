@@ -38,7 +38,7 @@ LARGEST = scaled(50_000, 70)  # by --full
 WORDS = scaled(300, 20)
 TURNS = scaled(15)
 EDITS = scaled(20)
-DOCS = "QUIRE_ASTRO_DOCS"
+DOCS = "BIFOLIO_ASTRO_DOCS"
 _TYPE = {
     "kind": "collectionType",
     "info": {"singularName": "page", "pluralName": "pages", "displayName": "Page"},
@@ -84,7 +84,7 @@ def measure(folder: Path, docs: str | None, *, full: bool) -> None:
     show(f"Median of {TURNS} answers", head, asked)
     where = docs or os.environ.get(DOCS)
     if where:
-        with tempfile.TemporaryDirectory(prefix="quire-quality-") as other:
+        with tempfile.TemporaryDirectory(prefix="bifolio-quality-") as other:
             quality.measure(Path(other), Path(where))
     else:
         print(f"\nNo ranking is measured: name the documentation with --docs or {DOCS}.")
@@ -117,7 +117,7 @@ def _make_site(root: Path, documents: int, words: Sequence[str]) -> None:
 def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     site = open_site(root, Mode.SERVER, records=False).site
     (build, used), (again, _) = _feed(site), _feed(site)
-    index = sum(path.stat().st_size for path in (root / ".quire" / "search").iterdir())
+    index = sum(path.stat().st_size for path in (root / ".bifolio" / "search").iterdir())
     began = time.perf_counter()
     database = quality.fts5(site, root / "fts5.db")
     theirs = time.perf_counter() - began
@@ -177,17 +177,17 @@ def _row(
     whole = "" if "begun" in name else "&prefix=false"
     found = client.get("/search", query_string=f"q={text}{whole}").get_json()
     assert found["meta"]["index"]["used"]
-    quire = _time(lambda i: client.get("/search", query_string=f"q={text}{whole}&n={i}"))
+    bifolio = _time(lambda i: client.get("/search", query_string=f"q={text}{whole}&n={i}"))
     plain = text.strip('"')
     scan = _time(lambda i: client.get("/api/pages", query_string=f"_q={plain}&n={i}"))
     fts5 = _time(lambda i: _ask(database, match))
     total = found["meta"]["pagination"]["total"]
-    shown = [f"{seconds * 1000:.1f} ms" for seconds in (quire, scan, fts5)]
+    shown = [f"{seconds * 1000:.1f} ms" for seconds in (bifolio, scan, fts5)]
     return [
         f"{documents:,}: {name}",
         *shown,
         count(total) if total >= 100 else str(total),
-        ratio(scan / quire),
+        ratio(scan / bifolio),
     ]
 
 

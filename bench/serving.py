@@ -61,8 +61,8 @@ def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:
 
 
 @contextmanager
-def quire(root: Path, workers: int | None = None) -> Iterator[Serving]:
-    """`quire serve` of a site."""
+def bifolio(root: Path, workers: int | None = None) -> Iterator[Serving]:
+    """`bifolio serve` of a site."""
     port = free_port()
     options = ["--workers", str(workers)] if workers else []
     # Where figures mean nothing, a fork of the tests' zygote saves most of the time.

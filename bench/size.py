@@ -18,7 +18,7 @@ from urllib.parse import quote
 import yaml
 
 from bench.effort import scaled, scaled_seconds
-from bench.serving import Serving, quire
+from bench.serving import Serving, bifolio
 from bench.sites import WORDS
 from bench.tables import show, size
 
@@ -40,13 +40,13 @@ def measure(sites: Mapping[int, Path]) -> None:
 
 
 def _measure_site(root: Path) -> Cells:
-    shutil.rmtree(root / ".quire", ignore_errors=True)
+    shutil.rmtree(root / ".bifolio", ignore_errors=True)
     cells = {"libyaml loads the front matter, processor time": f"{_load_front_matter(root):.2f} s"}
     for kind in ("cold", "warm"):
         seconds, used = _start(root)
         cells[f"a {kind} start, until it answers"] = f"{seconds:.1f} s"
         cells[f"a {kind} start, processor time of all processes"] = f"{used:.1f} s"
-    with quire(root, workers=WORKERS) as serving:
+    with bifolio(root, workers=WORKERS) as serving:
         return cells | _use(serving) | _change(serving, root / "content-types/article.json")
 
 
@@ -60,7 +60,7 @@ def _load_front_matter(root: Path) -> float:
 
 def _start(root: Path) -> tuple[float, float]:
     began = time.perf_counter()
-    with quire(root, workers=WORKERS) as serving:
+    with bifolio(root, workers=WORKERS) as serving:
         serving.get(LIST)
         return time.perf_counter() - began, _cpu(serving.pid)
 

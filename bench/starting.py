@@ -20,7 +20,7 @@ def measure(sites: dict[int, Path]) -> None:
     for articles, root in sites.items():
         cold, warm = [], []
         for _ in range(STARTS):
-            shutil.rmtree(root / ".quire", ignore_errors=True)
+            shutil.rmtree(root / ".bifolio", ignore_errors=True)
             cold.append(_start(root, articles))
             warm.append(_start(root, articles))
         rows.append([f"{count(articles)} articles", *(f"{median(taken):.2f} s" for taken in (cold, warm))])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.effort import scaled
 from bench.host import HOST
-from bench.serving import fetch, quire
+from bench.serving import bifolio, fetch
 from bench.sites import article_path, make_site
 from bench.tables import count, median_and_p99, show
 
@@ -63,7 +63,7 @@ def measure(root: Path, articles: int) -> None:
         hook = "{name: bench, url: env:HOOK, events: [entry.update]}"
         with (root / "site.yaml").open("a") as settings:
             settings.write(f"\nwebhooks_allow: [{HOST}]\nwebhooks:\n  - {hook}\n")
-        with quire(root, WORKERS) as serving:
+        with bifolio(root, WORKERS) as serving:
             fetch(serving.connect(), "/api/articles?pagination[pageSize]=1")
             time.sleep(1)
             taken = sorted(_edit(receiver, root, number) for number in range(EDITS))

@@ -14,7 +14,7 @@ from werkzeug.test import create_environ
 
 from bench.effort import scaled, scaled_seconds
 from bench.random_queries import Chance, Query
-from bench.serving import Serving, quire
+from bench.serving import Serving, bifolio
 from bench.sites import Sizes, article_id
 from bench.tables import count, median_and_p99, show, size
 from server.api.app import create_app
@@ -115,7 +115,7 @@ def _memory(name: str) -> int:
 
 def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
     """Print how long simple requests take alone, and while eight others send the worst queries."""
-    with quire(root, workers=2) as serving:
+    with bifolio(root, workers=2) as serving:
         ended = threading.Event()
         alone = _timed(serving, Sizes(articles))
         statuses: list[int] = []

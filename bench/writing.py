@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from bench.effort import scaled, scaled_seconds
-from bench.serving import Serving, fetch, quire
+from bench.serving import Serving, bifolio, fetch
 from bench.sites import Sizes, article_id
 from bench.tables import count, median_and_p99, ratio, show
 from server.auth.accounts import Accounts
@@ -26,7 +26,7 @@ def measure(sites: dict[int, Path]) -> None:
     first: dict[str, float] = {}
     for articles, root in sites.items():
         token = writing_token(root)
-        with quire(root) as serving:
+        with bifolio(root) as serving:
             sync = median(_synced(root) for _ in range(WRITES))
             for name, took in _writes(serving, token, Sizes(articles)).items():
                 typical = median(took)
@@ -49,7 +49,7 @@ def _committed(root: Path, sizes: Sizes) -> None:
     for name, more in (("off", ""), ("each", "\ngit: {commit: each}\n")):
         settings.write_text(before + more)
         token = writing_token(root)
-        with quire(root) as serving:
+        with bifolio(root) as serving:
             for write, took in _writes(serving, token, sizes).items():
                 cells = [
                     f"{median(took) * 1000:.1f} ms",
@@ -122,7 +122,7 @@ def send(
 
 def _beside(root: Path, token: str, sizes: Sizes) -> None:
     """Latency of reads, every one another, without and with writes going on."""
-    with quire(root) as serving:
+    with bifolio(root) as serving:
         alone = _reads(serving, sizes)
         stop = threading.Event()
         writer = threading.Thread(target=_write_on, args=(serving, token, sizes, stop))

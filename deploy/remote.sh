@@ -4,11 +4,11 @@ set -e
 cd /site
 if [ ! -d site.git ]; then
     rm -rf site.new /tmp/site
-    quire init /tmp/site >/dev/null
+    bifolio init /tmp/site >/dev/null
     cp /site.yaml /tmp/site/site.yaml
     git -C /tmp/site init --quiet --initial-branch main
     git -C /tmp/site add --all
-    git -C /tmp/site -c user.name=Quire -c user.email=quire@localhost commit --quiet --message Begin
+    git -C /tmp/site -c user.name=Bifolio -c user.email=bifolio@localhost commit --quiet --message Begin
     git clone --quiet --bare /tmp/site site.new
     git -C site.new config receive.denyNonFastForwards true
     mv site.new site.git

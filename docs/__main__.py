@@ -29,7 +29,7 @@ def main() -> int:
     options = parser.parse_args()
     pages = options.pages or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     restore_in_children()
-    with TemporaryDirectory(prefix="quire-docs-") as name, forking(folder := Path(name)):
+    with TemporaryDirectory(prefix="bifolio-docs-") as name, forking(folder := Path(name)):
         look = partial(_look, formats=make_formats(ROOT, folder), write=options.write)
         pool = ThreadPoolExecutor(PAGES_AT_ONCE)
         told = list(pool.map(look, pages))

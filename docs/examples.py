@@ -5,7 +5,7 @@ So can a ```console block: its commands run one after the other without a pause,
 within it, the block itself waits for. Between blocks people read, so what changed files gets a second.
 
 A page's commands run in one shell, in order, in a copy of the repository's site that is a git
-repository of its own and is being served. `quire serve` in an example is stopped once it serves, but
+repository of its own and is being served. `bifolio serve` in an example is stopped once it serves, but
 for one in the background, which is ended with the page. A page that has `<!-- in an empty folder -->`
 begins in one, and nothing is served until it does so itself.
 
@@ -34,15 +34,15 @@ PORT, OTHER = "1337", "1338"  # the site's port, and one for what an example ser
 _BLOCK = re.compile(r"^```(console|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "\x01"
 _EMPTY = "<!-- in an empty folder -->"
-_BACKGROUND = re.compile(r"^quire serve(.*&)$")
+_BACKGROUND = re.compile(r"^bifolio serve(.*&)$")
 _KEY = re.compile(r"(?<=studio\?key=)\S+")  # with which whoever has it edits a site
 # What is another each time: a page keeps what it has, as long as nothing else differs.
 _VARIES = re.compile(
-    r"quire_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
+    r"bifolio_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
     r"|msg_[\w-]{24}"
     r"|\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?| )|\d+\.\d+ s|\(\d+ ms\)|\b[0-9a-f]{7,64}\b"
 )
-_QUIRE = shlex.join(COMMAND)
+_BIFOLIO = shlex.join(COMMAND)
 _SETTLED = shlex.join((sys.executable, "-I", "-S", str(Path(__file__).with_name("settled.py"))))
 # Of pauses in loops, which have less than a second, nothing more is waited for.
 _PRELUDE = r"""
@@ -51,17 +51,17 @@ sleep() {
   command sleep "$@"
   case $1 in .*|0*) ;; *) @SETTLED "$PAGE" ;; esac
 }
-quire() {
-  if [ "$1" != serve ]; then @QUIRE "$@"; return; fi
+bifolio() {
+  if [ "$1" != serve ]; then @BIFOLIO "$@"; return; fi
   local out=$(mktemp)
-  @QUIRE serve --workers 1 --port "$SPARE" "${@:2}" > "$out" 2>&1 &
+  @BIFOLIO serve --workers 1 --port "$SPARE" "${@:2}" > "$out" 2>&1 &
   until grep -q 'Ctrl-C' "$out" || ! kill -0 $! 2> /dev/null; do sleep 0.05; done
   kill $! 2> /dev/null
   wait $!
   cat "$out"
   rm "$out"
 }
-""".replace("@QUIRE", _QUIRE).replace("@SETTLED", _SETTLED)
+""".replace("@BIFOLIO", _BIFOLIO).replace("@SETTLED", _SETTLED)
 _READS = ("curl", "cat", "git diff")  # any other command may have changed files
 _BETWEEN_BLOCKS = "sleep 1"
 
@@ -71,7 +71,7 @@ def make_formats(root: Path, folder: Path) -> Path:
     _copy_site(root, folder / "site", None)
     command = [*COMMAND, "export", "--site", str(folder / "site"), str(folder / "exported")]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(root)}, check=True, capture_output=True)
-    return folder / "site/.quire"
+    return folder / "site/.bifolio"
 
 
 def with_answers(root: Path, page: str, formats: Path) -> str:
@@ -122,7 +122,7 @@ def _steady(text: str) -> str:
 
 
 def _run(root: Path, blocks: list[list[str]], formats: Path | None) -> list[str]:
-    with tempfile.TemporaryDirectory(prefix="quire-docs-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-docs-") as folder:
         folder = os.path.realpath(folder)
         site = Path(folder, "site")
         shutil.copy(root / "tests" / "tools" / "importer" / "export.tar.gz", folder)  # for docs/import.md
@@ -151,7 +151,7 @@ def _script(blocks: list[list[str]], ports: Mapping[str, str]) -> str:
         for command in commands:
             background = _BACKGROUND.match(command)
             if background:
-                command = f"{_QUIRE} serve --workers 1 --port {PORT}{background[1]}"
+                command = f"{_BIFOLIO} serve --workers 1 --port {PORT}{background[1]}"
             script += f"{command}\nprintf '\\001'\n"
         if not all(map(_only_reads, commands)):
             script += f"{_BETWEEN_BLOCKS}\n"
@@ -171,9 +171,9 @@ def _copy_site(root: Path, site: Path, formats: Path | None) -> None:
     for command in ("init -q -b main", "add -A", "commit -q -m content"):
         subprocess.run(["git", *command.split()], cwd=site, env=_environment(), check=True)
     if formats:
-        (site / ".quire").mkdir(mode=0o700)
-        shutil.copy(formats / ".gitignore", site / ".quire")
-        shutil.copytree(formats / "formats", site / ".quire/formats")
+        (site / ".bifolio").mkdir(mode=0o700)
+        shutil.copy(formats / ".gitignore", site / ".bifolio")
+        shutil.copytree(formats / "formats", site / ".bifolio/formats")
 
 
 def _environment() -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""A process that has imported Quire and is forked for each `quire` of a page.
+"""A process that has imported Bifolio and is forked for each `bifolio` of a page.
 
-Of the 0.7 s that a short command takes, importing takes 0.6 s, and the pages have some 150. `quire.py` beside
-this, which imports next to nothing, stands for the command: it hands its arguments, environment, folder and
-open files over, forwards signals, and ends with the command's status.
+Of the 0.7 s that a short command takes, importing takes 0.6 s, and the pages have some 150. `bifolio.py`
+beside this, which imports next to nothing, stands for the command: it hands its arguments, environment,
+folder and open files over, forwards signals, and ends with the command's status.
 """
 
 import json
@@ -21,8 +21,8 @@ from typing import Any
 from tests.zygote import MODULES
 
 ROOT = Path(__file__).resolve().parent.parent
-COMMAND = (sys.executable, "-I", "-S", str(Path(__file__).with_name("quire.py")))
-ADDRESS = "QUIRE_FORKS"  # the environment variable with the socket's path
+COMMAND = (sys.executable, "-I", "-S", str(Path(__file__).with_name("bifolio.py")))
+ADDRESS = "BIFOLIO_FORKS"  # the environment variable with the socket's path
 MOST_BYTES = 200_000
 PROGRAM = """
 import sys
@@ -35,7 +35,7 @@ if serve(int(sys.argv[1])):
 
 @contextmanager
 def forking(folder: Path) -> Iterator[None]:
-    """Let COMMAND run `quire` in forks for the block; the socket is in the folder."""
+    """Let COMMAND run `bifolio` in forks for the block; the socket is in the folder."""
     path = folder / "forks"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(path))

@@ -47,7 +47,7 @@ def about(package: str) -> str:
 # The modules that are loaded when they are first needed, by name (`import_module`), and why: all other
 # imports stand at the top of their modules. tests/test_architecture.py holds that there are no more.
 LAZY = {
-    "server.commands.*": "Each is loaded when it is called, so that `quire --help` answers at once.",
+    "server.commands.*": "Each is loaded when it is called, so that `bifolio --help` answers at once.",
     "server.search.whoosh_index.reader": "whoosh3 takes 30 ms and 3 MB, until there is an index.",
     "server.search.sync": "The texts and words of search take 13 ms, which one process alone needs.",
     "server.search.stems": "The stemmers of all languages take 12 ms and 2 MB, until a word is looked for.",

@@ -135,8 +135,8 @@ def _events() -> str:
 
 def _deviations() -> str:
     entries = json.loads(DEVIATIONS.read_text(encoding="utf-8"))
-    rows = ([entry[key] for key in ("about", "strapi", "quire", "why")] for entry in entries)
-    return _table(["what", "Strapi 5", "Quire", "why"], rows)
+    rows = ([entry[key] for key in ("about", "strapi", "bifolio", "why")] for entry in entries)
+    return _table(["what", "Strapi 5", "Bifolio", "why"], rows)
 
 
 def _licences() -> str:

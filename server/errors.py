@@ -1,6 +1,6 @@
-"""Every error that Quire raises on purpose.
+"""Every error that Bifolio raises on purpose.
 
-    QuireError
+    BifolioError
     ├── SetupError               the site itself is wrong: path, line, message, fix
     ├── NeedsThreadPool                a thread that may wait has to answer the request
     ├── ClientGone               nobody waits for the answer any more
@@ -69,11 +69,11 @@ HTTP_NAMES: Mapping[int, str] = {
 }
 
 
-class QuireError(Exception):
+class BifolioError(Exception):
     """The base class of all."""
 
 
-class SetupError(QuireError):
+class SetupError(BifolioError):
     """A site.yaml, schema or command that can't be used; its text is one line for a person."""
 
     def __init__(
@@ -84,7 +84,7 @@ class SetupError(QuireError):
         super().__init__(f"{where}: {message}" + (f" ({fix})" if fix else ""))
 
 
-class NeedsThreadPool(QuireError):
+class NeedsThreadPool(BifolioError):
     """The thread that has a request must not wait, and the answer may have to; `costly` says that it will.
 
     `accounts`: it may have to wait for a database of accounts that is elsewhere. `long`: it does not wait,
@@ -96,11 +96,11 @@ class NeedsThreadPool(QuireError):
         super().__init__("another thread answers")
 
 
-class ClientGone(QuireError):
+class ClientGone(BifolioError):
     """The client has left; there is nobody to answer."""
 
 
-class CommitError(QuireError):
+class CommitError(BifolioError):
     """A write can't be committed now; its text says why. `refused`: not this one, while others may be.
 
     `overtaken`: a git command or another commit came in between, so that another try may do at once.
@@ -130,11 +130,11 @@ def of_operation(number: int) -> Iterator[None]:
         raise
 
 
-class UnreadableRecordError(QuireError):
+class UnreadableRecordError(BifolioError):
     """A record in the change log can't be decoded or applied."""
 
 
-class ApiError(QuireError):
+class ApiError(BifolioError):
     """An HTTP response with an error envelope: `status`, `name`, `message`, `details`."""
 
     status = 500

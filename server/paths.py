@@ -1,11 +1,11 @@
-"""Where things are in a site; and the folder .quire/, which holds accounts, keys, caches, locks."""
+"""Where things are in a site; and the folder .bifolio/, which holds accounts, keys, caches, locks."""
 
 import errno
 import stat
 from contextlib import suppress
 from pathlib import Path
 
-STATE_FOLDER = ".quire"
+STATE_FOLDER = ".bifolio"
 SETTINGS = "site.yaml"
 TYPES = "content-types"
 CONTENT = "content"
@@ -14,7 +14,7 @@ MAX_ATTEMPTS = 5  # Attempts to make the state folder while another process dele
 
 
 def state_folder(root: Path) -> Path:
-    """The .quire/ folder of a site, which only its owner may read and git ignores; made if it is missing.
+    """The .bifolio/ folder of a site, which only its owner may read and git ignores; made if it is missing.
 
     Raises OSError, also where it is a link: a link is committed with ease, and could lead to what is served.
     """

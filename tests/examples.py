@@ -7,7 +7,7 @@ from hypothesis import settings
 from tests.ci import IN_CI
 from tests.torture import LONG
 
-PROFILE = os.environ.get("QUIRE_EXAMPLES") or ("torture" if LONG else "ci" if IN_CI else "laptop")
+PROFILE = os.environ.get("BIFOLIO_EXAMPLES") or ("torture" if LONG else "ci" if IN_CI else "laptop")
 PERCENT = {"ci": 25, "laptop": 50, "torture": 1000}[PROFILE]
 
 

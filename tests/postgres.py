@@ -44,7 +44,7 @@ class Postgres:
     def empty(self) -> None:
         """Remove all tables, and end what connections others have left."""
         others = (
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'quire' AND pid != %s"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'bifolio' AND pid != %s"
         )
         with psycopg.connect(self.url) as connection:
             connection.execute(others, (connection.info.backend_pid,))
@@ -84,13 +84,13 @@ def postgres() -> Iterator[Postgres]:
     user = "postgres" if os.getuid() == 0 else None
     if user and user not in {entry.pw_name for entry in pwd.getpwall()}:
         pytest.skip("there is no user postgres to run a server as")
-    folder = Path(tempfile.mkdtemp(prefix="quire-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="bifolio-pg-"))
     data = folder / "data"
     if user:
         shutil.chown(folder, user)
-    initialize = [initdb, "-D", str(data), "-A", "trust", "-U", "quire", "--no-sync"]
+    initialize = [initdb, "-D", str(data), "-A", "trust", "-U", "bifolio", "--no-sync"]
     subprocess.run(initialize, check=True, capture_output=True, cwd=folder, user=user)
-    url = f"postgresql://quire@/postgres?host={folder}"
+    url = f"postgresql://bifolio@/postgres?host={folder}"
     running = Postgres(folder, url, Path(initdb).parent / "pg_ctl", user)
     running.start()
     try:

@@ -54,7 +54,7 @@ def free_port() -> int:
 @cache
 def _locks() -> int:
     """A file with a byte for each port, which is locked by whoever has the port; locks end with a process."""
-    path = Path(tempfile.gettempdir(), f"quire-test-ports-{os.getuid()}")
+    path = Path(tempfile.gettempdir(), f"bifolio-test-ports-{os.getuid()}")
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
@@ -69,7 +69,7 @@ def start(
     environment: Mapping[str, str] | None = None,
     timing: Timing | None = None,
 ) -> subprocess.Popen[str]:
-    """Run `quire serve` in a session of its own; it may not yet listen when this returns.
+    """Run `bifolio serve` in a session of its own; it may not yet listen when this returns.
 
     The process is forked from the zygote. If `real`, or if the command `inside` is to run it, the command
     itself is started. `first` is Python that runs before, and `timing` has the pauses of jobs.

@@ -78,7 +78,7 @@ def test_nginx_keeps_nothing_of_the_studio(tmp_path: Path) -> None:
     folder.mkdir()
     config = PLAIN.replace("/var/cache/nginx/slackwater", str(folder / "cache"))
     config = config.replace("127.0.0.1:1337", f"127.0.0.1:{port}")
-    page = {"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
+    page = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
     with serving(root, port), run_nginx(config, folder) as address:
         body = json.dumps({"key": make_key(root)}).encode()
         session = Request(f"{address}/studio/-/session", body, page)
@@ -109,7 +109,7 @@ def test_nginx_takes_the_configuration_with_tls(tmp_path: Path) -> None:
 
 
 @needs_nginx
-def test_nginx_answers_what_it_has_kept_while_quire_is_away(tmp_path: Path) -> None:
+def test_nginx_answers_what_it_has_kept_while_bifolio_is_away(tmp_path: Path) -> None:
     root, folder, port = tmp_path / "site", tmp_path / "nginx", free_port()
     write(root, FILES)
     folder.mkdir()
@@ -132,8 +132,8 @@ def test_what_has_changed_is_dropped_from_nginx_and_nothing_else(tmp_path: Path)
     (tmp_path / "drop.py").write_text(DROP[0])
     config = PLAIN.replace("/var/cache/nginx/slackwater", str(folder / "cache"))
     config = config.replace("127.0.0.1:1337", f"127.0.0.1:{port}").replace("valid 200 1s", "valid 200 1d")
-    with serving(root, port) as quire, run_nginx(config, folder) as address:
-        command = [sys.executable, str(tmp_path / "drop.py"), str(folder / "cache"), quire]
+    with serving(root, port) as bifolio, run_nginx(config, folder) as address:
+        command = [sys.executable, str(tmp_path / "drop.py"), str(folder / "cache"), bifolio]
         process = subprocess.Popen(command)
         try:
             time.sleep(2.5)  # At first, it drops everything.

@@ -155,7 +155,7 @@ def test_the_editors_configuration_fits_the_content_types() -> None:
 def test_no_two_pages_make_a_token_of_the_same_name() -> None:
     pages = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
     made = [
-        set(re.findall(r"quire token create ([a-z]+)", page.read_text(encoding="utf-8"))) for page in pages
+        set(re.findall(r"bifolio token create ([a-z]+)", page.read_text(encoding="utf-8"))) for page in pages
     ]
     assert [name for name, count in Counter(chain(*made)).items() if count > 1] == []
 

@@ -31,21 +31,21 @@ FILES = {
 }
 # Each: a link that is committed, and where it leads to; all of them are refused.
 REFUSED = {
-    "content/uploads/key.txt": "../../.quire/jwt.key",
-    "content/uploads/accounts.db": "../../.quire/accounts.db",
+    "content/uploads/key.txt": "../../.bifolio/jwt.key",
+    "content/uploads/accounts.db": "../../.bifolio/accounts.db",
     "content/uploads/site.txt": "../../site.yaml",
     "content/uploads/draft.txt": "../notes/secret.draft.yaml",
     "content/uploads/schema.json": "../../content-types/note.json",
     "content/uploads/all": "..",
     "content/uploads/git": "../../.git",
-    "content/uploads/state": "../../.quire",
+    "content/uploads/state": "../../.bifolio",
     "content/uploads/passwd": "/etc/passwd",
     "content/uploads/a.txt.yaml": "../../site.yaml",
     "content/uploads/site": "../..",
     "content/notes/settings.yaml": "../../site.yaml",
     "content/notes/schema.json": "../../content-types/note.json",
     "content/notes/page.yaml": "../../docs/home.yaml",
-    "content/notes/state": "../../.quire",
+    "content/notes/state": "../../.bifolio",
     "content/types": "../content-types",
     "docs/settings.yaml": "../site.yaml",
     "docs/hidden.yaml": "../.hidden.yaml",
@@ -65,7 +65,7 @@ def link(root: Path, links: dict[str, str]) -> None:
 
 
 def checked(root: Path) -> list[tuple[str, str]]:
-    """The path and the message of each problem that `quire check` finds."""
+    """The path and the message of each problem that `bifolio check` finds."""
     told = CliRunner().invoke(main, ["check", "--site", str(root), "--format", "json"])
     return [(problem["path"], problem["message"]) for problem in json.loads(told.stdout)["problems"]]
 
@@ -89,7 +89,7 @@ def test_a_link_to_what_is_no_content_is_not_served(api: Api) -> None:
     assert [page["title"] for page in api.get("/api/pages").data] == ["Home"]
     assert [file["name"] for file in api.get("/api/upload/files").body] == ["a.txt"]
     for path in REFUSED:
-        for below in ("", "/jwt.key", "/config", "/notes/secret.draft.yaml", "/.quire/jwt.key"):
+        for below in ("", "/jwt.key", "/config", "/notes/secret.draft.yaml", "/.bifolio/jwt.key"):
             assert api.get(f"/{path.removeprefix('content/')}{below}").status == 404, path
     problems = {problem.path: problem for problem in api.site.problems}
     assert problems.keys() == REFUSED.keys() | LOOPS.keys()
@@ -100,7 +100,7 @@ def test_a_link_to_what_is_no_content_is_not_served(api: Api) -> None:
 def test_check_has_one_clear_line_for_each_refused_link(api: Api) -> None:
     told = checked(api.root)
     assert sorted(path for path, _ in told) == sorted(REFUSED | LOOPS)
-    assert ("content/uploads/key.txt", "a link to .quire/jwt.key, which is not in content/uploads") in told
+    assert ("content/uploads/key.txt", "a link to .bifolio/jwt.key, which is not in content/uploads") in told
 
 
 def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
@@ -172,7 +172,7 @@ def test_a_schema_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path, pa
             "a link to content/uploads/settings.yaml, which may not hold settings",
         ),
         ("content/notes/settings.yaml", "a link to content/notes/settings.yaml, which may not hold settings"),
-        (".quire/settings.yaml", "a link to .quire/settings.yaml, which may not hold settings"),
+        (".bifolio/settings.yaml", "a link to .bifolio/settings.yaml, which may not hold settings"),
         ("nothing.yaml", "a link to nothing"),
         ("site.yaml", "a link that leads in a circle"),
     ],
@@ -180,7 +180,7 @@ def test_a_schema_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path, pa
 def test_settings_that_are_a_link_to_what_others_write_are_refused(
     tmp_path: Path, target: str, told: str
 ) -> None:
-    names = ("content/uploads", "content/notes", ".quire")
+    names = ("content/uploads", "content/notes", ".bifolio")
     settings = {f"{folder}/settings.yaml": "roles: {public: {note: [find, delete]}}\n" for folder in names}
     types = {path: text for path, text in FILES.items() if path.startswith("content-types/")}
     write(tmp_path / "site", {**types, **settings})
@@ -208,8 +208,8 @@ def test_the_folder_of_schemas_may_not_be_a_link_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["content", "content/uploads", "content/notes"])
 def test_a_folder_that_is_a_link_to_keys_is_not_looked_into(tmp_path: Path, folder: str) -> None:
-    write(tmp_path, {**collection("note", {"title": STRING}), ".quire/jwt.key": "k" * 64})
-    link(tmp_path, {folder: os.path.relpath(tmp_path / ".quire", (tmp_path / folder).parent)})
+    write(tmp_path, {**collection("note", {"title": STRING}), ".bifolio/jwt.key": "k" * 64})
+    link(tmp_path, {folder: os.path.relpath(tmp_path / ".bifolio", (tmp_path / folder).parent)})
     api = make(tmp_path, {})
     assert [problem.path for problem in api.site.problems] == [folder]
     for path in ("/uploads/jwt.key", "/uploads/accounts.db"):
@@ -218,23 +218,23 @@ def test_a_folder_that_is_a_link_to_keys_is_not_looked_into(tmp_path: Path, fold
 
 def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> None:
     write(tmp_path, FILES)
-    link(tmp_path, {".quire": "content/uploads"})
+    link(tmp_path, {".bifolio": "content/uploads"})
     site = Site(tmp_path)
     site.load()
     settings = site.state.settings
     for check in (lambda: check_accounts(tmp_path, settings), lambda: Api.of(site)):
-        with pytest.raises(SetupError, match=r"\.quire.*a link"):
+        with pytest.raises(SetupError, match=r"\.bifolio.*a link"):
             check()
     assert sorted(path.name for path in (tmp_path / "content/uploads").iterdir()) == ["a.txt"]
-    assert checked(tmp_path) == [(".quire", "is a link")]
-    (tmp_path / ".quire").unlink()
+    assert checked(tmp_path) == [(".bifolio", "is a link")]
+    (tmp_path / ".bifolio").unlink()
     check_accounts(tmp_path, settings)
     commit_all(tmp_path)
     check_accounts(tmp_path, settings)
-    git(tmp_path, "add", "-f", ".quire/jwt.key")
+    git(tmp_path, "add", "-f", ".bifolio/jwt.key")
     with pytest.raises(SetupError, match="is in git"):
         check_accounts(tmp_path, settings)
-    assert checked(tmp_path) == [(".quire", "is in git, with the keys of the site")]
+    assert checked(tmp_path) == [(".bifolio", "is in git, with the keys of the site")]
 
 
 # --- between the check and the opening ------------------------------------------------------------
@@ -243,9 +243,9 @@ def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> Non
 def test_what_was_swapped_for_a_link_is_not_opened(tmp_path: Path) -> None:
     """The file that is open is looked at, not its name."""
     root = tmp_path.resolve()
-    write(root, {"content/a.txt": "text", ".quire/jwt.key": "secret"})
+    write(root, {"content/a.txt": "text", ".bifolio/jwt.key": "secret"})
     os.close(open_file(root, "content/a.txt"))
-    link(root, {"content/b.txt": "../.quire/jwt.key", "content/c": "../.quire", "content/d.txt": "a.txt"})
+    link(root, {"content/b.txt": "../.bifolio/jwt.key", "content/c": "../.bifolio", "content/d.txt": "a.txt"})
     os.close(open_file(root, "content/d.txt"))
     for path in ("content/b.txt", "content/c/jwt.key"):
         with pytest.raises(OSError, match="no content"):
@@ -256,17 +256,17 @@ def test_no_race_of_links_gets_a_secret_out_or_a_file_overwritten(tmp_path: Path
     api = make(tmp_path, FILES)
     uploads, notes = tmp_path / "content/uploads", tmp_path / "content/notes"
     session_key(tmp_path)
-    secret = (tmp_path / ".quire/jwt.key").read_bytes()
+    secret = (tmp_path / ".bifolio/jwt.key").read_bytes()
     write(tmp_path, {"elsewhere/one.yaml": "title: Elsewhere\n"})
     stop = threading.Event()
 
     def swap() -> None:
         """Put links in the place of a file and of a folder, and take them away, again and again."""
         (tmp_path / "spare.txt").write_text("text")
-        os.symlink("../../.quire/jwt.key", tmp_path / "bad.txt")
+        os.symlink("../../.bifolio/jwt.key", tmp_path / "bad.txt")
         while not stop.is_set():
             os.replace(tmp_path / "bad.txt", uploads / "a.txt")
-            os.symlink("../../.quire/jwt.key", tmp_path / "bad.txt")
+            os.symlink("../../.bifolio/jwt.key", tmp_path / "bad.txt")
             os.replace(tmp_path / "spare.txt", uploads / "a.txt")
             (tmp_path / "spare.txt").write_text("text")
             with suppress(OSError):  # A write may just have made the folder.

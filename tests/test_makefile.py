@@ -32,7 +32,7 @@ NOT_BY_NAME = {
     "bench-worst": "make test-bench runs it at its smallest size",
     "bench-size": "make test-bench runs it at its smallest size",
     "bench-studio": "make test-bench runs it at its smallest size",
-    "bench-peers": "make test-bench runs it with a second Quire in place of Strapi",
+    "bench-peers": "make test-bench runs it with a second Bifolio in place of Strapi",
     "peer-diff": "tests/bench/ runs what needs no other server; the others take minutes to install",
     "format": "make check runs the same program without writing",
     "clean": "it removes what the other targets made",
@@ -80,7 +80,7 @@ def test_quick_tests_of_one_package(package: str) -> None:
 
 
 def test_the_commands_of_the_readme_are_targets() -> None:
-    section = (ROOT / "README.md").read_text().partition("## Working on Quire")[2]
+    section = (ROOT / "README.md").read_text().partition("## Working on Bifolio")[2]
     named = re.findall(r"^make ([a-z-]+)", section.partition("```sh\n")[2].partition("```")[0], re.M)
     assert named
     assert set(named) <= set(TARGETS)

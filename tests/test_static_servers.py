@@ -140,7 +140,7 @@ def live(api: Api, request: str) -> bytes:
 
 def entries(public: Path) -> dict[str, str]:
     """The path and the request of every file of an export."""
-    files = json.loads((public / "quire-export.json").read_text())["files"]
+    files = json.loads((public / "bifolio-export.json").read_text())["files"]
     return {path: entry["request"] for path, entry in files.items()}
 
 
@@ -191,7 +191,7 @@ def test_nginx_answers_what_a_running_server_does(api: Api, plain: Path, tmp_pat
         "/api/nothing",
         "/api/articles/2024--sixteen-forty-two?locale=fr",
         "/api/articles?sort=publishedOn:asc&pagination[pageSize]=5&fields=title,slug",
-        "/quire-export.json",
+        "/bifolio-export.json",
         "/api",
     ],
 )

@@ -152,7 +152,7 @@ class Zygote:
         output: IO[bytes] | int,
         timing: Timing,
     ) -> ForkedServer:
-        """Run `quire` with some arguments in a fork, after the Python code `first`."""
+        """Run `bifolio` with some arguments in a fork, after the Python code `first`."""
         streams = [_stream(output), _stream(output)]
         told = {"arguments": arguments, "environment": dict(environment), "first": first, "umask": _umask()}
         told["timing"] = asdict(timing)
@@ -161,7 +161,7 @@ class Zygote:
         finally:
             for theirs, _ in streams:
                 os.close(theirs)
-        return ForkedServer(self, pid, ["quire", *arguments], [pipe for _, pipe in streams])
+        return ForkedServer(self, pid, ["bifolio", *arguments], [pipe for _, pipe in streams])
 
     def reap(self, pid: int) -> int | None:
         """Return the wait status of a fork that has ended, None while it runs."""

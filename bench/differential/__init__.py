@@ -1,1 +1,1 @@
-"""Quire beside the reference implementation, asked the same at random: `make peer-diff`."""
+"""Bifolio beside the reference implementation, asked the same at random: `make peer-diff`."""

@@ -1,4 +1,4 @@
-"""`python -m bench.differential` (`make peer-diff`): the same random requests to Quire and to Strapi.
+"""`python -m bench.differential` (`make peer-diff`): the same random requests to Bifolio and to Strapi.
 
 Both get the same content types and the same documents, then random reads, then random writes in short
 conversations that each start from that state; after each write, what the documents now hold is
@@ -41,7 +41,7 @@ from bench.peer.install import install_strapi, node
 from bench.peer.recording import Recording
 
 BEGAN = time.perf_counter()
-MOST_UNRECORDED = 20  # requests of a run that a recording may lack, as Quire has changed since
+MOST_UNRECORDED = 20  # requests of a run that a recording may lack, as Bifolio has changed since
 FLOORS = Path(__file__).parent / "floors.json"
 
 
@@ -52,7 +52,7 @@ def main() -> int:
         print("peer-diff: SKIPPED, there is no Node.js with npm on this machine")
         return 0
     findings, deviations = Findings(), read_deviations()
-    with tempfile.TemporaryDirectory(prefix="quire-differential-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-differential-") as folder:
         for name in options.site or DEFAULT:
             _run(Path(folder), name, options, findings, deviations)
             if options.causes:  # after each site, since a run takes long
@@ -159,7 +159,7 @@ def _report(options: argparse.Namespace, findings: Findings) -> int:
     floors = json.loads(FLOORS.read_bytes())
     for number, cause in enumerate(report.ranked(findings.causes)[: options.most], 1):
         print(report.cause_text(cause, number))
-    print("Errors that differ only in wording (Strapi ≠ Quire):")
+    print("Errors that differ only in wording (Strapi ≠ Bifolio):")
     print("\n".join(report.wording_lines(findings, options.most)))
     report.print_rows(findings, read_rows())
     report.print_outcomes(findings, floors)

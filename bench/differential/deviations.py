@@ -1,12 +1,12 @@
-"""What Quire answers differently on purpose: the rows of docs/differences.md, applied to responses.
+"""What Bifolio answers differently on purpose: the rows of docs/differences.md, applied to responses.
 
 Each entry of tests/conformance/deviations.json is one row of that page. Its masks in `match` say where a run
 meets the row. Each mask names the `kind` of the difference, and has patterns for the request (as it reads,
 then its body as JSON, with the names of attributes and with their kinds), for where the difference is (with
 kinds for names), for what is there and here, and for all messages of an error (`refused there`,
 `refused here`). `check` names a function of `checks` that looks closer.
-`instead` replaces patterns of the request: the row explains a response if Quire, asked that instead, answers
-the same as Strapi; `without` leaves keys of the query out, and the row has to explain what differs then.
+`instead` replaces patterns of the request: the row explains a response if Bifolio, asked that instead,
+answers the same as Strapi; `without` leaves keys of the query out, and the row has to explain the rest.
 Entries without `match` say in `unmet` why no run meets them.
 """
 
@@ -27,7 +27,7 @@ _CLOSER = ("check", "without")  # what a mask has beside patterns
 
 
 class Again(Protocol):
-    """Asks Quire, or both, something else, and says what differs then."""
+    """Asks Bifolio, or both, something else, and says what differs then."""
 
     def __call__(self, other: Request, *, both: bool) -> tuple[list[Difference], Context]:
         """The differences, and where they were found."""
@@ -42,7 +42,7 @@ class Deviation:
     lasting: bool = False  # whether documents hold something else afterwards
 
     def instead(self, request: Request) -> Request | None:
-        """What Quire is to be asked instead, where that is how the deviation shows."""
+        """What Bifolio is to be asked instead, where that is how the deviation shows."""
         made = request
         for pattern, text in self.match.get("instead", ()):
             query = tuple((re.sub(pattern, text, key), value) for key, value in made.query)

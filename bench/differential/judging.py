@@ -100,7 +100,7 @@ class Judge:
         )
 
     def _asked_again(self, comparison: Comparison, context: Context) -> Again:
-        """What differs where Quire, or both, are asked something else instead."""
+        """What differs where Bifolio, or both, are asked something else instead."""
 
         def again(other: Request, *, both: bool) -> tuple[list[Difference], Context]:
             theirs = self.pair.theirs.ask(other) if both else context.theirs

@@ -12,7 +12,7 @@ from bench.differential.model import Model
 from bench.differential.peers import Peer, put_back
 from bench.differential.request import Answer, Request
 from bench.differential.servers import Server
-from bench.serving import quire
+from bench.serving import bifolio
 
 _TIMEOUT = 60
 _RESET = {
@@ -25,7 +25,7 @@ _RESET = {
 class Pair:
     """Both servers of one site. `keep` takes the state that every `reset` goes back to.
 
-    Going back, neither is started anew: rows are put back below Strapi, and files below Quire, which
+    Going back, neither is started anew: rows are put back below Strapi, and files below Bifolio, which
     takes notice of them. It has when it shows the number of the reset, which is written last. Users
     are not part of the state that is kept: they are deleted.
     """
@@ -48,8 +48,8 @@ class Pair:
         made["read-only"] = our_token(self._root, "read-only", "read-only", [])
         for name, permissions in self._grants.items():
             made[name] = our_token(self._root, name, "custom", permissions)
-        serving = self._stack.enter_context(quire(self._root, 1))
-        self.ours = Server("Quire", serving.port, made)
+        serving = self._stack.enter_context(bifolio(self._root, 1))
+        self.ours = Server("Bifolio", serving.port, made)
         self._learn_roles()
 
     def _learn_roles(self) -> None:
@@ -62,7 +62,7 @@ class Pair:
         self._stack.close()
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
-        """What Strapi and what Quire answers."""
+        """What Strapi and what Bifolio answers."""
         return self.theirs.ask(request), self.ours.ask(request)
 
     def keep(self) -> None:
@@ -83,5 +83,5 @@ class Pair:
         deadline = time.monotonic() + _TIMEOUT
         while (self.ours.ask(Request("GET", "/api/reset")).data or {}).get("number") != self._resets:
             if time.monotonic() > deadline:
-                raise RuntimeError("Quire does not take notice of its files")
+                raise RuntimeError("Bifolio does not take notice of its files")
             time.sleep(0.01)

@@ -65,7 +65,7 @@ def cause_text(cause: Cause, number: int) -> str:
     differences = (*example.verdict.left, *example.verdict.wording)
     lines += [f"- {difference}" for difference in differences[:6]]
     lines += ["", f"Strapi: {example.verdict.theirs.status} `{_shortened(example.verdict.theirs.body)}`", ""]
-    lines += [f"Quire: {example.verdict.ours.status} `{_shortened(example.verdict.ours.body)}`", ""]
+    lines += [f"Bifolio: {example.verdict.ours.status} `{_shortened(example.verdict.ours.body)}`", ""]
     return "\n".join(lines)
 
 

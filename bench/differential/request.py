@@ -110,7 +110,7 @@ def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
     return text.encode(), {**kind, **headers}
 
 
-_BOUNDARY = "quire-differential-boundary"
+_BOUNDARY = "bifolio-differential-boundary"
 
 
 def _multipart(request: Request, body: Any) -> tuple[bytes, dict[str, str]]:

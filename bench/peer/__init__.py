@@ -1,1 +1,1 @@
-"""The peers that Quire is measured against: `make bench-peers`."""
+"""The peers that Bifolio is measured against: `make bench-peers`."""

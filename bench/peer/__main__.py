@@ -1,9 +1,9 @@
-"""`python -m bench.peer` (`make bench-peers`): Quire beside the reference implementation and json-server.
+"""`python -m bench.peer` (`make bench-peers`): Bifolio beside the reference implementation and json-server.
 
 All three are installed, filled with the same documents and measured in turns, on 127.0.0.1, in one run.
 The first run takes minutes, since npm installs and compiles; what it made is kept in a cache folder.
-With `--stand-in`, a second Quire is filled over its API and measured instead of the reference implementation:
-to see that the command runs, without minutes of installing and compiling.
+With `--stand-in`, a second Bifolio is filled over its API and measured instead of the reference
+implementation: to see that the command runs, without minutes of installing and compiling.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from bench.peer.install import APP, JSON_SERVER, STRAPI, install_json_server, in
 from bench.peer.jsonserver import json_server
 from bench.peer.rows import LEAST, rows
 from bench.peer.strapi import make_project, strapi, token
-from bench.serving import Serving, quire
+from bench.serving import Serving, bifolio
 from bench.sites import make_site
 from server.api.wsgi_server import worker_count
 
@@ -40,9 +40,9 @@ def main() -> int:
     parser.add_argument("--articles", type=int, default=scaled(1000, LEAST))
     parser.add_argument("--rounds", type=int, default=scaled(3, 1), help="how many turns each of them gets")
     parser.add_argument("--seconds", type=int, default=scaled_seconds(2), help="how long a turn is")
-    parser.add_argument("--stand-in", action="store_true", help="a second Quire instead of Strapi")
+    parser.add_argument("--stand-in", action="store_true", help="a second Bifolio instead of Strapi")
     parser.add_argument(
-        "--workers", type=int, default=worker_count(None), help="of Quire and of the empty app"
+        "--workers", type=int, default=worker_count(None), help="of Bifolio and of the empty app"
     )
     parser.add_argument("--json", type=Path, default=Path("build/bench-peers.json"), help="where to write")
     options = parser.parse_args()
@@ -51,9 +51,9 @@ def main() -> int:
         return int(os.environ.get("CI") == "true")
     about = _about(options)
     print(f"{about['python']}, {about['system']}; load by {about['load']}; {about['date']}")
-    peer = "a second Quire in place of Strapi" if options.stand_in else f"Strapi {STRAPI}"
-    print(f"{peer}, json-server {JSON_SERVER}; Quire and the empty app with {about['workers']} workers")
-    with tempfile.TemporaryDirectory(prefix="quire-peers-") as folder:
+    peer = "a second Bifolio in place of Strapi" if options.stand_in else f"Strapi {STRAPI}"
+    print(f"{peer}, json-server {JSON_SERVER}; Bifolio and the empty app with {about['workers']} workers")
+    with tempfile.TemporaryDirectory(prefix="bifolio-peers-") as folder:
         measured = _measure(Path(folder), options)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps({"about": about, "rows": measured}, indent=1) + "\n")
@@ -68,7 +68,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object
     root.mkdir()
     make_site(root, options.articles)
     with ExitStack() as stack:
-        ours = stack.enter_context(quire(root, options.workers))
+        ours = stack.enter_context(bifolio(root, options.workers))
         documents = filling.read_documents(ours)
         filled = _stand_in(folder, root, documents) if options.stand_in else _filled(root, documents)
         reference, ids = stack.enter_context(filled)
@@ -86,12 +86,12 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object
 def _stand_in(
     folder: Path, root: Path, documents: filling.Documents
 ) -> Iterator[tuple[Serving, filling.Ids]]:
-    """A second Quire, filled as the reference implementation is."""
+    """A second Bifolio, filled as the reference implementation is."""
     other = folder / "stand-in"
     shutil.copytree(root / "content-types", other / "content-types")
     shutil.copyfile(root / "site.yaml", other / "site.yaml")
     (other / "content").mkdir()
-    with quire(other, 1) as serving:
+    with bifolio(other, 1) as serving:
         made = our_token(other, "peer", "full-access", [])
         yield serving, filling.fill_strapi(serving, made, documents, _say)
 

@@ -24,14 +24,14 @@ Turns = dict[str, list[Result]]
 class Servers:
     """The three that are measured."""
 
-    quire: Serving
+    bifolio: Serving
     strapi: Serving
     json_server: Serving
 
     def each(self, row: Row) -> dict[str, tuple[Serving, Sequence[str]]]:
         """Every server by name, with the requests that it gets in a row."""
         return {
-            "quire": (self.quire, row.quire),
+            "bifolio": (self.bifolio, row.bifolio),
             "strapi": (self.strapi, row.strapi),
             "json-server": (self.json_server, row.json_server),
         }
@@ -43,7 +43,7 @@ def check(servers: Servers, asked: Sequence[Row]) -> None:
         for i in range(_CHECKED):
             ours, reference = (
                 json.loads(serving.get(paths[i]))
-                for serving, paths in ((servers.quire, row.quire), (servers.strapi, row.strapi))
+                for serving, paths in ((servers.bifolio, row.bifolio), (servers.strapi, row.strapi))
             )
             third = json.loads(servers.json_server.get(row.json_server[i]))
             if _told(ours) != _told(reference) or ours["meta"] != reference["meta"]:
@@ -62,7 +62,7 @@ def measure(
     servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
 ) -> list[dict[str, object]]:
     """Measure every row in turns and print two tables; what they show, to be kept as JSON."""
-    answers = {row.quire[0]: servers.quire.get(row.quire[0]) for row in asked}
+    answers = {row.bifolio[0]: servers.bifolio.get(row.bifolio[0]) for row in asked}
     file = folder / "answers"
     file.write_bytes(pickle.dumps(answers))
     measured: list[dict[str, object]] = []
@@ -72,9 +72,9 @@ def measure(
             for row in asked if SHARE == 1 else asked[::2]:
                 each = servers.each(row)
                 if not unique:
-                    each["empty"] = (empty, row.quire[:1])
+                    each["empty"] = (empty, row.bifolio[:1])
                 turns = _turns(each, rounds, seconds, unique)
-                found.append(_figures(row, kind, len(answers[row.quire[0]]), turns))
+                found.append(_figures(row, kind, len(answers[row.bifolio[0]]), turns))
             _PRINTED[kind](found)
             measured += found
     return measured
@@ -93,7 +93,7 @@ def _turns(
 
 
 def _figures(row: Row, kind: str, length: int, turns: Turns) -> dict[str, Any]:
-    """What is kept of one row: figures of each server, and Quire's ratio to each other one."""
+    """What is kept of one row: figures of each server, and Bifolio's ratio to each other one."""
     servers = {
         name: {
             "rate": round(median(r.rate for r in results), 1),
@@ -103,9 +103,9 @@ def _figures(row: Row, kind: str, length: int, turns: Turns) -> dict[str, Any]:
         for name, results in turns.items()
     }
     ratios = {
-        name: round(median(a.rate / b.rate for a, b in zip(turns["quire"], results, strict=True)), 3)
+        name: round(median(a.rate / b.rate for a, b in zip(turns["bifolio"], results, strict=True)), 3)
         for name, results in turns.items()
-        if name != "quire"
+        if name != "bifolio"
     }
     return {
         "row": row.name,
@@ -125,11 +125,11 @@ def _print_again(found: Sequence[Mapping[str, Any]]) -> None:
             [
                 row["row"],
                 size(row["bytes"]),
-                *(_cell(servers[name]) for name in ("quire", "empty", "strapi", "json-server")),
+                *(_cell(servers[name]) for name in ("bifolio", "empty", "strapi", "json-server")),
                 *(ratio(ratios[name]) for name in ("empty", "strapi", "json-server")),
             ]
         )
-    head = ["request", "answer", "Quire", "empty app", "Strapi", "json-server"]
+    head = ["request", "answer", "Bifolio", "empty app", "Strapi", "json-server"]
     show("The same request again", [*head, "to empty", "to Strapi", "to json-server"], rows, _NOTE)
 
 
@@ -141,11 +141,11 @@ def _print_new(found: Sequence[Mapping[str, Any]]) -> None:
             [
                 row["row"],
                 row["json-server asked"],
-                *(_cell(servers[name]) for name in ("quire", "strapi", "json-server")),
+                *(_cell(servers[name]) for name in ("bifolio", "strapi", "json-server")),
                 *(ratio(ratios[name]) for name in ("strapi", "json-server")),
             ]
         )
-    head = ["request", "of json-server", "Quire", "Strapi", "json-server", "to Strapi", "to json-server"]
+    head = ["request", "of json-server", "Bifolio", "Strapi", "json-server", "to Strapi", "to json-server"]
     show("New requests for documents rendered before", head, rows, _NOTE)
 
 

@@ -1,4 +1,4 @@
-"""Fills the peers with what Quire serves: every document of a site, over the peers' own API or file."""
+"""Fills the peers with what Bifolio serves: every document of a site, over the peers' own API or file."""
 
 import http.client
 import json
@@ -11,14 +11,14 @@ from bench.model import REFERRED
 from bench.serving import Serving
 
 Documents = dict[str, list[dict[str, Any]]]  # plural → documents, populated one level deep
-Ids = dict[str, str]  # Quire's documentId → the peer's
+Ids = dict[str, str]  # Bifolio's documentId → the peer's
 _OURS = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "localizations")
 _SINGLE, _MANY = ("author", "category"), ("tags", "related")
 _PAGE = 100
 
 
 def read_documents(serving: Serving) -> Documents:
-    """Every document of a site that Quire serves, in its order."""
+    """Every document of a site that Bifolio serves, in its order."""
     return {plural: list(_pages(serving, plural)) for plural in (*REFERRED, "articles")}
 
 

@@ -1,4 +1,4 @@
-"""Installs what is measured beside Quire from npm, once, into a cache folder outside of the repository."""
+"""Installs what is measured beside Bifolio from npm, once, into a cache folder outside of the repository."""
 
 import json
 import os
@@ -13,9 +13,9 @@ _COMPILED = "node_modules/better-sqlite3/build/Release/better_sqlite3.node"
 
 
 def cache() -> Path:
-    """$QUIRE_PEERS, else a folder of the user's cache."""
+    """$BIFOLIO_PEERS, else a folder of the user's cache."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("QUIRE_PEERS") or Path(home, "quire", "peers"))
+    return Path(os.environ.get("BIFOLIO_PEERS") or Path(home, "bifolio", "peers"))
 
 
 def node() -> str | None:

@@ -25,14 +25,14 @@ class Row:
     """One kind of request: the paths of the different ones, for each server, in the same order."""
 
     name: str
-    quire: list[str]
+    bifolio: list[str]
     strapi: list[str]
     json_server: list[str]
     as_json_server: str = ""  # what json-server is asked instead, where it has nothing like it
 
 
 def rows(documents: Documents, ids: Ids) -> list[Row]:
-    """Every row. `ids` are the reference implementation's of Quire's."""
+    """Every row. `ids` are the reference implementation's of Bifolio's."""
     chance = random.Random(1)
     articles = [document["documentId"] for document in documents["articles"]]
     chance.shuffle(articles)

@@ -1,4 +1,4 @@
-"""Makes a project of the reference implementation out of content types as Quire has them, and runs it."""
+"""Makes a project of the reference implementation out of content types as Bifolio has them, and runs it."""
 
 import json
 import shutil

@@ -1,9 +1,9 @@
-"""`make real REAL=dir` serves real repositories in place, and compares what Quire reads and writes of them.
+"""`make real REAL=dir` serves real repositories in place, and compares what Bifolio reads and writes of them.
 
 Each tree of bench/real/trees.py is taken from the folder that is named: an archive NAME.tar.gz or
-NAME.tar.xz, or a folder NAME. For each one: `quire init` and `quire check`, then a server. The values of all
-documents are compared with what packages from npm read; documents are written back unchanged, and with one
-attribute changed. The status is 1 if there is a difference that bench/real/known.py does not declare.
+NAME.tar.xz, or a folder NAME. For each one: `bifolio init` and `bifolio check`, then a server. The values of
+all documents are compared with what packages from npm read; documents are written back unchanged, and with
+one attribute changed. The status is 1 if there is a difference that bench/real/known.py does not declare.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main() -> int:
     if reason is not None:
         return skipped("real", reason)
     limit = None if options.all else options.documents
-    with tempfile.TemporaryDirectory(prefix="quire-real-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+    with tempfile.TemporaryDirectory(prefix="bifolio-real-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         running = [
             pool.submit(run, tree, path, Path(folder), reader, limit) for tree, path in sources.items()
         ]

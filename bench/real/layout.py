@@ -1,4 +1,4 @@
-"""Which file of a tree is which document, by the rules of docs/files.md and without Quire."""
+"""Which file of a tree is which document, by the rules of docs/files.md and without Bifolio."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-// Reads files of a tree without Quire: gray-matter splits off the front matter, js-yaml and smol-toml parse it.
+// Reads files of a tree without Bifolio: gray-matter splits off the front matter, js-yaml and smol-toml parse it.
 // Takes {root, paths} as JSON on standard input, and prints one line of JSON for each file.
 import fs from "node:fs";
 import path from "node:path";

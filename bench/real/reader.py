@@ -1,4 +1,4 @@
-"""Reads files of a tree without Quire, with packages from npm that are installed once into a cache folder."""
+"""Reads files of a tree without Bifolio, with packages from npm installed once into a cache folder."""
 
 import json
 import os
@@ -33,7 +33,7 @@ class Reading:
 def install_reader() -> tuple[Path, str | None]:
     """Install the reader, once; return its folder and what it lacks, if anything."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(home, "quire", "real")
+    folder = Path(home, "bifolio", "real")
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         shutil.copy(HERE / name, folder)

@@ -21,7 +21,7 @@ from bench.real.reader import read
 from bench.real.trees import Tree, commit, list_files, unpack
 from bench.real.values import compare
 from bench.real.writes import choose_documents, write_changed, write_unchanged
-from bench.serving import quire
+from bench.serving import bifolio
 from server.auth.accounts import Accounts
 
 PARAMETER = re.compile(r"\{(\w+)\}")
@@ -71,7 +71,7 @@ def _serve(root: Path, reader: Path, limit: int | None, outcome: Outcome) -> Non
     accounts = Accounts(root)
     token = accounts.create_token("real", "full-access")
     accounts.close()
-    with quire(root) as server:
+    with bifolio(root) as server:
         client = Client(http.client.HTTPConnection(HOST, server.port, timeout=TIMEOUT_S), token)
         found = documents(types, locales, readings.values())
         comparison = compare(client, types, locales, found, outcome.differences)
@@ -85,7 +85,7 @@ def _serve(root: Path, reader: Path, limit: int | None, outcome: Outcome) -> Non
 
 
 def _init(root: Path, differences: Differences) -> bool:
-    """Run `quire init` in a tree; return whether it took it."""
+    """Run `bifolio init` in a tree; return whether it took it."""
     done = _command("init", str(root), "--yes")
     if done.returncode:
         differences.add("init: refused", done.stderr.strip().splitlines()[-1])
@@ -93,7 +93,7 @@ def _init(root: Path, differences: Differences) -> bool:
 
 
 def _check(root: Path, differences: Differences) -> int:
-    """Run `quire check`; return how many problems it has found."""
+    """Run `bifolio check`; return how many problems it has found."""
     done = _command("check", "--format", "json", "--site", str(root))
     try:
         found: dict[str, Any] = json.loads(done.stdout)

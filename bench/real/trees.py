@@ -100,7 +100,7 @@ def unpack(source: Path, name: str, folder: Path) -> Path:
     """Copy a tree into a folder and commit its files to a new repository; return its folder."""
     root = folder / name
     if source.is_dir():
-        shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".quire"))
+        shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".bifolio"))
     else:
         with tarfile.open(source) as archive:
             archive.extractall(folder, filter="data")

@@ -1,6 +1,6 @@
 """The handlers of every path, in a Flask app.
 
-Reads of content need none of them (`server.api.entrance`), so that `quire serve` loads this module and all
+Reads of content need none of them (`server.api.entrance`), so that `bifolio serve` loads this module and all
 that it needs at the first request that is for a handler.
 """
 
@@ -102,7 +102,7 @@ class _App(Flask):
 
 
 def _make(site: Site, identities: Identities, past: PastStates, watched: Watched) -> Flask:
-    app = _App("quire", static_folder=None, template_folder=str(start_page.TEMPLATES))
+    app = _App("bifolio", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.

@@ -1,4 +1,4 @@
-"""Commits in requests and responses: the Quire-Commit header, and waiting for a commit to be served."""
+"""Commits in requests and responses: the Bifolio-Commit header, and waiting for a commit to be served."""
 
 import re
 import threading
@@ -17,7 +17,7 @@ from server.storage.git.refs import is_ancestor
 
 # --- arrivals -------------------------------------------------------------------------------------
 
-AFTER_KEY = "HTTP_QUIRE_AFTER"
+AFTER_KEY = "HTTP_BIFOLIO_AFTER"
 COMMIT_TIMEOUT_S = 2.0  # How long a request waits for a commit.
 MAX_WAITING_REQUESTS = 8  # Of one process.
 WAKE_INTERVAL_S = 0.5  # Between two times that the follower is woken to look for commits.
@@ -98,13 +98,15 @@ def _read(text: str) -> str:
     """The id that the header says. Raises ValidationError."""
     found = _ID.fullmatch(text.strip())
     if found is None:
-        raise ValidationError("Quire-After must be the id of a commit: at least 7 of its hexadecimal digits")
+        raise ValidationError(
+            "Bifolio-After must be the id of a commit: at least 7 of its hexadecimal digits"
+        )
     return found[1].lower()
 
 
 # --- header ---------------------------------------------------------------------------------------
 
-COMMIT_HEADER = "Quire-Commit"
+COMMIT_HEADER = "Bifolio-Commit"
 CHANGED_SUFFIX = "; changed"  # Files that are in no commit make what is served differ from the commit.
 # What a full commit id names never changes; who may see it is asked of the server, not of a shared cache.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")

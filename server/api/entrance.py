@@ -98,7 +98,7 @@ READ_ONLY_MESSAGE = "The site is served as it was at commit {}, so that nothing 
 # In a query string, as the client sent it.
 AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
 READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
-COOKIE_VARY = ("Vary", "Cookie, Quire-Studio")
+COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
 
 
 class Entrance:

@@ -13,22 +13,22 @@ from server.query import qs
 _WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5}", re.ASCII)
 FORMAT = "Strapi-Response-Format"  # the header that asks for the previous format
 # The keys of a WSGI environ that hold the state which the request is answered from, and what it may cost.
-STATE, BUDGET = "quire.state", "quire.budget"
-COMMIT = "quire.commit"  # the key of the commit whose state the request is answered from
-REFUSED = "quire.refused"  # the key of an error that was met while the body was received
+STATE, BUDGET = "bifolio.state", "bifolio.budget"
+COMMIT = "bifolio.commit"  # the key of the commit whose state the request is answered from
+REFUSED = "bifolio.refused"  # the key of an error that was met while the body was received
 # The keys of what the HTTP server says of the thread that answers: that it must not wait; that the request
 # was postponed, and is known to be costly; and what tells whether the client has left.
-IN_PLACE, COSTLY, GONE = "quire.in_place", "quire.costly", "quire.gone"
+IN_PLACE, COSTLY, GONE = "bifolio.in_place", "bifolio.costly", "bifolio.gone"
 ON_LOOP = (
-    "quire.on_loop"  # the key that says that the event loop itself answers, and that others wait meanwhile
+    "bifolio.on_loop"  # the key that says that the event loop itself answers, and that others wait meanwhile
 )
-NO_TURN = "quire.no_turn"  # the key that says that it was refused since too many wait for their turn
-ACCOUNTS = "quire.accounts"  # the key that says that it may have to wait for a database of accounts
+NO_TURN = "bifolio.no_turn"  # the key that says that it was refused since too many wait for their turn
+ACCOUNTS = "bifolio.accounts"  # the key that says that it may have to wait for a database of accounts
 # The keys of what serves event streams, and of the address and port that the connection comes from.
-STREAMS, CLIENT = "quire.streams", "quire.client"
-COOKIE_USED = "quire.cookie_used"  # the key that says that the credentials came in the studio's cookie
-IDENTITIES = "quire.identities"  # the key of the tokens, users and sessions that the request may be from
-ADMITTED = "quire.admitted"  # the key of what was counted of a request, so that it is counted once
+STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
+COOKIE_USED = "bifolio.cookie_used"  # the key that says that the credentials came in the studio's cookie
+IDENTITIES = "bifolio.identities"  # the key of the tokens, users and sessions that the request may be from
+ADMITTED = "bifolio.admitted"  # the key of what was counted of a request, so that it is counted once
 
 
 def parse_query(raw: str) -> dict[str, object]:

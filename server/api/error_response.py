@@ -11,7 +11,7 @@ from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
 MAX_QUOTED_CHARS = 2000  # Characters that an error quotes: a client may have sent millions.
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
@@ -54,7 +54,7 @@ def _short(value: Any) -> Any:
 
 EXPOSED_HEADERS = (
     "Access-Control-Expose-Headers",
-    "ETag, Preference-Applied, Quire-Commit, Quire-Undo, Cache-Tag",
+    "ETag, Preference-Applied, Bifolio-Commit, Bifolio-Undo, Cache-Tag",
 )
 ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 ALWAYS_ALLOWED_HEADERS = ("Content-Type", "Authorization", "Origin", "Accept")

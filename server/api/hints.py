@@ -35,7 +35,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "publicationState": "status",
 }
 WITH_EFFECT = PARAMETERS - OTHER_NAMES.keys()
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 
 class OnceLog:
@@ -85,7 +85,7 @@ class Hints:
     def _note_permission(self, actor: str, permission: str) -> None:
         kind, _, name = actor.partition(":")
         if kind == "token":
-            who, fix = f"the token {name}", "make one with quire token create, docs/access.md"
+            who, fix = f"the token {name}", "make one with bifolio token create, docs/access.md"
         elif kind == "user":
             who, fix = f"the role of user {name}", "roles in site.yaml, docs/access.md"
         else:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from server.auth.sessions import Sessions
     from server.auth.users import Users
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
-NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer quire_…"
+NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer bifolio_…"
 COOKIE_SCHEME = (
     "Studio"  # stands for `Bearer` where the credentials came in the cookie (server.api.studio.cookie)
 )

@@ -22,7 +22,7 @@ from server.site.site import Site, State
 
 # --- body -----------------------------------------------------------------------------------------
 
-_TOP = ("event", "createdAt", "model", "uid")  # of what an event says: the rest is in `quire`
+_TOP = ("event", "createdAt", "model", "uid")  # of what an event says: the rest is in `bifolio`
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
@@ -36,7 +36,7 @@ def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
         body = {**{name: said[name] for name in _TOP[:2]}, "media": _media(state, event)}
     elif event.document_id:
         body["entry"] = _entry(state, event, drafts)
-    body["quire"] = {name: value for name, value in said.items() if name not in _TOP}
+    body["bifolio"] = {name: value for name, value in said.items() if name not in _TOP}
     return orjson.dumps(body)
 
 

@@ -59,7 +59,7 @@ MAX_DEFAULT_WORKERS = 4
 GC_THRESHOLDS = (20_000, 20, 50)  # Few objects here are in cycles, and a collection delays responses.
 OTHER_KEY_MESSAGE = (
     "The server that last opened these accounts had another key: logins and entity tags of one machine are "
-    "not good at another. Give all the same QUIRE_JWT_SECRET (said once where it was changed)"
+    "not good at another. Give all the same BIFOLIO_JWT_SECRET (said once where it was changed)"
 )
 # A thread computes for so long until others have a turn: the event loop waits for that.
 SWITCH_INTERVAL_S = 0.0002
@@ -192,7 +192,7 @@ def _begin_log(*, as_json: bool) -> None:
     handler = JsonHandler() if as_json else logging.StreamHandler()
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=form, handlers=[handler])
-    logging.getLogger("quire").setLevel(logging.INFO)  # what is well again; at that level, libraries chat
+    logging.getLogger("bifolio").setLevel(logging.INFO)  # what is well again; at that level, libraries chat
 
 
 def _start(

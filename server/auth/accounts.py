@@ -31,7 +31,7 @@ from server.database.sqlite import Sqlite, Watch
 from server.documents.timestamps import from_datetime, now
 from server.errors import SetupError, StorageError, UnavailableError
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
@@ -102,7 +102,7 @@ class Accounts:
             with self.engine.writing() as connection:
                 connection.execute(f"INSERT INTO tokens (hash, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)
         except DuplicateError as error:
-            fix = f"quire token revoke {name}, or choose another name"
+            fix = f"bifolio token revoke {name}, or choose another name"
             raise SetupError("token", None, f'there is a token named "{name}"', fix) from error
         return token
 
@@ -161,7 +161,7 @@ def _open(root: Path, url: str) -> Engine:
         engine = make_engine(url, lambda: path or database_file(root), tables, size, NAME)
         engine.open()
     except ModuleNotFoundError as error:
-        fix = "pip install 'quire[postgres]'"
+        fix = "pip install 'bifolio[postgres]'"
         raise SetupError(FILE, None, f"{NAME} has no driver: {error}", fix) from error
     except SetupError:
         raise

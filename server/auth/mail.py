@@ -11,8 +11,8 @@ from email.message import EmailMessage
 
 from server.config.model import Settings
 
-log = logging.getLogger("quire.mail")
-PASSWORD_VARIABLE = "QUIRE_MAIL_PASSWORD"
+log = logging.getLogger("bifolio.mail")
+PASSWORD_VARIABLE = "BIFOLIO_MAIL_PASSWORD"
 TIMEOUT_S = 10
 MAX_QUEUED_MAILS = 1000
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from server.errors import ForbiddenError
 from server.schema.model import Schema, Type
 
-TOKEN_PREFIX = "quire_"  # Every API token begins so.
+TOKEN_PREFIX = "bifolio_"  # Every API token begins so.
 WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 DRAFT_ACTIONS = ("create", "update")  # `updateDraft` allows these actions if they write only a draft.
 READ_ACTIONS = ("find", "findOne", "readDraft")

@@ -1,4 +1,4 @@
-"""The key of JSON web tokens: QUIRE_JWT_SECRET, or one made at the first start in .quire/.
+"""The key of JSON web tokens: BIFOLIO_JWT_SECRET, or one made at the first start in .bifolio/.
 
 After a rotation, logins signed with the previous key stay valid for a while.
 """
@@ -15,8 +15,8 @@ from server.errors import SetupError
 from server.paths import STATE_FOLDER, keep_private, state_folder
 from server.storage.durable import make_once, replace_private
 
-KEY_VARIABLE = "QUIRE_JWT_SECRET"
-PREVIOUS_KEY_VARIABLE = "QUIRE_JWT_SECRET_PREVIOUS"
+KEY_VARIABLE = "BIFOLIO_JWT_SECRET"
+PREVIOUS_KEY_VARIABLE = "BIFOLIO_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
 KEY_FILE = "jwt.key"
 PREVIOUS_KEY_FILE = "jwt.previous.key"  # the key, and on a second line when it expires (Unix time in s)
@@ -46,14 +46,14 @@ def session_key(root: Path) -> str:
         key = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         if isinstance(error, PermissionError) and not os.path.exists(root / STATE_FOLDER):
-            what = f"the folder can't be written by user {_user()}, and Quire keeps {STATE_FOLDER}/ in it"
+            what = f"the folder can't be written by user {_user()}, and Bifolio keeps {STATE_FOLDER}/ in it"
             fix = "chown it, or run as its owner"
             raise SetupError(os.path.abspath(root), None, what, fix) from error
         fix = "look at its permissions, or delete it, which ends all sessions"
-        raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", fix) from error
+        raise SetupError(".bifolio/jwt.key", None, f"can't be used: {error}", fix) from error
     if len(key) < MIN_KEY_CHARS:  # With a key that can be guessed, anybody can log in as anybody.
         fix = "delete it, which ends all sessions"
-        raise SetupError(".quire/jwt.key", None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
+        raise SetupError(".bifolio/jwt.key", None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
     return key
 
 

@@ -1,4 +1,4 @@
-"""`quire token …`, `quire user …` and `quire key …`: who may use a site's API."""
+"""`bifolio token …`, `bifolio user …` and `bifolio key …`: who may use a site's API."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,7 +104,7 @@ def revoke_token(root: Path, name: str) -> None:
         known = [found.name for found in accounts.tokens()]
         done = accounts.revoke_token(name)
     if not done:
-        fix = suggestion(name, known) or "quire token list shows those that there are"
+        fix = suggestion(name, known) or "bifolio token list shows those that there are"
         raise SetupError("token", None, f'there is no token named "{name}"', fix)
     click.echo(f"revoked {name}")
 
@@ -131,7 +131,7 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
         try:
             made = Users(accounts).create(username, email, chosen, role=role, confirmed=True)
         except ApiError as error:
-            fix = "quire user list shows those that there are"
+            fix = "bifolio user list shows those that there are"
             raise SetupError("user", None, f"{username} or {email} is taken", fix) from error
     click.echo(f"made {made.username} ({made.email}), {made.role}")
 
@@ -207,7 +207,7 @@ def _change(root: Path, username: str, values: dict[str, Any]) -> User:
         users = Users(accounts)
         found = users.named(username)
         if found is None:
-            fix = suggestion(username, [u.username for u in users.all()]) or "quire user list shows all"
+            fix = suggestion(username, [u.username for u in users.all()]) or "bifolio user list shows all"
             raise SetupError("user", None, f'there is no user "{username}"', fix)
         changed = users.update(found.id, values)
         assert changed is not None

@@ -1,4 +1,4 @@
-"""What `quire serve` prints: what there is, what is read and written, and which problems come and go."""
+"""What `bifolio serve` prints: what there is, what is read and written, and which problems come and go."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -84,7 +84,7 @@ class Terminal:
 
     def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
         return self._problem_lines(
-            [_problem(problem) for problem in problems], "to fix, which `quire check` shows"
+            [_problem(problem) for problem in problems], "to fix, which `bifolio check` shows"
         )
 
     def _problem_lines(self, lines: Sequence[str], what: str) -> Iterator[str]:

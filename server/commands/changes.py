@@ -1,4 +1,4 @@
-"""`quire changes`: what has changed since a place in the log of events, a commit or a date, for scripts."""
+"""`bifolio changes`: what has changed since a place in the log of events, a commit or a date, for scripts."""
 
 import json
 import re
@@ -74,7 +74,7 @@ def changes(
             happened = _select_events(log.since(since.strip()), found, log.site.state.schema)
             _print(happened, as_paths=as_paths, as_json=as_json)
         except GoneError as error:
-            click.echo(f"quire: {error.message}: fetch everything", err=True)
+            click.echo(f"bifolio: {error.message}: fetch everything", err=True)
             known = False
     else:
         click.echo(log.place)
@@ -109,7 +109,7 @@ class _Log:
             raise StorageError("What has changed can't be recorded now; try again")
         for problem in site.problems:
             if problem.severity == "error":
-                click.echo(f"quire: {printable(str(problem))}: nothing is said of this file", err=True)
+                click.echo(f"bifolio: {printable(str(problem))}: nothing is said of this file", err=True)
         return cls(site, recorder.database, bounds)
 
     @property

@@ -1,4 +1,4 @@
-"""`quire check`: the command."""
+"""`bifolio check`: the command."""
 
 import difflib
 import os

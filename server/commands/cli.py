@@ -18,14 +18,14 @@ from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """The module and name of a command, and what `quire --help` says of it."""
+    """The module and name of a command, and what `bifolio --help` says of it."""
 
     module: str
     name: str
     summary: str
 
 
-# `quire --help` prints these summaries, so that it need not load the commands.
+# `bifolio --help` prints these summaries, so that it need not load the commands.
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
     "init": CommandEntry(
@@ -66,7 +66,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
 
 
 WINDOWS_MESSAGE = (
-    "quire: Quire does not run on Windows itself, which has no fcntl: "
+    "bifolio: Bifolio does not run on Windows itself, which has no fcntl: "
     "use WSL 2 or Docker, see docs/platforms.md"
 )
 
@@ -89,7 +89,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            hint = "write quire --help" if name == "help" else suggestion(name, COMMANDS)
+            hint = "write bifolio --help" if name == "help" else suggestion(name, COMMANDS)
             ctx.fail(f'No such command "{name}"' + (f": {hint}" if hint else "."))
         return super().resolve_command(ctx, args)
 
@@ -109,7 +109,7 @@ def _load(entry: CommandEntry) -> click.Command:
 
 def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        click.echo(f"quire {import_module('server.commands.cli').describe()}")
+        click.echo(f"bifolio {import_module('server.commands.cli').describe()}")
         ctx.exit()
 
 
@@ -131,7 +131,7 @@ def main() -> None:
 # --- version --------------------------------------------------------------------------------------
 
 _PACKAGE = Path(__file__).parent.parent
-# `make dist` writes it, so that an installed Quire knows its commit without git.
+# `make dist` writes it, so that an installed Bifolio knows its commit without git.
 _COMMIT = _PACKAGE / "commit.txt"
 
 

@@ -1,4 +1,4 @@
-"""`quire export`: the API as static files."""
+"""`bifolio export`: the API as static files."""
 
 import time
 from contextlib import nullcontext
@@ -72,7 +72,7 @@ def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
     for problem in errors[:MAX_SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)
     if len(errors) > MAX_SHOWN_PROBLEMS:
-        click.echo(f"  … and {len(errors) - MAX_SHOWN_PROBLEMS} more, which quire check shows", err=True)
+        click.echo(f"  … and {len(errors) - MAX_SHOWN_PROBLEMS} more, which bifolio check shows", err=True)
     if errors and not skip_broken:
         what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be fixed first"
         raise SetupError(str(root.resolve()), None, what, "or left out, with --skip-broken")
@@ -99,7 +99,7 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
         _warn("the clone is shallow: createdAt and updatedAt are wrong in it", "git fetch --unshallow")
     if done.unscaled:
         what = f"{done.unscaled} image{'s have' if done.unscaled != 1 else ' has'} no formats"
-        _warn(what, "are they damaged, or can .quire/ not be written?")
+        _warn(what, "are they damaged, or can .bifolio/ not be written?")
     total = tally.written + tally.unchanged
     click.echo(
         f"  {total} files, {tally.size / 1e6:.1f} MB: {tally.written} written, "

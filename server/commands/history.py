@@ -1,4 +1,4 @@
-"""`quire log`, `quire diff` and `quire blame`: what git says of the documents, in the terminal."""
+"""`bifolio log`, `bifolio diff` and `bifolio blame`: what git says of the documents, in the terminal."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -38,7 +38,9 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 MAX_SHOWN_CHANGES = 10  # Of one commit.
 UNCOMMITTED_LABEL = "not committed"
 _NAMES_HINT = "name a file, or TYPE/ID such as article/night-ferry"
-_COMMITS_HINT = "commits are named by options: quire diff --from COMMIT --to COMMIT, quire log --since COMMIT"
+_COMMITS_HINT = (
+    "commits are named by options: bifolio diff --from COMMIT --to COMMIT, bifolio log --since COMMIT"
+)
 
 document_options = (
     click.option("--locale", help="Of this locale; the default one else."),
@@ -103,7 +105,9 @@ class Repository:
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
-            raise SetupError(text, None, "there is no such document, and there was none", "look at quire log")
+            raise SetupError(
+                text, None, "there is no such document, and there was none", "look at bifolio log"
+            )
         return type_, document_id, found
 
     def commit(self, name: str) -> str:

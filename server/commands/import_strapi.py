@@ -1,4 +1,4 @@
-"""`quire import strapi`: takes over the content of a Strapi installation."""
+"""`bifolio import strapi`: takes over the content of a Strapi installation."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`quire init`: the command."""
+"""`bifolio init`: the command."""
 
 import shlex
 import shutil
@@ -52,7 +52,7 @@ _DATA_ENDINGS = (*YAML, ".json")
     "--from",
     "repository",
     metavar="URL",
-    help="Quire's git repository, for --docker and --ci. Default: where this one is from.",
+    help="Bifolio's git repository, for --docker and --ci. Default: where this one is from.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
@@ -210,7 +210,7 @@ def _report(folder: Path) -> None:
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:
         counts = f"{count(found.errors, 'error')} and {count(found.warnings, 'warning')}"
-        click.echo(f"\n{counts}: quire check{option}")
+        click.echo(f"\n{counts}: bifolio check{option}")
     if found.site:
         state = found.site.state
         open_ = state.settings.roles["public"]
@@ -219,7 +219,7 @@ def _report(folder: Path) -> None:
             for name, t in state.schema.endpoints.items()
             if f"{t.singular}.find" in open_
         }
-        click.echo(f"\nServe it:  quire serve{option}")
+        click.echo(f"\nServe it:  bifolio serve{option}")
         if sizes:
             largest = max(sizes, key=lambda name: sizes[name])
             click.echo(f"Ask it:    curl 'http://localhost:1337/api/{largest}'")

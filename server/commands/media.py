@@ -1,4 +1,4 @@
-"""`quire media push|pull|gc`: moves media into a bucket and back, and removes what nobody names there."""
+"""`bifolio media push|pull|gc`: moves media into a bucket and back, and removes what nobody names there."""
 
 import sys
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""`quire mv`: the command."""
+"""`bifolio mv`: the command."""
 
 import os
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from server.write.renaming.rename import Rename, Renamed
 def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     """Rename a document or media file, and change what refers to it.
 
-    OLD and NEW are paths of files, or TYPE/ID: quire mv article/night-ferry article/ferry-by-night. All
+    OLD and NEW are paths of files, or TYPE/ID: bifolio mv article/night-ferry article/ferry-by-night. All
     locales and drafts are renamed together, in one step, also while a server runs.
     """
     check_site(root)

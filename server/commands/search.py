@@ -1,4 +1,4 @@
-"""`quire search "words"`: finds documents in the terminal, with the paths of their files."""
+"""`bifolio search "words"`: finds documents in the terminal, with the paths of their files."""
 
 import sys
 from collections.abc import Iterator

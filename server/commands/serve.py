@@ -1,4 +1,4 @@
-"""`quire serve`: serves a site, and reports on the terminal what it reads and what is wrong."""
+"""`bifolio serve`: serves a site, and reports on the terminal what it reads and what is wrong."""
 
 import multiprocessing
 import os
@@ -254,7 +254,7 @@ class _Ready:
             return ""
         try:
             return f"{self.url}studio?key={make_key(site.root)}"
-        except OSError:  # The server tells what is wrong with .quire.
+        except OSError:  # The server tells what is wrong with .bifolio.
             return ""
 
 

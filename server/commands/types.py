@@ -1,4 +1,4 @@
-"""`quire types`: writes TypeScript types for the content of a site."""
+"""`bifolio types`: writes TypeScript types for the content of a site."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ from server.tools.typescript import write_module
     "--out",
     "out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write, such as quire.ts.",
+    help="The file to write, such as bifolio.ts.",
 )
 @click.option("--check", "check", is_flag=True, help="Write nothing; exit 1 where --out is not up to date.")
 @one_line_errors
@@ -51,7 +51,7 @@ def _refuse_old(path: Path, made: bytes) -> None:
     if there == made:
         click.echo(f"{path} is up to date")
         return
-    fix = f"run quire types --out {path}"
+    fix = f"run bifolio types --out {path}"
     if there is None:
         raise SetupError(str(path), None, "there is no such file", fix)
     lines = zip([*there.splitlines(), b""], [*made.splitlines(), b""], strict=False)

@@ -1,4 +1,4 @@
-"""`quire webhook …`: the webhooks of a site, what they were told, and telling them again.
+"""`bifolio webhook …`: the webhooks of a site, what they were told, and telling them again.
 
 All of it works beside a running server, which is the one that delivers; `test` alone sends something itself.
 """
@@ -80,7 +80,9 @@ def list_webhooks(root: Path) -> None:
             if not one.enabled:
                 state = "off"
             elif stands.disabled is not None:
-                state = f"disabled by 410 at {from_seconds(stands.disabled)}; quire webhook enable {one.name}"
+                state = (
+                    f"disabled by 410 at {from_seconds(stands.disabled)}; bifolio webhook enable {one.name}"
+                )
             came = (
                 f"last at {from_seconds(last.tried)}: {_outcome(last)}"
                 if last and last.tried
@@ -113,7 +115,7 @@ def test(root: Path, name: str) -> None:
     body = {
         "event": TEST_EVENT,
         "createdAt": said["createdAt"],
-        "quire": {"seq": None, "source": "api", "tags": []},
+        "bifolio": {"seq": None, "source": "api", "tags": []},
     }
     data = json.dumps(body, separators=(",", ":")).encode()
     outcome = post(
@@ -194,7 +196,9 @@ def _events(database: EventDatabase, since: int) -> list[Event]:
 
 def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
     if replay_one(connection, name, webhook_id, time.time()) is None:
-        fix = f"deliveries are kept for 7 days, {MAX_DONE_DELIVERIES:,} at most: see quire webhook log {name}"
+        fix = (
+            f"deliveries are kept for 7 days, {MAX_DONE_DELIVERIES:,} at most: see bifolio webhook log {name}"
+        )
         raise SetupError(webhook_id, None, f"{name} has no such delivery", fix)
 
 

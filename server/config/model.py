@@ -233,7 +233,7 @@ class MailSettings:
 
     host: str = _setting("", "text", "The SMTP server; where there is none, mails go to the log.")
     port: int = _setting(25, "count", "Its port.")
-    user: str = _setting("", "text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD.")
+    user: str = _setting("", "text", "The user to log in as; the password is in BIFOLIO_MAIL_PASSWORD.")
     tls: bool = _setting(False, "flag", "Whether to use STARTTLS.")
     sender: str = _setting("no-reply@localhost", "text", "The sender's address.", key="from")
 
@@ -250,7 +250,7 @@ class GitSettings:
         "`off`; `each` with `git.push`",
     )
     committer: str = _setting(
-        "Quire <quire@localhost>", "person", "Who makes these commits: `Name <e-mail>`."
+        "Bifolio <bifolio@localhost>", "person", "Who makes these commits: `Name <e-mail>`."
     )
     remote: str = _setting(
         "",
@@ -334,10 +334,10 @@ class EventSettings:
 
 @dataclass(frozen=True, slots=True)
 class CheckSettings:
-    """What `quire check` leaves out."""
+    """What `bifolio check` leaves out."""
 
     ignore: Mapping[str, tuple[str, ...]] = _setting(
-        {}, "rules", "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text."
+        {}, "rules", "Warnings that `bifolio check` leaves out: `rule: [paths]`, `*` for any text."
     )
 
 
@@ -357,12 +357,12 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExportSettings:
-    """What `quire export` writes."""
+    """What `bifolio export` writes."""
 
     types: Mapping[str, TypeExport] = _setting(
         {},
         "types",
-        "What `quire export` asks of each type: `article: {populate: author}` ([more](static.md)).",
+        "What `bifolio export` asks of each type: `article: {populate: author}` ([more](static.md)).",
     )
     queries: Mapping[str, QueryExport] = _setting(
         {}, "queries", "Further requests that it exports: `NAME: /api/articles?…`."
@@ -373,7 +373,7 @@ class ExportSettings:
 class Settings:
     """site.yaml with its defaults filled in, a section each as in the file."""
 
-    name: str = _setting("Quire", "text", "What the site is called.")
+    name: str = _setting("Bifolio", "text", "What the site is called.")
     locales: LocaleSettings = LocaleSettings()
     api: ApiSettings = ApiSettings()
     auth: AuthSettings = AuthSettings()
@@ -387,7 +387,7 @@ class Settings:
         "",
         "url",
         "The accounts database; at `postgresql://…`, several machines share it, and the log of events.",
-        "SQLite in `.quire/accounts.db`",
+        "SQLite in `.bifolio/accounts.db`",
     )
     search: SearchSettings = SearchSettings()
     timestamps: TimestampSource = _setting(

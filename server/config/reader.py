@@ -244,7 +244,7 @@ def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     for rule in settings.check.ignore:
         if rule not in RULES:
             fix = suggestion(rule, RULES) or "known are " + ", ".join(RULES)
-            yield file.refuse_key(f'there is no rule "{rule}" of quire check', fix, "check", "ignore", rule)
+            yield file.refuse_key(f'there is no rule "{rule}" of bifolio check', fix, "check", "ignore", rule)
 
 
 def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:

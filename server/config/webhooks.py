@@ -51,8 +51,8 @@ _OWN_HEADERS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-# The variables that are not for others to be told: of Quire, PostgreSQL and the bucket.
-_OWN_VARIABLES = ("QUIRE_", "PG", "AWS_")
+# The variables that are not for others to be told: of Bifolio, PostgreSQL and the bucket.
+_OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _wrong_variable(value: str) -> str:
     matched = _VARIABLE.fullmatch(value)
     if not matched:
         return f'"{value}" names no variable of the environment'
-    return f"{matched[1]} is for Quire alone" if matched[1].startswith(_OWN_VARIABLES) else ""
+    return f"{matched[1]} is for Bifolio alone" if matched[1].startswith(_OWN_VARIABLES) else ""
 
 
 def check_url(url: str) -> str:

@@ -11,7 +11,7 @@ from server.paths import keep_private, state_folder
 
 
 def private_file(root: Path, name: str) -> Path:
-    """A file in `.quire/` that only its owner may read, empty where there was none. Raises OSError."""
+    """A file in `.bifolio/` that only its owner may read, empty where there was none. Raises OSError."""
     path = state_folder(root) / name
     path.touch(mode=0o600)
     keep_private(path)
@@ -24,7 +24,7 @@ def database_file(root: Path) -> Path:
         path = private_file(root, "accounts.db")
     except OSError as error:
         raise SetupError(
-            ".quire", None, f"can't be written: {error.strerror}", "look at its permissions"
+            ".bifolio", None, f"can't be written: {error.strerror}", "look at its permissions"
         ) from error
     return path
 

@@ -18,13 +18,13 @@ from typing import Any
 from server.database.address import is_postgres
 from server.database.engine import Connection
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 COMMITS = "commits"  # that the branch at the git remote has moved; the payload is its commit
 ACCOUNTS = "accounts"  # that users, tokens or logins have changed
 EVENTS = "events"  # that events were recorded; the payload is the number of the last
 # The channel of a site: several may be in one database, each in a schema of its own.
-CHANNEL = "'quire_' || md5(current_schema())"
+CHANNEL = "'bifolio_' || md5(current_schema())"
 NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # with a `message`
 MAX_MESSAGE_BYTES = 7999  # PostgreSQL's limit.
 HEARTBEAT_INTERVAL_S = 5.0  # After so long without a notice, the connection is probed.

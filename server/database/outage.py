@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from server.errors import UnavailableError
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 RETRY_INTERVAL_S = 1.0
 

@@ -26,7 +26,7 @@ from server.database.outage import Outage, ReadOnlyError, reason_of
 from server.database.pool import NoConnectionLeftError, Pool
 from server.database.statements import translated
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 RESPONSE_TIMEOUT_S = 3.0  # How long the server may send nothing while a statement runs.
 RECENT_RESPONSE_S = 1.0  # After a response so recent, a wait lasts at least as long.

@@ -15,7 +15,7 @@ LOCK_TIMEOUT_S = 5.0  # How long a process waits for the others.
 # PostgreSQL drops the holder of the lock after so long without a statement, as after a power cut.
 SESSION_TIMEOUT_S = 20.0
 BACKOFF_S = 10.0  # After a timeout or an outage, a process goes on without the queue for so long.
-_KEY = "hashtextextended('quire_push_' || current_schema(), 0)"  # Several sites may be in one database.
+_KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"  # Several sites may be in one database.
 
 
 class Queue:

@@ -156,7 +156,7 @@ def _number(value: Tree) -> int | Plain | None:
 
 
 def damaged_members(tree: Tree) -> Iterator[KeyPath]:
-    """The path of each member that is the text "null", which Quire once wrote for null."""
+    """The path of each member that is the text "null", which Bifolio once wrote for null."""
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _damaged(block, (i,), _required(block, is_node=True))
 

@@ -1,7 +1,7 @@
 """The log of events: the events of a site in their order, and which versions they lead up to.
 
 Both are written in one transaction, so that whoever compares the versions with the site's files knows which
-changes have no events yet. It is in `.quire/events.db`, or in PostgreSQL where the accounts are there, in
+changes have no events yet. It is in `.bifolio/events.db`, or in PostgreSQL where the accounts are there, in
 tables whose names begin with `event_`. A file that is damaged or removed is made anew, as a log with another
 id.
 """
@@ -29,14 +29,14 @@ from server.events.tables import SCHEMA
 from server.paths import state_folder
 from server.storage.durable import make_once
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 T = TypeVar("T")
 
 ALL_CLONES = "*"
 MAX_COMMITS = 10_000  # Commits that are kept as recorded.
 BEGIN_NOTE = "begun"  # The note of when versions were first recorded.
-LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # In `.quire/`.
+LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # In `.bifolio/`.
 ELECTION_INTERVAL_S = 2.0  # Between two attempts to become the process that delivers webhooks.
 _ELECTION_LOCK = 0x71756972650002  # Nobody else locks by this number.
 _CLAIM = "UPDATE log SET changes = changes + 1"
@@ -96,7 +96,7 @@ class EventDatabase:
     @property
     def path(self) -> Path:
         """Where the file is, where there is one."""
-        return self.root / ".quire" / LOG_FILE
+        return self.root / ".bifolio" / LOG_FILE
 
     @cached_property
     def _engine(self) -> Engine:
@@ -147,7 +147,7 @@ class EventDatabase:
 
     @cached_property
     def clone(self) -> str:
-        """What `.quire/clone-id` says, which is made once; "" where no other clone of the site has the log.
+        """What `.bifolio/clone-id` says, which is made once; "" where no other clone of the site has the log.
 
         Raises StorageError.
         """
@@ -159,7 +159,7 @@ class EventDatabase:
                 make_once(path, secrets.token_hex(8).encode())
             return path.read_text("ascii").strip()
         except (OSError, ValueError) as error:
-            raise LogUnavailableError(f".quire/{CLONE_ID_FILE} can't be used: {error}") from error
+            raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def leads(self) -> bool:
         """Whether this machine delivers webhooks, of those that share the log. Raises StorageError.

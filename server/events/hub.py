@@ -26,7 +26,7 @@ from server.events.reading import Selection
 from server.events.resume import id_of
 from server.events.stream import Client, Stream, StreamCounts
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
 POLL_INTERVAL_S = 0.02  # Between two checks for new events.

@@ -42,7 +42,7 @@ from server.site.record import Record
 from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 LOCK_TIMEOUT_S = 1.0  # How long a change of content waits for the database if the last one was recorded.
 _MISSED_LOCK_TIMEOUT_S = 0.02  # If it was not.

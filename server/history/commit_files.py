@@ -55,7 +55,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
     try:
-        with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+        with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
             for path, data in zip(files, contents, strict=True):
                 copy = Path(folder, path)
                 copy.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
     """
     try:
         with ExitStack() as opened:
-            file = opened.enter_context(tempfile.TemporaryFile(prefix="quire-"))
+            file = opened.enter_context(tempfile.TemporaryFile(prefix="bifolio-"))
             if not copy_blob(root, blob.id, file):
                 raise NotFoundError()
             file.seek(0)

@@ -45,7 +45,7 @@ from server.storage.git.tree import Blob, read_tree
 from server.storage.media import with_formats
 from server.storage.store import Store
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 # Of the states that a process keeps, beside the current one and one that is larger.
 MAX_BYTES = 128 * 1024 * 1024

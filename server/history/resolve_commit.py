@@ -14,8 +14,8 @@ NO_REPOSITORY_MESSAGE = (
     "The site is in no git repository; run git init -b main in its folder and commit it first"
 )
 FOREIGN_MESSAGE = (
-    "The site's git repository belongs to another user than the one that Quire runs as, so that git does not "
-    "read it; give it to that user (chown -R), or, if you trust who may write to it, run as that user: {}"
+    "The site's git repository belongs to another user than the one that Bifolio runs as, so that git does "
+    "not read it; give it to that user (chown -R), or, if you trust who may write to it, run as that user: {}"
 )
 UNREADABLE_MESSAGE = "git does not take .git for a repository; git status, in the site's folder, says why"
 NO_COMMIT_MESSAGE = "The site's git repository has no commit yet; commit it first"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.errors import QuireError
+from server.errors import BifolioError
 from server.paths import state_folder
 from server.storage.durable import stage, sync_folder
 
@@ -45,7 +45,7 @@ class Clock:
 # --- job ------------------------------------------------------------------------------------------
 
 
-class JobFailedError(QuireError):
+class JobFailedError(BifolioError):
     """A run failed, which the job has logged. It runs again after `pause_s`; None: after its back-off."""
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
@@ -134,7 +134,7 @@ class DeferredJob(Job):
 
 # --- cursor ---------------------------------------------------------------------------------------
 
-FOLDER = "jobs"  # in .quire/
+FOLDER = "jobs"  # in .bifolio/
 
 
 class Cursor:

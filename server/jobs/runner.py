@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from server.errors import ApiError
 from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 STOP_TIMEOUT_S = 5.0  # For all jobs together.
 

@@ -110,7 +110,7 @@ def pagination(page: Page, total: int) -> dict[str, int]:
 # --- parse ----------------------------------------------------------------------------------------
 
 STATUSES = ("published", "draft")
-# The parameters of content requests: those that Strapi allows with `strictParams`, and Quire's own.
+# The parameters of content requests: those that Strapi allows with `strictParams`, and Bifolio's own.
 PARAMETERS = frozenset(
     (
         "filters",

@@ -1,6 +1,6 @@
-"""The types of Strapi's plugins whose endpoints Quire has, as their schema files would say them.
+"""The types of Strapi's plugins whose endpoints Bifolio has, as their schema files would say them.
 
-They are told to clients that generate code; what Quire reads and answers with is `model.BUILT_IN`.
+They are told to clients that generate code; what Bifolio reads and answers with is `model.BUILT_IN`.
 """
 
 from collections.abc import Mapping

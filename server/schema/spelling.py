@@ -135,7 +135,7 @@ def _swap_letters(word: str) -> Iterator[str]:
 
 # --- mistyped -------------------------------------------------------------------------------------
 
-# The keys that Quire goes by, and those that schema files of Strapi have besides.
+# The keys that Bifolio goes by, and those that schema files of Strapi have besides.
 TOP_KEYS = (
     "kind", "info", "options", "attributes", "pluginOptions",
     "collectionName", "uid", "modelType", "modelName", "apiName", "globalId", "config", "connection",

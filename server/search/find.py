@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from server.bounded import BoundedMutex
 from server.config.model import Settings
 from server.documents.document import Document
-from server.errors import QuireError
+from server.errors import BifolioError
 from server.index.budget import Budget
 from server.paths import STATE_FOLDER
 from server.search.catalog import Catalog, Group, IndexedVersion, catalog, document_of, versions
@@ -117,7 +117,7 @@ def _fold(text: Text) -> str:
 if TYPE_CHECKING:
     from server.search.whoosh_index.reader import Hits, IndexReader
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 # Searches that wait for the one that computes, and for how long.
 MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
@@ -331,7 +331,7 @@ def _may_be_damage(error: Exception) -> bool:
 
     For a damaged index, whoosh may raise any exception; and what it has read may be no text, or no key.
     """
-    if isinstance(error, QuireError | MemoryError):
+    if isinstance(error, BifolioError | MemoryError):
         return False
     names = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
     packages = [name.partition(".")[0] for name in names]

@@ -8,7 +8,7 @@ from pathlib import Path
 from server.storage.durable import replace_file
 
 STATUS_FILE = "status.json"
-SEARCH_FOLDER = "search"  # Below .quire/.
+SEARCH_FOLDER = "search"  # Below .bifolio/.
 DAMAGED_FILE = "damaged"  # If this file exists, the writer builds the index anew.
 
 

@@ -21,7 +21,7 @@ from server.search.writer_process import DamagedIndex, WriterProcess
 from server.site.site import Site, State
 from server.storage.file_lock import FileLock
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 MIN_WAIT_FACTOR = 10  # The wait between two checks is at least so many times as long as a check takes.
 MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # After a failure; it doubles with each further one.

@@ -8,7 +8,7 @@ from server.storage.git.log import Commit
 from server.storage.media import SIDECAR_SUFFIX, media_key
 
 NEUTRAL_MESSAGE = "Changed documents"
-_DOCUMENT = "Quire-Document: "
+_DOCUMENT = "Bifolio-Document: "
 
 
 def message_for(actor: Actor, commit: Commit, timeline: Timeline) -> str:

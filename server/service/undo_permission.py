@@ -20,7 +20,7 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
     """Raise ForbiddenError if a caller may no longer make a write, or may not see what undoing restores.
 
     Undoing may restore a draft, and refusing only then would reveal that there is one. So types with drafts
-    always need `readDraft`. Raises NotFoundError for a write that only another version of Quire knows.
+    always need `readDraft`. Raises NotFoundError for a write that only another version of Bifolio knows.
     """
     for wanted in permits:
         type_, verb = caller.state.schema.types.get(wanted.uid), _verb(wanted)
@@ -75,6 +75,6 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(wanted: Permit) -> Verb | None:
-    """Return the verb of a permit, or None if another version of Quire wrote it."""
+    """Return the verb of a permit, or None if another version of Bifolio wrote it."""
     name = _OLD_VERBS.get(wanted.verb, wanted.verb)
     return Verb(name) if name in set(Verb) else None

@@ -275,8 +275,8 @@ def anonymous_file() -> int:
     already, is to be appended.
     """
     if hasattr(os, "memfd_create"):
-        return os.memfd_create("quire")
-    descriptor, name = tempfile.mkstemp(prefix="quire-")
+        return os.memfd_create("bifolio")
+    descriptor, name = tempfile.mkstemp(prefix="bifolio-")
     Path(name).unlink()
     return descriptor
 

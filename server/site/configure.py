@@ -24,7 +24,7 @@ from server.storage.git.repository import is_tracked
 from server.storage.journal import Journal
 from server.storage.links import link_problem
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def configure(root: Path) -> Configuration:
 def first_configuration(root: Path) -> Configuration:
     """The configuration, once what a crash left of a write is finished or dropped: it may be a part of it.
 
-    Raises SetupError where the configuration is broken, or .quire/ is not to be trusted, and BusyError.
+    Raises SetupError where the configuration is broken, or .bifolio/ is not to be trusted, and BusyError.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
@@ -92,7 +92,7 @@ def configuration_links(root: Path) -> Iterator[SetupError]:
 
 
 def check_state_folder(root: Path) -> None:
-    """Raise SetupError where .quire/ comes with the content: who may commit would choose the site's keys."""
+    """Raise SetupError if .bifolio/ comes with the content: who may commit would choose the keys."""
     if (root / STATE_FOLDER).is_symlink():
         raise SetupError(STATE_FOLDER, None, "is a link", "replace it by a folder")
     try:

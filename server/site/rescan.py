@@ -48,7 +48,7 @@ from server.storage.read import read_bytes
 from server.storage.store import DRAFT_MARK, Store
 from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS = 5  # Attempts to read a file that another program changes meanwhile.
 MAX_LOCKED_FILES = 5000  # A larger site is not read anew under the write lock.

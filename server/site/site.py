@@ -17,11 +17,11 @@ from server.config.sections import PUSH_BEFORE
 from server.documents.document import Document
 from server.errors import (
     ApiError,
+    BifolioError,
     BusyError,
     CommitError,
     ConflictError,
     GitBusyError,
-    QuireError,
     StorageError,
     UnreadableRecordError,
 )
@@ -73,7 +73,7 @@ from server.storage.recent_versions import RecentVersions
 # --- parts ----------------------------------------------------------------------------------------
 
 
-class ReadOnlySiteError(QuireError):
+class ReadOnlySiteError(BifolioError):
     """A write to a site that was opened for reading. It is a mistake of the program."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Parts:
 
 __all__ = ["Change", "Site", "State"]
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS = 4  # Attempts to prepare a write while another program changes its files.
 GIT_TIMEOUT_S = 30.0  # How long a refresh waits for git commands at work.

@@ -20,7 +20,7 @@ from server.site.change import Change, Report
 from server.site.site import Site
 from server.storage.files import is_utf_8
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 QUIET_MS = 10  # After so long without a report, a burst is over.
 MAX_BURST_MS = 1000

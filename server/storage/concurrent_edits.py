@@ -21,7 +21,7 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-_MAX_OPEN_FILES = 64  # Replaced files that a change keeps open, in case somebody deletes .quire/.
+_MAX_OPEN_FILES = 64  # Replaced files that a change keeps open, in case somebody deletes .bifolio/.
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def take_back(done: Replacement, left: Recovery) -> None:
         return
     with open_folder(target.parent) as folder:
         if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
-            _take_back_without(done, folder)  # .quire/ was deleted.
+            _take_back_without(done, folder)  # .bifolio/ was deleted.
         elif step.after is None:
             with suppress(FileExistsError):
                 put_new(step.aside, target, folder)

@@ -1,7 +1,7 @@
 """The lease of a site's folder: on a file system that several machines share, one of them serves it.
 
 The locks of a site work between the processes of one kernel, and what another machine writes is not seen
-before a file system tells of it. So a server of another machine is refused. The lease is a file in .quire/
+before a file system tells of it. So a server of another machine is refused. The lease is a file in .bifolio/
 that the server renews; it names the kernel, so that the containers of one machine count as one. A lease that
 is not renewed is nobody's: its machine has crashed, or the folder is a copy.
 """
@@ -19,9 +19,9 @@ from pathlib import Path
 from server.errors import SetupError
 from server.paths import STATE_FOLDER, state_folder
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
-FILE = "host.json"  # in .quire/
+FILE = "host.json"  # in .bifolio/
 RENEWAL_INTERVAL_S = 2.0
 LEASE_TTL_S = 7.0  # A lease that was not renewed for so long has expired.
 CONTEST_DELAY_S = 0.5  # After so long, a host that took the lease at the same time has written it as well.

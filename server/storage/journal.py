@@ -1,6 +1,6 @@
 """Writes the files of a change so that a crash leaves either all of them as they were or all changed.
 
-New contents are staged in .quire/journal/, synced, and exchange their places with what they replace, which
+New contents are staged in .bifolio/journal/, synced, and exchange their places with what they replace, which
 is then compared with what it was when it was read: an edit by hand that came in between is put back, and
 the whole change with it. A record of intent is written before, and synced where there are several files;
 `storage.recovery` carries it out after a crash. There is one writer at a time, by the site's write lock;
@@ -41,7 +41,7 @@ class _NotUndone(Exception):
 
 
 class Journal:
-    """The writer of one site's files. `folder` is its .quire/."""
+    """The writer of one site's files. `folder` is its .bifolio/."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -206,7 +206,7 @@ class Journal:
 
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
         """Take back what was done. A crash from here on must not carry it out, but take it back as well."""
-        with suppress(FileNotFoundError):  # It was deleted with all of .quire/.
+        with suppress(FileNotFoundError):  # It was deleted with all of .bifolio/.
             record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:
             for one in reversed(done):
@@ -215,7 +215,7 @@ class Journal:
             raise _NotUndone(str(error)) from error
 
     def _is_lost(self, error: OSError) -> bool:
-        """Whether an error is that something is missing which was in .quire/ when the write began."""
+        """Whether an error is that something is missing which was in .bifolio/ when the write began."""
         above = f"{self.folder.parent}/"
         names = (str(error.filename), str(error.filename2))
         return isinstance(error, FileNotFoundError) and any(name.startswith(above) for name in names)

@@ -1,6 +1,6 @@
 """Where the links of a site may lead: each only to files of its own kind.
 
-A link comes with a checkout, so that whoever may commit could have Quire serve or rewrite what is no
+A link comes with a checkout, so that whoever may commit could have Bifolio serve or rewrite what is no
 content: keys, accounts, settings. So a link in content/ leads to content/ alone, one in
 content/uploads/ to that folder, one in content-types/ to that, and site.yaml to none of them; no link
 leads to a hidden name.

@@ -1,4 +1,4 @@
-"""The parse cache: what was read from each file, kept in .quire/cache/ so that a start need not parse.
+"""The parse cache: what was read from each file, kept in .bifolio/cache/ so that a start need not parse.
 
 An entry is used as long as its file has the signature that it was read with (or the same bytes, where
 the signature can't be trusted) and nothing else that its reading depended on has changed. Damaged
@@ -174,7 +174,7 @@ class ParseCache:
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
         self.path, self._stamp, self._usable = path, stamp, usable
-        self._head = b"quire parse cache %d %s\n" % (_FORMAT_VERSION, _fingerprint())
+        self._head = b"bifolio parse cache %d %s\n" % (_FORMAT_VERSION, _fingerprint())
         self._length = 0
         self._last: Stamp | None = None  # the stamp of the last block in the file
         self.unused = 0  # entries in the file that were read under another schema, and can't be used
@@ -259,7 +259,7 @@ def _read_block(file: BinaryIO) -> bytes | None:
 # Saves 5 ms of each load after the first.
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of what all entries depend on: the code of Quire, the version of Python.
+    """Return a digest of what all entries depend on: the code of Bifolio, the version of Python.
 
     It takes 13 ms, and describes the code that this process runs: files that are replaced later don't count.
     """

@@ -1,7 +1,7 @@
 """The versions of documents that were replaced lately, so that a change made from one can be merged.
 
 A client names the version that it has read by an entity tag alone, so that the values are kept here: in
-.quire/cache/versions/, which only its owner may read, in a folder for the newer ones and one for those
+.bifolio/cache/versions/, which only its owner may read, in a folder for the newer ones and one for those
 before. When the newer one is full, it takes the place of the older. What a crash cuts off is not found.
 """
 

@@ -2,7 +2,7 @@
 
 A record of intent that is whole is carried out to the end, or, where it was being taken back, that is
 done; what no record names is dropped. An edit by hand is kept wherever the writer was killed: in its
-place, or below .quire/unsaved/. Files that were replaced are kept for a while (`storage.replaced`).
+place, or below .bifolio/unsaved/. Files that were replaced are kept for a while (`storage.replaced`).
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Replaced files: what a write has replaced or removed stays in .quire/replaced/ for RETENTION_S.
+"""Replaced files: what a write has replaced or removed stays in .bifolio/replaced/ for RETENTION_S.
 
 A program may have found a file by its name, or may wait to open it, while a write puts another file in its
 place. What that program saves then goes into the replaced file, which has no name in the site any more. So
-the file is compared once more before it is unlinked. An edited one goes to .quire/unsaved/.
+the file is compared once more before it is unlinked. An edited one goes to .bifolio/unsaved/.
 """
 
 import logging
@@ -17,7 +17,7 @@ from server.storage.exchange import Reader, open_reader, put_new
 from server.storage.files import digest_of, link_mark
 from server.storage.intent import Step, read_intent
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 RETENTION_S = 2.0  # longer than any program takes from finding a file by its name to having it open
 _DONE_SUFFIX = ".kept"  # Ends the name of a record whose change is done.
@@ -75,7 +75,7 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .quire/unsaved/, and log it: under its path, numbered if that is taken."""
+        """Move an edited file to .bifolio/unsaved/, and log it: under its path, numbered if that is taken."""
         folder = self.journal.parent / "unsaved"
         folder.mkdir(mode=0o700, exist_ok=True)
         first = aside = folder / path

@@ -37,7 +37,7 @@ from server.storage.media import SIDECAR_SUFFIX, read_media, stored_media, uploa
 from server.storage.read import decode, parse, positions_of, read_bytes, refuse_empty
 from server.storage.unreadable_files import problem_of, syntax_problem, unreadable_entry
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 DRAFT_MARK = ".draft."  # in the names of drafts that have files of their own
 _FAR_S = 4_102_444_800.0  # the year 2100, for a file of which git knows no time

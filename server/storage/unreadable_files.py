@@ -14,7 +14,7 @@ from server.problems import Problem, Severity
 from server.storage.entry import Entry
 from server.storage.files import signature
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:

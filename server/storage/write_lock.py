@@ -23,7 +23,7 @@ class WriteLock:
 
     A waiting write holds the lock of the file while it waits for the folder, so that a writer that releases
     the folder can't take it again before the waiting ones. Some file systems can't lock folders. There the
-    file is locked instead, though it may be deleted with .quire/ or be read-only.
+    file is locked instead, though it may be deleted with .bifolio/ or be read-only.
     """
 
     def __init__(self, path: Path, root: Path) -> None:

@@ -78,7 +78,7 @@ class Cause:
         """The one change that mends all of it, or what to do with each problem."""
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
-            return "quire check --fix mends them all"
+            return "bifolio check --fix mends them all"
         if len(fixes) == 1 and self.problems[0].fix.startswith("did you mean "):
             return self.problems[0].fix
         if known := self._mend_of_rule():

@@ -45,7 +45,7 @@ def as_github(found: Survey, prefix: str) -> str:
 
 def _as_command(problem: Problem, prefix: str) -> str:
     properties = {"file": prefix + problem.path, "line": problem.line or 1, "col": problem.column}
-    properties["title"] = f"quire: {problem.rule}"
+    properties["title"] = f"bifolio: {problem.rule}"
     told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value)
     return f"::{problem.severity} {told}::{_data(_sentence(problem))}"
 
@@ -66,7 +66,7 @@ def as_sarif(found: Survey, prefix: str) -> str:
     """A SARIF log of one run, as code scanning services read it."""
     rules = list(RULES)
     driver = {
-        "name": "quire",
+        "name": "bifolio",
         "semanticVersion": __version__,
         "rules": [
             {
@@ -98,7 +98,7 @@ def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, 
         "locations": [
             {"physicalLocation": {"artifactLocation": _artifact(problem, prefix), "region": region}}
         ],
-        "partialFingerprints": {"quire/v1": _fingerprint(problem)},
+        "partialFingerprints": {"bifolio/v1": _fingerprint(problem)},
     }
 
 
@@ -147,9 +147,9 @@ def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -
     yield from _file_lines(others, prefix)
     yield _summary(found, seconds)
     if large:
-        yield [("  quire check --all lists each of them", _PLAIN)]
+        yield [("  bifolio check --all lists each of them", _PLAIN)]
     if found.fixable:
-        yield [(f"  quire check --fix fixes {count(found.fixable, 'value')}", _PLAIN)]
+        yield [(f"  bifolio check --fix fixes {count(found.fixable, 'value')}", _PLAIN)]
 
 
 def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:

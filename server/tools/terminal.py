@@ -42,9 +42,9 @@ site_option = click.option(
     "--site",
     "root",
     type=click.Path(path_type=Path),
-    envvar="QUIRE_SITE",
+    envvar="BIFOLIO_SITE",
     default=".",
-    show_default="$QUIRE_SITE, else this folder",
+    show_default="$BIFOLIO_SITE, else this folder",
     help="The site's folder.",
 )
 
@@ -57,7 +57,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **kwargs)
         except (SetupError, StorageError, BusyError) as error:
-            click.echo(f"quire: {error}", err=True)
+            click.echo(f"bifolio: {error}", err=True)
             sys.exit(1)
 
     return run
@@ -102,7 +102,7 @@ def check_site(root: Path) -> None:
         wrong, fix = "the files of the site are not checked out of git", "`git checkout HEAD -- .` does that"
         raise SetupError(place, None, wrong, fix)
     missing = "site.yaml and content-types/ are missing"
-    raise SetupError(f"{place} is not a site", None, missing, "`quire init` makes one")
+    raise SetupError(f"{place} is not a site", None, missing, "`bifolio init` makes one")
 
 
 @contextmanager

@@ -200,7 +200,7 @@ _GLOBALS = frozenset(
     {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
     | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
 )
-_HEAD = "// Made by `quire types` from this site's content types. Do not edit: run it again.\n"
+_HEAD = "// Made by `bifolio types` from this site's content types. Do not edit: run it again.\n"
 # What operators take, as types; V is the type of the attribute's values.
 _TAKES: Mapping[str, str] = {
     "value": "V | null",

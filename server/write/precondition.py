@@ -11,7 +11,7 @@ from hashlib import blake2b, scrypt
 from server.documents.document import Document
 from server.errors import PreconditionError, ValidationError
 
-_SALT = b"quire versions"  # The key of sessions serves other purposes, too.
+_SALT = b"bifolio versions"  # The key of sessions serves other purposes, too.
 _SCRYPT_COST = {"n": 2**14, "r": 8, "p": 1}  # 40 ms and 16 MB
 MAX_IF_MATCH_CHARS = 8192  # It is compared with each version that is still known.
 _secret = secrets.token_hex(32)  # of this process, where no other is given

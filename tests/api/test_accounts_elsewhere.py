@@ -121,8 +121,8 @@ def machines(database: Postgres, root: Path, count: int, *, refresh: bool = Fals
             stop(process)
 
 
-STUDIO = {"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"}
-ONE_KEY = "import os\nos.environ['QUIRE_JWT_SECRET'] = 'k' * 40"
+STUDIO = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
+ONE_KEY = "import os\nos.environ['BIFOLIO_JWT_SECRET'] = 'k' * 40"
 
 
 def test_what_is_taken_away_at_one_machine_is_refused_by_all_within_a_second(
@@ -230,5 +230,5 @@ def test_a_server_that_starts_while_the_database_stands_still_asks_it_when_it_go
         finally:
             stop(process)
     told = (tmp_path / "log").read_text()
-    assert told.count("ERROR quire: the accounts database can't be used") == 1, told
-    assert told.count("INFO quire: the accounts database can be used again") == 1, told
+    assert told.count("ERROR bifolio: the accounts database can't be used") == 1, told
+    assert told.count("INFO bifolio: the accounts database can be used again") == 1, told

@@ -314,7 +314,7 @@ def test_branches_and_the_messages_of_commits(make_api: MakeApi) -> None:
     assert "articles/goemon.md" in api.files
     assert git(api.root, "log", "-1", "--format=%s", "spring") == 'Unpublish article "Goémon"\n'
     assert "articles/goemon.md" not in git(api.root, "ls-tree", "-r", "--name-only", "spring")
-    assert act(api, "articles/goemon/actions/discard").headers["Quire-Commit"]
+    assert act(api, "articles/goemon/actions/discard").headers["Bifolio-Commit"]
     assert git(api.root, "log", "-1", "--format=%s") == 'Discard the draft of article "Goémon again"\n'
     act(api, "articles/goemon/actions/unpublish")
     assert git(api.root, "log", "-1", "--format=%s") == 'Unpublish article "Goémon"\n'

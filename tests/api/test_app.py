@@ -40,9 +40,9 @@ def test_an_unexpected_error_shows_no_trace(make_api: MakeApi, caplog: pytest.Lo
 def test_with_a_broken_accounts_database_content_is_served_and_nobody_is_known(make_api: MakeApi) -> None:
     api = make_api(FILES)
     api.accounts.close()
-    for path in Path(api.site.root / ".quire").glob("accounts.db*"):
+    for path in Path(api.site.root / ".bifolio").glob("accounts.db*"):
         path.unlink()
-    (api.site.root / ".quire/accounts.db").write_bytes(b"no database at all" * 1000)
+    (api.site.root / ".bifolio/accounts.db").write_bytes(b"no database at all" * 1000)
     assert api.get("/api/notes").error["status"] == 503
     assert api.get("/api/i18n/locales").error["status"] == 503
     assert api.get("/api/notes", "public").status < 500

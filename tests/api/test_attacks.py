@@ -211,8 +211,8 @@ PATHS = (
     "a.txt%00",
     "a.txt%00.png",
     "%00",
-    ".%2e/.quire/jwt.key",
-    "../../.quire/jwt.key",
+    ".%2e/.bifolio/jwt.key",
+    "../../.bifolio/jwt.key",
     "..%c0%afsite.yaml",
     "./a.txt",
     "~root/.bashrc",
@@ -240,8 +240,8 @@ def upload(api: Api, name: str, data: bytes, mime: str = "application/octet-stre
 
 
 def elsewhere(api: Api) -> set[Path]:
-    """Everything in the site but uploads and what Quire keeps for itself."""
-    return {p for p in api.root.rglob("*") if not {"uploads", ".quire"} & set(p.parts)}
+    """Everything in the site but uploads and what Bifolio keeps for itself."""
+    return {p for p in api.root.rglob("*") if not {"uploads", ".bifolio"} & set(p.parts)}
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def elsewhere(api: Api) -> set[Path]:
 )
 def test_an_upload_stays_in_its_folder_under_a_plain_name(api: Api, name: str) -> None:
     outside = {
-        path for path in api.root.rglob("*") if "uploads" not in path.parts and ".quire" not in path.parts
+        path for path in api.root.rglob("*") if "uploads" not in path.parts and ".bifolio" not in path.parts
     }
     answer = upload(api, name, b"text")
     assert answer.status in (201, 400), answer.body

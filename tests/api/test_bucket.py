@@ -184,7 +184,7 @@ def test_a_bucket_that_is_away(tmp_path: Path, s3: S3, monkeypatch: pytest.Monke
     monkeypatch.setattr(site_bucket, "CHECK_TTL_S", 0.0)
     api = make(tmp_path, site_of(s3))
     kept, other = upload(api, (b"one", "a.txt"), (b"two", "b.txt")).body
-    for copy in (api.site.root / ".quire/media").glob("*/*"):
+    for copy in (api.site.root / ".bifolio/media").glob("*/*"):
         copy.unlink()
     assert fetch(api, kept["url"]).raw == b"one"
     assert api.get("/_health/ready").data["media"] == "ready"
@@ -232,7 +232,7 @@ def test_a_bucket_that_is_not_there(tmp_path: Path, s3: S3) -> None:
 def test_a_damaged_or_missing_object_is_not_served(api: Api, s3: S3) -> None:
     file = upload(api, (b"good", "a.txt")).body[0]
     [key] = s3.objects()
-    for copy in (api.site.root / ".quire/media").glob("*/*"):
+    for copy in (api.site.root / ".bifolio/media").glob("*/*"):
         copy.unlink()
     for content in (b"evil", b"", b"go", b"good and more"):
         obstore.put(s3.store, key, content)
@@ -242,7 +242,7 @@ def test_a_damaged_or_missing_object_is_not_served(api: Api, s3: S3) -> None:
     missing = fetch(api, file["url"])
     assert (missing.status, missing.error["message"]) == (502, "The media file is not in the bucket")
     assert missing.headers["Cache-Control"] == "no-store"
-    assert not [*(api.site.root / ".quire/media").glob("*/*")]
+    assert not [*(api.site.root / ".bifolio/media").glob("*/*")]
 
 
 def test_files_on_disk_and_in_the_bucket(tmp_path: Path, s3: S3) -> None:

@@ -40,7 +40,7 @@ def made(make_api: MakeApi, tmp_path: Path) -> Callable[..., Api]:
     """Makes a site in a repository of its own, with `before` done to it."""
 
     def make(files: dict[str, str] | None = None, before: Callable[[Path], object] = commit_all) -> Api:
-        everything = {**ARTICLES, **EACH, ".gitignore": ".quire/\n", **(files or {})}
+        everything = {**ARTICLES, **EACH, ".gitignore": ".bifolio/\n", **(files or {})}
         for name, text in everything.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,34 +72,34 @@ def rename(api: Api, title: str, name: str = "walk", **options: Any) -> Answer:
 def commits(api: Api, title: str) -> bool:
     """Rename a document, and say whether that was committed at once."""
     answer = api.put("/api/articles/walk", {"title": title})
-    return answer.headers.get("Quire-Commit", "pending") != "pending"
+    return answer.headers.get("Bifolio-Commit", "pending") != "pending"
 
 
 def sound(root: Path) -> None:
     """Nothing is broken in a repository, and nothing of ours is left in it."""
     git(root, "fsck", "--strict")
-    assert not list(root.glob(".git/*.lock")) + list(root.glob(".git/quire-*"))
-    assert "refs/quire" not in git(root, "for-each-ref")
+    assert not list(root.glob(".git/*.lock")) + list(root.glob(".git/bifolio-*"))
+    assert "refs/bifolio" not in git(root, "for-each-ref")
 
 
 def test_off(made: Callable[..., Api]) -> None:
     api = made({"site.yaml": ""})
     before = head(api.root)
-    assert "Quire-Commit" not in rename(api, "New").headers
+    assert "Bifolio-Commit" not in rename(api, "New").headers
     assert head(api.root) == before
-    assert not (api.root / ".quire/commits").exists()
+    assert not (api.root / ".bifolio/commits").exists()
 
 
 def test_each_write_is_a_commit(made: Callable[..., Api]) -> None:
     api = made()
     answer = rename(api, "New walk")
-    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert answer.headers["Bifolio-Commit"] == head(api.root)
     assert changed(api.root) == ["M\tcontent/articles/walk.json"]
     assert (
         git(api.root, "log", "-1", "--format=%an|%ae|%cn|%ce")
         == "full|site@example.org|Site|site@example.org\n"
     )
-    message = 'Update article "New walk"\n\nQuire-Actor: token:full\nQuire-Document: article/walk\n\n'
+    message = 'Update article "New walk"\n\nBifolio-Actor: token:full\nBifolio-Document: article/walk\n\n'
     assert git(api.root, "log", "-1", "--format=%B") == message
     assert status(api.root) == ""
     sound(api.root)
@@ -108,11 +108,11 @@ def test_each_write_is_a_commit(made: Callable[..., Api]) -> None:
 def test_created_and_deleted(made: Callable[..., Api]) -> None:
     api = made()
     answer = api.post("/api/articles", {"title": "Third"})
-    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert answer.headers["Bifolio-Commit"] == head(api.root)
     assert git(api.root, "log", "-1", "--format=%s") == 'Create article "Third"\n'
     assert [line[0] for line in changed(api.root)] == ["A"]
     gone = api.ask("DELETE", "/api/articles/walk")
-    assert (gone.status, gone.headers["Quire-Commit"]) == (204, head(api.root))
+    assert (gone.status, gone.headers["Bifolio-Commit"]) == (204, head(api.root))
     assert git(api.root, "log", "-1", "--format=%s") == 'Delete article "Equinox walk"\n'
     assert changed(api.root) == ["D\tcontent/articles/walk.json"]
     assert status(api.root) == ""
@@ -121,21 +121,21 @@ def test_created_and_deleted(made: Callable[..., Api]) -> None:
 
 def test_a_message_of_the_request(made: Callable[..., Api]) -> None:
     api = made()
-    rename(api, "New", headers={"Quire-Message": "Fix — the title".encode().decode("latin-1")})
+    rename(api, "New", headers={"Bifolio-Message": "Fix — the title".encode().decode("latin-1")})
     assert git(api.root, "log", "-1", "--format=%s") == "Fix — the title\n"
     batch = {
-        "message": "Two at once\n\nQuire-Actor: user:1\n",
+        "message": "Two at once\n\nBifolio-Actor: user:1\n",
         "operations": [
             {"method": "PUT", "path": f"/api/articles/{name}", "body": {"data": {"title": "B"}}}
             for name in ("walk", "other")
         ],
     }
     answer = api.ask("POST", "/batch", json=batch)
-    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert answer.headers["Bifolio-Commit"] == head(api.root)
     assert git(api.root, "log", "-1", "--format=%s") == "Two at once\n"
     trailers = git(api.root, "log", "-1", "--format=%(trailers:only)").splitlines()
-    assert trailers[0] == "Quire-Actor: token:full"
-    assert set(trailers[1:]) - {""} == {"Quire-Document: article/walk", "Quire-Document: article/other"}
+    assert trailers[0] == "Bifolio-Actor: token:full"
+    assert set(trailers[1:]) - {""} == {"Bifolio-Document: article/walk", "Bifolio-Document: article/other"}
     assert len(changed(api.root)) == 2
 
 
@@ -152,7 +152,7 @@ def test_the_author_is_the_user(made: Callable[..., Api]) -> None:
     api.tokens["ada"] = api.ask("POST", "/api/auth/local", "public", json=login).body["jwt"]
     rename(api, "Hers", who="ada")
     assert git(api.root, "log", "-1", "--format=%an|%ae") == "ada x|ada@example.org\n"
-    assert git(api.root, "log", "-1", "--format=%(trailers:key=Quire-Actor,valueonly)").startswith("user:1")
+    assert git(api.root, "log", "-1", "--format=%(trailers:key=Bifolio-Actor,valueonly)").startswith("user:1")
     sound(api.root)
 
 
@@ -191,28 +191,28 @@ def test_media(made: Callable[..., Api]) -> None:
     form = {"files": (io.BytesIO(b"text"), "note.txt")}
     answer = api.ask("POST", "/api/upload", data=form)
     assert answer.status == 201
-    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert answer.headers["Bifolio-Commit"] == head(api.root)
     assert [line[0] for line in changed(api.root)] == ["A", "A"]
     assert git(api.root, "log", "-1", "--format=%s").startswith('Upload file "note_')
     [path] = [line[2:] for line in changed(api.root) if line.endswith(".txt")]
     assert git(api.root, "show", f"HEAD:{path}") == "text"
     [file] = answer.body
     form = {"files": (io.BytesIO(b"other"), "note.txt")}
-    assert api.ask("POST", f"/api/upload?id={file['id']}", data=form).headers["Quire-Commit"] == head(
+    assert api.ask("POST", f"/api/upload?id={file['id']}", data=form).headers["Bifolio-Commit"] == head(
         api.root
     )
     assert git(api.root, "show", f"HEAD:{path}") == "other"
-    assert api.ask("DELETE", f"/api/upload/files/{file['id']}").headers["Quire-Commit"] == head(api.root)
+    assert api.ask("DELETE", f"/api/upload/files/{file['id']}").headers["Bifolio-Commit"] == head(api.root)
     assert [line[0] for line in changed(api.root)] == ["D", "D"]
     assert status(api.root) == ""
-    assert len(list((api.root / ".quire/commits").iterdir())) == 1  # its lock
+    assert len(list((api.root / ".bifolio/commits").iterdir())) == 1  # its lock
 
 
 def test_what_git_ignores_is_not_committed(made: Callable[..., Api]) -> None:
-    api = made({".gitignore": ".quire/\ncontent/uploads/\n"})
+    api = made({".gitignore": ".bifolio/\ncontent/uploads/\n"})
     before = head(api.root)
     answer = api.ask("POST", "/api/upload", data={"files": (io.BytesIO(b"text"), "note.txt")})
-    assert (answer.status, "Quire-Commit" in answer.headers) == (201, False)
+    assert (answer.status, "Bifolio-Commit" in answer.headers) == (201, False)
     assert head(api.root) == before
 
 
@@ -230,7 +230,7 @@ def test_a_detached_head(made: Callable[..., Api]) -> None:
         git(root, "checkout", "-q", "--detach")
 
     api = made(before=detached)
-    assert rename(api, "New").headers["Quire-Commit"] == head(api.root)
+    assert rename(api, "New").headers["Bifolio-Commit"] == head(api.root)
     assert git(api.root, "rev-parse", "main~0") != head(api.root) + "\n"
     assert status(api.root) == ""
 
@@ -240,8 +240,8 @@ def test_no_commit_yet(made: Callable[..., Api], kind: str) -> None:
     api = made(before=lambda root: git(root, "init", "-q", "-b", "main", f"--object-format={kind}"))
     for title in ("First", "Second"):
         answer = rename(api, title)
-        assert answer.headers["Quire-Commit"] == head(api.root)
-    assert api.ask("DELETE", "/api/articles/walk").headers["Quire-Commit"] == head(api.root)
+        assert answer.headers["Bifolio-Commit"] == head(api.root)
+    assert api.ask("DELETE", "/api/articles/walk").headers["Bifolio-Commit"] == head(api.root)
     assert len(git(api.root, "log", "--format=%H").splitlines()) == 3
     sound(api.root)
 
@@ -250,7 +250,7 @@ def test_a_subfolder_a_worktree_and_a_shallow_clone(tmp_path: Path) -> None:
     origin, site = tmp_path / "origin", os.fsdecode(b"sites/caf\xe9")
     write(
         origin,
-        {f"{site}/{name}": text for name, text in {**ARTICLES, **EACH, ".gitignore": ".quire/\n"}.items()},
+        {f"{site}/{name}": text for name, text in {**ARTICLES, **EACH, ".gitignore": ".bifolio/\n"}.items()},
     )
     commit_all(origin)
     (origin / "more.txt").write_text("more")
@@ -261,7 +261,7 @@ def test_a_subfolder_a_worktree_and_a_shallow_clone(tmp_path: Path) -> None:
     for root in (origin, tmp_path / "side", tmp_path / "shallow"):
         api = make(root / site, {})
         answer = rename(api, f"New in {root.name}")
-        assert answer.headers["Quire-Commit"] == head(root)
+        assert answer.headers["Bifolio-Commit"] == head(root)
         assert status(root) == ""
         assert len(changed(root)) == 1
         git(root, "fsck", "--strict")
@@ -283,7 +283,7 @@ def test_hooks_run(made: Callable[..., Api]) -> None:
     git(api.root, "add", "staged.txt")
     before = status(api.root)
     answer = rename(api, "New")
-    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert answer.headers["Bifolio-Commit"] == head(api.root)
     assert git(api.root, "log", "-1", "--format=%s|%an|%cn") == '[x] Update article "New"|full|Site\n'
     assert (api.root / ".git/seen").read_text() == "content/articles/walk.json\n"
     assert status(api.root) == before
@@ -293,10 +293,12 @@ def test_hooks_run(made: Callable[..., Api]) -> None:
 def test_what_a_hook_refuses_waits_while_others_are_committed(made: Callable[..., Api], caplog: Any) -> None:
     api = made()
     hook(api.root, "pre-commit", "git diff --cached | grep -q Bad && { echo not Bad >&2; exit 1; }; exit 0")
-    assert rename(api, "Bad").headers["Quire-Commit"] == "pending"
+    assert rename(api, "Bad").headers["Bifolio-Commit"] == "pending"
     assert "not Bad" in caplog.text
-    assert rename(api, "Fine", "other").headers["Quire-Commit"] == head(api.root)
-    assert rename(api, "Better").headers["Quire-Commit"] == "pending"  # it is behind the one that is refused
+    assert rename(api, "Fine", "other").headers["Bifolio-Commit"] == head(api.root)
+    assert (
+        rename(api, "Better").headers["Bifolio-Commit"] == "pending"
+    )  # it is behind the one that is refused
     (api.root / ".git/hooks/pre-commit").unlink()
     api.site.committer.commit_due()
     assert len(api.site.committer.queue.pending()) == 2  # it is not asked again and again
@@ -341,7 +343,7 @@ def test_with_and_without_hard_links_each_write_is_a_commit(made: Callable[..., 
     api = made()
     mode = (api.root / ".git/index").stat().st_mode
     for title in ("New", "Newer"):
-        assert rename(api, title).headers["Quire-Commit"] == head(api.root)
+        assert rename(api, title).headers["Bifolio-Commit"] == head(api.root)
         assert status(api.root) == ""
         sound(api.root)
     assert (api.root / ".git/index").stat().st_mode == mode
@@ -356,11 +358,11 @@ def test_a_locked_index_is_waited_for(made: Callable[..., Api], caplog: Any) -> 
     before, lock = head(api.root), api.root / ".git/index.lock"
     lock.write_text("somebody's")
     answer = rename(api, "New")
-    assert answer.headers["Quire-Commit"] == "pending"
+    assert answer.headers["Bifolio-Commit"] == "pending"
     assert "another git command has locked the index" in caplog.text
     assert (head(api.root), lock.read_text()) == (before, "somebody's")
     threading.Timer(0.1, lock.unlink).start()
-    assert rename(api, "Newer").headers["Quire-Commit"] == head(api.root)
+    assert rename(api, "Newer").headers["Bifolio-Commit"] == head(api.root)
     assert git(api.root, "show", "HEAD~1:content/articles/walk.json").count('"New"') == 1
     assert status(api.root) == ""
     sound(api.root)
@@ -377,7 +379,7 @@ def test_a_merge_is_waited_for(made: Callable[..., Api], caplog: Any) -> None:
         git(root, "commit", "-qam", branch)
     with pytest.raises(subprocess.CalledProcessError):
         git(root, "merge", "side")
-    assert rename(api, "New").headers["Quire-Commit"] == "pending"
+    assert rename(api, "New").headers["Bifolio-Commit"] == "pending"
     assert "a merge is under way" in caplog.text
     (root / "a.txt").write_text("both\n")
     git(root, "add", "a.txt")
@@ -406,7 +408,7 @@ def test_what_somebody_has_committed_meanwhile_is_not_undone(made: Callable[...,
 def test_without_git(made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) -> None:
     api = made()
     monkeypatch.setenv("PATH", "/nowhere")
-    assert rename(api, "New").headers["Quire-Commit"] == "pending"
+    assert rename(api, "New").headers["Bifolio-Commit"] == "pending"
     monkeypatch.undo()
     api.site.committer.commit_due()
     assert git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n'
@@ -414,7 +416,7 @@ def test_without_git(made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) 
 
 def test_without_a_repository(make_api: MakeApi) -> None:
     api = make_api({**ARTICLES, **EACH})
-    assert "Quire-Commit" not in rename(api, "New").headers
+    assert "Bifolio-Commit" not in rename(api, "New").headers
 
 
 def test_one_commit_per_author_after_a_while(
@@ -423,7 +425,7 @@ def test_one_commit_per_author_after_a_while(
     api = made({"site.yaml": EACH["site.yaml"].replace("each", "1h")})
     api.token("second", "full-access")
     for title in ("One", "Two"):
-        assert rename(api, title).headers["Quire-Commit"] == "pending"
+        assert rename(api, title).headers["Bifolio-Commit"] == "pending"
     rename(api, "Three", "other", who="second")
     rename(api, "Four", "walk")
     before = head(api.root)
@@ -496,7 +498,7 @@ def test_many_writers_at_once(made: Callable[..., Api]) -> None:
                 headers={"Authorization": f"Bearer {api.tokens['full']}"},
             )
             assert answer.status_code == 200, answer.text
-            commits.append((answer.headers["Quire-Commit"], f"{number} {i}"))
+            commits.append((answer.headers["Bifolio-Commit"], f"{number} {i}"))
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(count)]
     for thread in threads:
@@ -568,7 +570,7 @@ def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None
             try:
                 asked = urllib.request.Request(url, body, headers, method="PUT")
                 with urllib.request.urlopen(asked, timeout=20) as answer:
-                    answered.append((title, answer.headers["Quire-Commit"]))
+                    answered.append((title, answer.headers["Bifolio-Commit"]))
             except (OSError, HTTPException):
                 return
 
@@ -591,7 +593,7 @@ def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None
         for thread in threads:
             thread.join()
     with serving(root, port):
-        until(lambda: not list((root / ".quire/commits").glob("*.kept")))
+        until(lambda: not list((root / ".bifolio/commits").glob("*.kept")))
         until(lambda: "content" not in status(root))
     assert len(answered) >= 4  # one in each round
     history = git(root, "log", "-p", "--format=%H")
@@ -616,7 +618,7 @@ def test_what_would_fail_again_is_tried_once_and_not_taken_for_a_hook(
     programs, tried = api.root / ".git/programs", api.root / ".git/tried"
     with monkeypatch.context() as patch:
         fake_git(patch, programs, update_ref=f'echo x >>{tried}; echo "{said}" >&2; exit 128')
-        assert rename(api, "New").headers["Quire-Commit"] == "pending"
+        assert rename(api, "New").headers["Bifolio-Commit"] == "pending"
         assert tried.read_text() == "x\n"
     api.site.committer.commit_due()
     assert api.site.committer.queue.pending() == []

@@ -160,7 +160,7 @@ def test_what_the_write_refuses_the_dry_run_refuses_in_the_same_words(api: Api) 
 
 
 def test_a_message_that_no_commit_could_have_is_refused(api: Api) -> None:
-    said = {"Quire-Message": "x" * 10_001}
+    said = {"Bifolio-Message": "x" * 10_001}
     answer = trying(api, "PUT", "/api/posts/one", {"data": {"count": 2}}, headers=said)
     assert (answer.status, "at most 10,000" in answer.error["message"]) == (400, True)
 

@@ -86,7 +86,7 @@ OPEN = {
     "/docs/": 302,
     "/docs/none": 404,
     "/events/reload.js": 200,
-    "/git/hook": 404,  # QUIRE_GIT_HOOK_SECRET is not set.
+    "/git/hook": 404,  # BIFOLIO_GIT_HOOK_SECRET is not set.
     "/access": 200,
     "/openapi.json": 200,
     "/studio": 200,

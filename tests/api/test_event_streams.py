@@ -251,7 +251,7 @@ def test_clients_that_left_at_once_are_not_counted(root: Path, reset: bool) -> N
         with closing(connection):
             connection.request("GET", "/metrics")
             metrics = connection.getresponse().read().decode()
-        return int(float(re.findall(r"^quire_event_streams (\S+)", metrics, re.M)[0]))
+        return int(float(re.findall(r"^bifolio_event_streams (\S+)", metrics, re.M)[0]))
 
     with output.open("wb") as out, serving(root, port, "--workers=1", output=out), Reader(port) as reader:
         for _ in range(600):

@@ -205,7 +205,7 @@ def test_every_answer_has_the_headers_that_all_have(ask: Ask, site: str, name: s
     assert only(headers, "Access-Control-Allow-Origin") == (ORIGIN if listed else "*")
     assert (
         only(headers, "Access-Control-Expose-Headers")
-        == "ETag, Preference-Applied, Quire-Commit, Quire-Undo, Cache-Tag"
+        == "ETag, Preference-Applied, Bifolio-Commit, Bifolio-Undo, Cache-Tag"
     )
     vary = headers.get("Vary", "").split(", ")
     assert len(vary) == len(set(vary))
@@ -306,7 +306,7 @@ def test_unreadable_accounts_are_told_once(apis: dict[str, Api], caplog: pytest.
     """Every route that asks who is there fails where the accounts can't be read, and does so once."""
     api = apis["plain"]
     api.accounts.close()
-    database = Path(api.site.root / ".quire/accounts.db")
+    database = Path(api.site.root / ".bifolio/accounts.db")
     for path in database.parent.glob("accounts.db*"):
         path.rename(path.with_name(f"kept-{path.name}"))
     database.write_bytes(b"no database at all" * 1000)

@@ -110,11 +110,11 @@ def test_what_is_refused(api: Api, pipe: Pipe, monkeypatch: pytest.MonkeyPatch) 
 def test_nobody_is_woken_where_nobody_follows(api: Api) -> None:
     body = json.dumps(PUSH).encode()
     assert send(api, body, {"X-Gitlab-Token": WORD}).status == 202
-    assert not os.path.lexists(api.root / ".quire/following.pipe")
+    assert not os.path.lexists(api.root / ".bifolio/following.pipe")
 
 
 def test_a_file_in_the_place_of_the_pipe_is_not_written_to(api: Api) -> None:
-    place = Path(api.root, ".quire/following.pipe")
+    place = Path(api.root, ".bifolio/following.pipe")
     place.parent.mkdir(exist_ok=True)
     place.write_text("mine")
     body = json.dumps(PUSH).encode()

@@ -52,7 +52,7 @@ def test_a_refusal_names_the_permission_in_the_log_and_not_in_the_response(
     assert [record.getMessage() for record in caplog.records] == [
         f"{refusal}the role public lacks page.create (roles in site.yaml, docs/access.md)",
         f"{refusal}the role public lacks author.findOne (roles in site.yaml, docs/access.md)",
-        f"{refusal}the token desk lacks page.create (make one with quire token create, docs/access.md)",
+        f"{refusal}the token desk lacks page.create (make one with bifolio token create, docs/access.md)",
         f"{refusal}the role public lacks user.find (roles in site.yaml, docs/access.md)",
     ]
     api.accounts.close()
@@ -63,7 +63,7 @@ def test_a_token_without_bearer_is_refused_with_what_to_write(api: Api) -> None:
     for path in ("/api/pages", "/api/content-type-builder/content-types"):
         refused = api.get(path, "public", headers=headers)
         assert refused.status == 401
-        message = "Write Bearer before the token: Authorization: Bearer quire_…"
+        message = "Write Bearer before the token: Authorization: Bearer bifolio_…"
         assert refused.body["error"]["message"] == message
     assert api.get("/api/pages", "public", headers={"Authorization": "other"}).status == 200
     api.accounts.close()

@@ -229,7 +229,7 @@ def test_credentials_that_can_not_be_read_are_none_of_the_public(server: Server)
         assert server.exchange(sent).startswith(b"HTTP/1.1 401 "), value
 
 
-@pytest.mark.parametrize("name", ["If-Match", "Prefer", "Quire-After"])
+@pytest.mark.parametrize("name", ["If-Match", "Prefer", "Bifolio-After"])
 def test_conditions_that_can_not_be_read_are_refused(server: Server, name: str) -> None:
     for value in (b"\xff", "merge; é".encode(), b'"\xc3"'):
         sent = head("GET", "/api/notes/one", "Connection: close")[:-2] + name.encode() + b": " + value
@@ -269,7 +269,7 @@ def test_a_request_has_one_host(server: Server) -> None:
 
 
 def test_uploads_that_wait_for_formats_keep_no_write_waiting(server: Server) -> None:
-    folder = server.root / ".quire/formats"
+    folder = server.root / ".bifolio/formats"
     folder.mkdir(exist_ok=True)
     image = io.BytesIO()
     Image.linear_gradient("L").resize((600, 400)).save(image, "PNG")
@@ -447,7 +447,7 @@ def test_a_large_upload_is_not_in_memory(server: Server) -> None:
     assert json.loads(answer)[0]["size"] == 40_000.0
     assert server.memory - before < 15_000_000
     # Requests that earlier tests have left may still remove theirs.
-    until(lambda: not list((server.root / ".quire/incoming").iterdir()))
+    until(lambda: not list((server.root / ".bifolio/incoming").iterdir()))
 
 
 def test_files_are_sent_in_whole_in_part_and_not_again(server: Server) -> None:
@@ -560,7 +560,7 @@ def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_p
     with ExitStack() as stack:
         database = stack.enter_context(socket.socket())
         database.bind(("127.0.0.1", 0))  # Connections are refused until it listens.
-        url = f"postgresql://quire@127.0.0.1:{database.getsockname()[1]}/quire"
+        url = f"postgresql://bifolio@127.0.0.1:{database.getsockname()[1]}/bifolio"
         site = f"accounts: {url}\nroles: {{public: {{note: [find, findOne]}}}}\nsearch: {{index: false}}\n"
         write(tmp_path, {**FILES, "site.yaml": site})
         port = free_port()

@@ -45,7 +45,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Callable[[], Store]]:
     if request.param == "redis":
         running: Redis = request.getfixturevalue("redis")
         until(lambda: RedisStore(running.url, "wait").add([], WINDOW_S) == {})
-        yield lambda: RedisStore(running.url, "quire/test")
+        yield lambda: RedisStore(running.url, "bifolio/test")
     else:
         database: Postgres = request.getfixturevalue("database")
         database.empty()
@@ -152,7 +152,7 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
     settings = with_values(DEFAULTS, {"api.rate_limit": RATE, "api.rate_store": redis.url})
     table, client = CountTable(), id_of(f"away {time.time_ns()}")
     redis.stop()
-    with caplog.at_level(logging.INFO, "quire"):
+    with caplog.at_level(logging.INFO, "bifolio"):
         runner = Runner([ShareCounts(table, settings, timing)])
         runner.start()
         try:

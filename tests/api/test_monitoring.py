@@ -58,11 +58,11 @@ def test_metrics_say_what_there_is_and_what_is_wrong_with_it(make_api: MakeApi) 
     api = make_api(FILES)
     found = metrics(api)
     labels = (("locale", "en"), ("status", "published"), ("type", "note"))
-    assert found["quire_documents", labels] == 2
-    assert found["quire_problems", (("severity", "error"),)] == 0
+    assert found["bifolio_documents", labels] == 2
+    assert found["bifolio_problems", (("severity", "error"),)] == 0
     (api.site.root / "content/notes/d.json").write_text("{")
     api.site.refresh()
-    assert metrics(api)["quire_problems", (("severity", "error"),)] == 1
+    assert metrics(api)["bifolio_problems", (("severity", "error"),)] == 1
 
 
 def test_ready_tells_of_accounts_that_are_away_and_is_still_ready_to_serve(make_api: MakeApi) -> None:
@@ -79,15 +79,15 @@ def test_ready_tells_of_accounts_that_are_away_and_is_still_ready_to_serve(make_
     }
     assert api.get("/_health/ready", "public").body == {"data": whole}
     api.accounts.close()
-    (api.site.root / ".quire/accounts.db").write_bytes(b"no database at all" * 1000)
+    (api.site.root / ".bifolio/accounts.db").write_bytes(b"no database at all" * 1000)
     answer = api.get("/_health/ready", "public")
     assert (answer.status, answer.body["data"]["accounts"]) == (200, "away")
 
 
 def test_ready_tells_of_a_log_of_events_that_can_not_be_read(make_api: MakeApi) -> None:
     api = make_api(FILES)
-    (api.site.root / ".quire").mkdir(exist_ok=True)
-    (api.site.root / ".quire/events.db").write_bytes(b"no database at all" * 1000)
+    (api.site.root / ".bifolio").mkdir(exist_ok=True)
+    (api.site.root / ".bifolio/events.db").write_bytes(b"no database at all" * 1000)
     assert api.get("/_health/ready", "public").body["data"]["events"] == "behind"
 
 
@@ -158,7 +158,7 @@ def test_what_is_logged_is_one_line_of_json(capfd: pytest.CaptureFixture[str]) -
     try:
         raise ValueError("of line 7\nand 8")
     except ValueError:
-        record = logging.LogRecord("quire", logging.ERROR, "", 0, "it %s", ("broke",), None)
+        record = logging.LogRecord("bifolio", logging.ERROR, "", 0, "it %s", ("broke",), None)
         record.exc_info = sys.exc_info()
     JsonHandler().handle(record)
     (line,) = capfd.readouterr().out.splitlines()
@@ -189,21 +189,21 @@ def test_a_server_counts_and_logs_the_requests_of_all_its_workers(tmp_path: Path
         assert get(free, "/studio?key=secret")[0] == 200
         assert get(free, "/api/notes?sort=nothing")[0] == 400
         # A request is counted once it is answered: a worker that is killed in between counts it no more.
-        seconds = "quire_request_seconds_count", (("route", "content"),)
+        seconds = "bifolio_request_seconds_count", (("route", "content"),)
         until(lambda: samples(get(free, "/metrics")[1].decode()).get(seconds) == 21)
         victim = min(workers(process.pid))
         os.kill(victim, signal.SIGKILL)
         until(lambda: victim not in workers(process.pid) and len(workers(process.pid)) == 2)
-        killed_at, ran = time.time(), "quire_job_run_timestamp_seconds"
+        killed_at, ran = time.time(), "bifolio_job_run_timestamp_seconds"
         # The worker that leads now, which another may be than before, runs the jobs.
         until(lambda: samples(get(free, "/metrics")[1].decode()).get((ran, COMMIT), 0.0) > killed_at)
         found = samples(get(free, "/metrics")[1].decode())
-        assert found["quire_job_up", COMMIT] == 1
-        assert found["quire_job_due_timestamp_seconds", COMMIT] > killed_at
+        assert found["bifolio_job_up", COMMIT] == 1
+        assert found["bifolio_job_due_timestamp_seconds", COMMIT] > killed_at
         assert count_of(found, "content", "200") == 20
         assert count_of(found, "content", "400") == 1
-        assert found["quire_request_seconds_count", (("route", "content"),)] == 21
-        assert found["quire_workers", ()] == 2
+        assert found["bifolio_request_seconds_count", (("route", "content"),)] == 21
+        assert found["bifolio_workers", ()] == 2
         told = lines(log, "request")
         asked = [line for line in told if line["path"] == "/api/notes" and line["status"] == 200]
         assert len(asked) == 20
@@ -219,4 +219,4 @@ def test_a_server_counts_and_logs_the_requests_of_all_its_workers(tmp_path: Path
 
 
 def count_of(found: Samples, route: str, status: str) -> float:
-    return found["quire_requests_total", (("method", "GET"), ("route", route), ("status", status))]
+    return found["bifolio_requests_total", (("method", "GET"), ("route", route), ("status", status))]

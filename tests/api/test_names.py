@@ -114,7 +114,9 @@ WAYS: dict[str, Callable[[Api, str], Answer]] = {
 def places(api: Api) -> set[str]:
     """The paths of the site's files and branches."""
     files = {path.relative_to(api.root).as_posix() for path in api.root.rglob("*") if path.is_file()}
-    return {path for path in files if not path.startswith((".quire/", ".git/")) or ".git/refs/heads/" in path}
+    return {
+        path for path in files if not path.startswith((".bifolio/", ".git/")) or ".git/refs/heads/" in path
+    }
 
 
 @pytest.mark.parametrize("way", WAYS)

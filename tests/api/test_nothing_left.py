@@ -84,12 +84,14 @@ def everything(api: Api) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in api.root.rglob("*"):
         name = path.relative_to(api.root).as_posix()
-        if path.is_file() and not name.startswith((".quire/accounts.db", ".quire/cache", ".quire/formats")):
-            if name not in (".quire/jwt.key", ".quire/write.lock", ".quire/.gitignore"):
+        if path.is_file() and not name.startswith(
+            (".bifolio/accounts.db", ".bifolio/cache", ".bifolio/formats")
+        ):
+            if name not in (".bifolio/jwt.key", ".bifolio/write.lock", ".bifolio/.gitignore"):
                 found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        elif path.is_dir() and not name.startswith(".quire"):
+        elif path.is_dir() and not name.startswith(".bifolio"):
             found[name] = "a folder"
-    with sqlite3.connect(api.root / ".quire/accounts.db") as database:
+    with sqlite3.connect(api.root / ".bifolio/accounts.db") as database:
         for table in ("users", "tokens", "logins"):
             found[table] = database.execute(f"SELECT * FROM {table}").fetchall()
     database.close()

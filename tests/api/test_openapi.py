@@ -342,7 +342,7 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
             told = ref_of("message") in operation.get("parameters", [])
             answers = [made for status, made in operation["responses"].items() if status < "3"]
             if method.lower() != "get":  # What is read says of which commit it is.
-                assert told == any("Quire-Commit" in made.get("headers", {}) for made in answers)
+                assert told == any("Bifolio-Commit" in made.get("headers", {}) for made in answers)
             found |= {(path, method.lower())} if told else set()
         return found
 

@@ -264,7 +264,7 @@ def test_fixes_are_committed_where_writes_are(make_api: MakeApi, tmp_path: Path)
     write(tmp_path, {**FILES, **BROKEN, "site.yaml": "git: {commit: each}\n"})
     commit_all(tmp_path)
     api = make_api({})
-    assert fix(api, fixes(api)).headers["Quire-Commit"]
+    assert fix(api, fixes(api)).headers["Bifolio-Commit"]
     told = git(tmp_path, "log", "-1", "--format=%an: %s", "--name-only").split()
     assert told[:4] == ["full:", "Fix", "2", "problems"]
     assert told[4:] == ["content/notes/mistyped.yaml", "content/notes/part.yaml"]

@@ -23,7 +23,7 @@ WALK = "content/articles/walk.json"
 FILES = {
     **collection("article", {"title": "string", "slug": "string"}),
     **documents("articles", walk={"title": "Old", "slug": "walk"}, other={"title": "Other"}),
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
 }
 COMMANDS = ("reset -q --hard HEAD", "restore .", "checkout -q -- content", "checkout -q -f HEAD", "stash -q")
 Make = Callable[[str], Api]
@@ -84,7 +84,7 @@ def test_between_the_write_and_its_commit(
     monkeypatch.undo()
     assert mark.exists()
     assert answer.body["data"]["title"] == "New"
-    assert answer.headers["Quire-Commit"] == git(api.root, "rev-parse", "HEAD").strip()
+    assert answer.headers["Bifolio-Commit"] == git(api.root, "rev-parse", "HEAD").strip()
     assert (file(api)["title"], committed(api)["title"], status(api)) == ("New", "New", "")
     api.site.refresh()
     assert api.get("/api/articles/walk").body["data"]["title"] == "New"
@@ -143,7 +143,7 @@ def test_before_the_write_is_read_back(made: Make, monkeypatch: pytest.MonkeyPat
 def test_while_a_commit_waits_for_its_time(made: Make, noticed: bool) -> None:
     """The next write is one of what was written, also where nobody has noticed what git did."""
     api = made(EACH.replace("each", "1h"))
-    assert put(api, title="New").headers["Quire-Commit"] == "pending"
+    assert put(api, title="New").headers["Bifolio-Commit"] == "pending"
     git(api.root, "reset", "-q", "--hard", "HEAD")
     assert file(api)["title"] == "Old"
     if noticed:

@@ -53,7 +53,7 @@ api: {cache_tags: true}
 search: {index: false}
 locales: {available: [en, fr], default: en}
 """,
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
 }
 OPEN = [
     "/api/articles?sort=title&populate=*",

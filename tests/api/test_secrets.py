@@ -76,7 +76,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 @pytest.fixture(scope="module")
 def secrets(api: Api) -> list[str]:
     """Every hash of a password and every hash of a code that the database holds."""
-    with sqlite3.connect(api.site.root / ".quire/accounts.db") as database:
+    with sqlite3.connect(api.site.root / ".bifolio/accounts.db") as database:
         rows = database.execute("SELECT password, reset_hash, confirm_hash FROM users").fetchall()
     database.close()
     found = [text for row in rows for text in row if text]

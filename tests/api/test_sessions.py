@@ -94,7 +94,7 @@ def test_other_tokens_do_not_refresh(api: Api, kind: str) -> None:
 
 
 def test_a_token_of_before_the_setting_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_JWT_SECRET", "the same key " * 4)
+    monkeypatch.setenv("BIFOLIO_JWT_SECRET", "the same key " * 4)
     jwt = login(site(tmp_path / "before", "")).body["jwt"]
     api = site(tmp_path / "after", "auth: {refresh: true}")
     assert api.get("/api/users/me", login(api).body["jwt"]).status == 200

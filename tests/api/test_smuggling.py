@@ -1,9 +1,9 @@
 """Behind nginx and HAProxy, nobody hides a request in another one: both see the same requests.
 
 Random streams of bytes are sent to proxies in front of a server. Each request of a stream, and each that is
-hidden in a body, a header or a chunk, has a marker in its path. What Quire logs as a request, its proxy must
-have logged as one. After each stream, another client asks over the same connection between proxy and server,
-and must get its own answer: a request that is left over there would get it instead.
+hidden in a body, a header or a chunk, has a marker in its path. What Bifolio logs as a request, its proxy
+must have logged as one. After each stream, another client asks over the same connection between proxy and
+server, and must get its own answer: a request that is left over there would get it instead.
 """
 
 import json
@@ -29,7 +29,7 @@ from tests.waiting import until
 STREAMS = 2000 if LONG else 75  # for each front
 QUIET_S = 0.15  # After so long without an answer, a client leaves.
 PATIENCE_S = 30.0
-UNLOGGED = (400, 414, 431)  # Quire refuses some heads before they are requests.
+UNLOGGED = (400, 414, 431)  # Bifolio refuses some heads before they are requests.
 FILES = {
     **collection("note", {"title": STRING}),
     **documents("notes", bystander={"title": "the bystander's own"}),
@@ -43,7 +43,7 @@ PROXIED = (
 )
 NGINX = """
 log_format {name} escape=json '{name} $upstream_status $request';
-upstream {name} {{ server 127.0.0.1:{quire}; keepalive 1; }}
+upstream {name} {{ server 127.0.0.1:{bifolio}; keepalive 1; }}
 server {{
     listen 127.0.0.1:{port};
     access_log {log} {name};
@@ -72,7 +72,7 @@ frontend {name}
     log-format "{name} %s %ST %r"
     default_backend {name}
 backend {name}
-    server quire 127.0.0.1:{quire} pool-max-conn 1
+    server bifolio 127.0.0.1:{bifolio} pool-max-conn 1
 """
 
 
@@ -100,7 +100,7 @@ class Front:
                 continue
             if fields[1] == b"<NOSRV>":
                 continue
-            told = fields[2] if fields[1] == b"quire" else fields[1]
+            told = fields[2] if fields[1] == b"bifolio" else fields[1]
             yield markers[0].decode(), int(told) if re.fullmatch(rb"[2-4]\d\d", told) else 0
 
 
@@ -125,7 +125,7 @@ class House:
 @contextmanager
 def housed(folder: Path, first: str = "") -> Iterator[House]:
     """Run a server with proxies in front of it; `first` is Python that runs before."""
-    root, quire, log = folder / "site", free_port(), folder / "quire.log"
+    root, bifolio, log = folder / "site", free_port(), folder / "bifolio.log"
     write(root, FILES)
     ports = {name: free_port() for name in ("nginx", "nginxstreams", "haproxy", "haproxylenient")}
     fronts = [
@@ -134,20 +134,20 @@ def housed(folder: Path, first: str = "") -> Iterator[House]:
     ]
     with ExitStack() as stack:
         output = stack.enter_context(log.open("wb"))
-        stack.enter_context(serving(root, quire, "--workers=1", "--log=json", output=output, first=first))
-        stack.enter_context(run_nginx(folder, quire, fronts[:2]))
-        stack.enter_context(run_haproxy(folder, quire, fronts[2:]))
+        stack.enter_context(serving(root, bifolio, "--workers=1", "--log=json", output=output, first=first))
+        stack.enter_context(run_nginx(folder, bifolio, fronts[:2]))
+        stack.enter_context(run_haproxy(folder, bifolio, fronts[2:]))
         yield House(log, fronts)
 
 
 @contextmanager
-def run_nginx(folder: Path, quire: int, fronts: list[Front]) -> Iterator[None]:
+def run_nginx(folder: Path, bifolio: int, fronts: list[Front]) -> Iterator[None]:
     """Run nginx with its defaults, and once more as lenient as it can be."""
     servers = [
         NGINX.format(
             name=front.name,
             port=front.port,
-            quire=quire,
+            bifolio=bifolio,
             log=front.log,
             options=options,
             proxied=PROXIED % front.name,
@@ -162,10 +162,10 @@ def run_nginx(folder: Path, quire: int, fronts: list[Front]) -> Iterator[None]:
 
 
 @contextmanager
-def run_haproxy(folder: Path, quire: int, fronts: list[Front]) -> Iterator[None]:
+def run_haproxy(folder: Path, bifolio: int, fronts: list[Front]) -> Iterator[None]:
     """Run HAProxy with its defaults, and once more as lenient as it can be."""
     sections = [
-        HAPROXY_FRONT.format(name=front.name, port=front.port, quire=quire, options=options)
+        HAPROXY_FRONT.format(name=front.name, port=front.port, bifolio=bifolio, options=options)
         for front, options in zip(fronts, ("", "option accept-invalid-http-request"), strict=True)
     ]
     (folder / "haproxy.cfg").write_text(HAPROXY + "".join(sections))

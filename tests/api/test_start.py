@@ -71,8 +71,8 @@ def test_each_request_loads_what_it_needs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"no database", b"SQLite format 3\0" + b"x" * 5000])
 def test_a_broken_accounts_database_is_told_at_the_start(tmp_path: Path, data: bytes) -> None:
     site = load(tmp_path, FILES)
-    (tmp_path / ".quire").mkdir(exist_ok=True)
-    (tmp_path / ".quire/accounts.db").write_bytes(data)
+    (tmp_path / ".bifolio").mkdir(exist_ok=True)
+    (tmp_path / ".bifolio/accounts.db").write_bytes(data)
     assert "the accounts database can't be used" in str(check_accounts(tmp_path, site.state.settings))
 
 
@@ -82,14 +82,14 @@ def test_a_server_does_not_begin_without_the_driver_of_its_accounts(tmp_path: Pa
     code += "address.find_spec = lambda name: None  # as where it is not installed\nmain()"
     command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    said = "the accounts database has no driver: psycopg is not installed (pip install 'quire[postgres]')"
-    assert (done.returncode, done.stderr) == (1, f"quire: site.yaml: {said}\n"), done
+    said = "the accounts database has no driver: psycopg is not installed (pip install 'bifolio[postgres]')"
+    assert (done.returncode, done.stderr) == (1, f"bifolio: site.yaml: {said}\n"), done
 
 
 def test_a_weak_key_of_sessions_ends_the_start(tmp_path: Path) -> None:
     site = load(tmp_path, FILES)
     check_accounts(tmp_path, site.state.settings)
-    (tmp_path / ".quire/jwt.key").write_text("short")
+    (tmp_path / ".bifolio/jwt.key").write_text("short")
     with pytest.raises(SetupError, match="is shorter than 32 characters"):
         check_accounts(tmp_path, site.state.settings)
 

@@ -66,7 +66,7 @@ def test_a_program_finds_no_page_below_api(api: Api) -> None:
 
 def test_a_site_without_types_says_how_to_get_some(make_api: MakeApi) -> None:
     page = make_api({"site.yaml": "name: New\n"}).get("/", "public", headers=BROWSER).body.decode()
-    assert "quire init" in page
+    assert "bifolio init" in page
 
 
 def test_example_queries_find_something(make_api: MakeApi) -> None:

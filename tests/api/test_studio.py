@@ -13,7 +13,7 @@ from server.api.studio import routes
 from server.auth.owner import KEY_TTL_S, make_key
 from tests.sites import Answer, Api, collection, documents, make
 
-PAGE = {"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"}
+PAGE = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
 SESSION = "/studio/-/session"
 PERSON = {"username": "ann", "email": "ann@example.org", "password": "secret12", "role": "editor"}
 ANN = {"identifier": "ann", "password": "secret12"}
@@ -93,26 +93,26 @@ def test_a_key_is_good_for_one_sign_in(api: Api) -> None:
     assert ask(api, "GET", "/access").data["caller"] == {"kind": "owner", "name": ""}
     assert ask(api, "POST", "/api/notes", json={"data": {"text": "y"}}).status == 201
     assert sign_in(api, key=key).error["message"].startswith("This key has been used")
-    assert key not in "".join(map(str, (api.root / ".quire").rglob("*")))
+    assert key not in "".join(map(str, (api.root / ".bifolio").rglob("*")))
 
 
 @pytest.mark.parametrize("key", ["", "nonsense", 1, None, {}, "../../accounts"])
 def test_other_keys_are_refused(api: Api, key: object) -> None:
     assert sign_in(api, key=key).status == 400
-    assert api.client.get_cookie("quire_studio") is None
+    assert api.client.get_cookie("bifolio_studio") is None
 
 
 def test_a_key_is_no_good_after_an_hour(api: Api) -> None:
     key = make_key(api.root)
-    for path in (api.root / ".quire/studio").iterdir():
+    for path in (api.root / ".bifolio/studio").iterdir():
         os.utime(path, (time.time() - KEY_TTL_S - 1,) * 2)
     assert sign_in(api, key=key).status == 400
     make_key(api.root)
-    assert len(list((api.root / ".quire/studio").iterdir())) == 1  # What is too old is not kept.
+    assert len(list((api.root / ".bifolio/studio").iterdir())) == 1  # What is too old is not kept.
 
 
 @pytest.mark.parametrize(
-    "where", [{"Host": name} for name in ("quire.example.org", "127.0.0.1.example.org:1337", "[::1", "[x]")]
+    "where", [{"Host": name} for name in ("bifolio.example.org", "127.0.0.1.example.org:1337", "[::1", "[x]")]
 )
 def test_a_key_is_good_at_the_machine_alone(api: Api, where: dict[str, str]) -> None:
     answer = ask(api, "POST", SESSION, json={"key": make_key(api.root)}, headers=where)
@@ -121,9 +121,9 @@ def test_a_key_is_good_at_the_machine_alone(api: Api, where: dict[str, str]) -> 
 
 def test_the_session_of_the_owner_is_good_at_the_machine_alone(api: Api) -> None:
     sign_in(api)
-    cookie = api.client.get_cookie("quire_studio")
+    cookie = api.client.get_cookie("bifolio_studio")
     assert cookie
-    headers = {**PAGE, "Cookie": f"quire_studio={cookie.value}"}
+    headers = {**PAGE, "Cookie": f"bifolio_studio={cookie.value}"}
     client = api.app.test_client(use_cookies=False)
     assert client.get("/access", headers=headers).status_code == 200
     assert client.get("/access", headers={**headers, "Host": "evil.example"}).status_code == 401
@@ -134,12 +134,12 @@ def test_the_session_of_the_owner_is_good_at_the_machine_alone(api: Api) -> None
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(api: Api) -> None:
     given = sign_in(api).headers["Set-Cookie"]
     assert re.fullmatch(
-        r"quire_studio=\S+; Expires=[^;]+; Max-Age=2592000; HttpOnly; Path=/; SameSite=Strict", given
+        r"bifolio_studio=\S+; Expires=[^;]+; Max-Age=2592000; HttpOnly; Path=/; SameSite=Strict", given
     )
     secure = ask(api, "POST", SESSION, json={"key": make_key(api.root)}, base_url="https://localhost")
     assert "; Secure;" in secure.headers["Set-Cookie"]
     other_port = ask(api, "POST", SESSION, json={"key": make_key(api.root)}, base_url="http://localhost:8080")
-    assert other_port.headers["Set-Cookie"].startswith("quire_studio_8080=")
+    assert other_port.headers["Set-Cookie"].startswith("bifolio_studio_8080=")
 
 
 def test_a_user_signs_in_with_a_password_and_gets_the_rights_of_the_role(api: Api) -> None:
@@ -185,7 +185,7 @@ def test_the_cookie_speaks_for_requests_of_the_page_alone(api: Api) -> None:
 
 def test_where_the_browser_names_the_origin_alone_that_decides(api: Api) -> None:
     sign_in(api)
-    page = {"Quire-Studio": "1"}
+    page = {"Bifolio-Studio": "1"}
 
     def status(method: str, path: str, **headers: str) -> int:
         body = {"data": {"text": "y"}} if method == "POST" else None
@@ -206,7 +206,7 @@ def test_no_page_of_another_origin_is_let_read_with_the_cookie(api: Api) -> None
     asked = {
         "Origin": "https://evil.example",
         "Access-Control-Request-Method": "GET",
-        "Access-Control-Request-Headers": "quire-studio",
+        "Access-Control-Request-Headers": "bifolio-studio",
     }
     preflight = api.ask("OPTIONS", "/api/notes", "public", headers=asked)
     assert "Access-Control-Allow-Credentials" not in preflight.headers
@@ -229,11 +229,11 @@ def test_authorization_wins_over_the_cookie(api: Api) -> None:
     assert ask(api, "GET", "/api/notes", headers=headers).status == 403
 
 
-@pytest.mark.parametrize("headers", [{"Quire-Studio": ""}, {"Sec-Fetch-Site": "cross-site"}])
+@pytest.mark.parametrize("headers", [{"Bifolio-Studio": ""}, {"Sec-Fetch-Site": "cross-site"}])
 def test_nobody_is_signed_in_or_out_by_another_page(api: Api, headers: dict[str, str]) -> None:
     told = {**PAGE, **headers}
-    if not told["Quire-Studio"]:
-        del told["Quire-Studio"]
+    if not told["Bifolio-Studio"]:
+        del told["Bifolio-Studio"]
     key = make_key(api.root)
     assert api.ask("POST", SESSION, "public", json={"key": key}, headers=told).status == 403
     sign_in(api, key=key)
@@ -244,12 +244,12 @@ def test_nobody_is_signed_in_or_out_by_another_page(api: Api, headers: dict[str,
 @pytest.mark.parametrize("form", [{}, ANN])
 def test_who_signs_out_is_out_on_the_server_too(api: Api, form: dict[str, str]) -> None:
     sign_in(api, **form)
-    cookie = api.client.get_cookie("quire_studio")
+    cookie = api.client.get_cookie("bifolio_studio")
     assert cookie
     assert ask(api, "DELETE", SESSION).status == 204
-    assert api.client.get_cookie("quire_studio") is None
+    assert api.client.get_cookie("bifolio_studio") is None
     assert ask(api, "GET", "/access").data["caller"]["kind"] == "public"
-    api.client.set_cookie("quire_studio", cookie.value)
+    api.client.set_cookie("bifolio_studio", cookie.value)
     assert ask(api, "GET", "/access").status == 401
 
 
@@ -264,11 +264,11 @@ def test_a_session_ends_with_the_password_and_when_the_user_is_blocked(api: Api,
 
 def test_what_was_signed_for_the_cookie_is_no_bearer_token_and_the_other_way_round(api: Api) -> None:
     sign_in(api, **ANN)
-    cookie = api.client.get_cookie("quire_studio")
+    cookie = api.client.get_cookie("bifolio_studio")
     assert cookie
     assert api.get("/api/notes", cookie.value).status == 401
     token = api.ask("POST", "/api/auth/local", "public", json=ANN).body["jwt"]
-    api.client.set_cookie("quire_studio", token)
+    api.client.set_cookie("bifolio_studio", token)
     assert ask(api, "GET", "/api/notes").status == 401
 
 
@@ -278,7 +278,7 @@ def test_what_the_cookie_holds_is_good_in_the_cookie_alone(
     api: Api, form: dict[str, str], elsewhere: dict[str, str]
 ) -> None:
     sign_in(api, **form)
-    cookie = api.client.get_cookie("quire_studio")
+    cookie = api.client.get_cookie("bifolio_studio")
     assert cookie
     client, headers = api.app.test_client(), {"Authorization": f"Studio {cookie.value}"}
     told = client.get("/access", headers=headers, environ_base=elsewhere).json

@@ -165,7 +165,7 @@ def test_a_server_that_can_not_start_leaves_the_port_to_the_one_that_has_it(
     assert killed.returncode == 9
     assert get(port, "/api/notes")[0] == 200
     assert is_alive(servers[0].pid)
-    assert (root / f".quire/serve-{port}.sock").stat().st_mode & 0o777 == 0o600
+    assert (root / f".bifolio/serve-{port}.sock").stat().st_mode & 0o777 == 0o600
     launch(servers, root, port, "--takeover")
     assert servers[0].wait(60) == 0
     assert get(port, "/api/notes")[0] == 200
@@ -174,7 +174,7 @@ def test_a_server_that_can_not_start_leaves_the_port_to_the_one_that_has_it(
 def test_sockets_of_servers_that_have_ended_are_removed(servers: list[Server], tmp_path: Path) -> None:
     root, ports = tmp_path, [free_port() for _ in range(3)]
     write(root, FILES)
-    sockets = [root / f".quire/serve-{port}.sock" for port in ports]
+    sockets = [root / f".bifolio/serve-{port}.sock" for port in ports]
     for port in ports[:2]:
         launch(servers, root, port)
     until(lambda: all(path.exists() for path in sockets[:2]))
@@ -193,8 +193,8 @@ def test_sockets_of_servers_that_have_ended_are_removed(servers: list[Server], t
 @contextmanager
 def connected(root: Path, port: int) -> Iterator[socket.socket]:
     """A connection to where a server offers its port."""
-    until((root / f".quire/serve-{port}.sock").exists)
-    folder = os.open(root / ".quire", os.O_RDONLY)
+    until((root / f".bifolio/serve-{port}.sock").exists)
+    folder = os.open(root / ".bifolio", os.O_RDONLY)
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(f"/proc/self/fd/{folder}/serve-{port}.sock")
         asking.settimeout(10)
@@ -233,7 +233,7 @@ def test_who_takes_too_long_gives_way_to_another(tmp_path: Path, servers: list[S
     write(root, FILES)
     soon = "from server.api.serving import takeover; takeover.READY_TIMEOUT_S = 0"
     launch(servers, root, port, first=soon)
-    until((root / f".quire/serve-{port}.sock").exists)
+    until((root / f".bifolio/serve-{port}.sock").exists)
     taken = take_over(root, port)
     assert taken is not None
     launch(servers, root, port, "--takeover")

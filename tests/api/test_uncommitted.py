@@ -141,7 +141,7 @@ def test_what_is_named_is_committed_and_nothing_else(api: Api) -> None:
         api.root, "log", "-1", "--format=%H%n%an%n%s%n%(trailers)", "--name-status", "--no-renames"
     ).split()
     assert told[:4] == [made.data["commit"], "full", "Say", "it"]
-    assert made.headers["Quire-Commit"] == told[0]
+    assert made.headers["Bifolio-Commit"] == told[0]
     paths = [word for word in told if word.startswith("content/")]
     assert paths == [f"content/notes/{name}.md" for name in ("deux", "one", "three", "two")]
     assert "note/one" in told
@@ -199,9 +199,9 @@ def test_what_makes_no_commit_is_refused(api: Api, message: Any, files: Any) -> 
 
 def test_a_message_is_one_of_people(api: Api) -> None:
     edit(api)
-    assert commit(api, ["content/notes/one.md"], "Say\x07 it\n\nQuire-Actor: token:other\n").status == 201
+    assert commit(api, ["content/notes/one.md"], "Say\x07 it\n\nBifolio-Actor: token:other\n").status == 201
     told = git(api.root, "log", "-1", "--format=%B")
-    assert told.startswith("Say  it\n\n Quire-Actor: token:other\n\nQuire-Actor: token:full\n")
+    assert told.startswith("Say  it\n\n Bifolio-Actor: token:other\n\nBifolio-Actor: token:full\n")
     large = api.ask("POST", "/history/commit", json={"message": "m" * 1_100_000, "files": ["a"]})
     assert large.status == 413
 
@@ -210,7 +210,7 @@ def test_no_message_hides_who_made_the_commit(api: Api) -> None:
     edit(api)
     cut = "Say it\n# ------------------------ >8 ------------------------\nmore"
     assert commit(api, ["content/notes/one.md"], cut).status == 201
-    trailers = git(api.root, "log", "-1", "--format=%(trailers:key=Quire-Actor,valueonly)")
+    trailers = git(api.root, "log", "-1", "--format=%(trailers:key=Bifolio-Actor,valueonly)")
     assert trailers.strip() == "token:full"
 
 

@@ -58,7 +58,7 @@ def test_every_byte_comes_back(make_api: MakeApi) -> None:
         op("PUT", "authors/ada", {"name": "Eve"}),
     )
     assert made.headers["Preference-Applied"] == "undo"
-    assert made.headers["Quire-Undo"] == made.body["undo"]["id"]
+    assert made.headers["Bifolio-Undo"] == made.body["undo"]["id"]
     assert made.body["undo"]["expires"] > time.strftime("%Y-%m-%dT%H", time.gmtime())
     assert len(contents(api).keys() ^ before.keys()) == 6
     assert undo(api, made.body["undo"]["id"]).data == {"files": 8}
@@ -90,7 +90,7 @@ def test_a_single_write_is_undone_and_done_again(
     made = api.ask(method, f"/api/{path}", headers=PREFER, **body)
     after = contents(api)
     assert after != before
-    undone = undo(api, made.headers["Quire-Undo"], headers=PREFER)
+    undone = undo(api, made.headers["Bifolio-Undo"], headers=PREFER)
     assert contents(api) == before
     assert undo(api, undone.body["undo"]["id"]).status == 200  # that is undone as well
     assert contents(api) == after
@@ -104,7 +104,7 @@ def test_nothing_is_offered_where_it_is_not_wanted_or_nothing_was_done(make_api:
     assert "Preference-Applied" not in same.headers
     refused = batch(api, op("PUT", "authors/ada", {"name": "Ada"}), op("PUT", "authors/none", {"name": "X"}))
     assert refused.status == 404
-    assert not list((api.root / ".quire").glob("undo/*"))
+    assert not list((api.root / ".bifolio").glob("undo/*"))
 
 
 def test_what_was_changed_since_is_named_and_stays(make_api: MakeApi) -> None:
@@ -145,7 +145,7 @@ def test_what_is_damaged_can_not_be_undone(make_api: MakeApi, damage: Callable[[
     api = make_api(SITE)
     id_ = batch(api, op("PUT", "articles/odd", {"title": "Even"})).body["undo"]["id"]
     before = contents(api)
-    [kept] = (api.root / ".quire/undo").iterdir()
+    [kept] = (api.root / ".bifolio/undo").iterdir()
     kept.write_bytes(damage(kept.read_bytes()))
     answer = undo(api, id_)
     assert (answer.status, answer.error["name"]) == (404, "NotFoundError")
@@ -192,7 +192,7 @@ def test_it_is_for_its_caller_alone_and_while_that_one_may(make_api: MakeApi) ->
         assert undo(api, id_, "some").status == 403
         api.accounts.revoke_token("some")
     assert "content/articles/odd.md" not in contents(api)
-    assert "Quire-Undo" not in batch(api, op("PUT", "authors/ada", {"name": "Eve"}), who="public").headers
+    assert "Bifolio-Undo" not in batch(api, op("PUT", "authors/ada", {"name": "Eve"}), who="public").headers
     api.token("reader", "read-only")
     assert undo(api, id_, "reader").status == 403
 
@@ -236,12 +236,12 @@ def test_undo_takes_the_permission_of_what_it_does(
     body = {} if data is None else {"json": {"data": data}}
     api.token("few", may=may)
     refused = api.ask(method, f"/api/{path}", "few", headers=PREFER, **body)
-    assert (refused.status < 300, refused.headers.get("Quire-Undo")) == (True, None)
+    assert (refused.status < 300, refused.headers.get("Bifolio-Undo")) == (True, None)
     assert "Preference-Applied" not in refused.headers
-    assert list((api.root / ".quire/undo").iterdir()) == []
+    assert list((api.root / ".bifolio/undo").iterdir()) == []
     reset(api, before)
     api.token("all", may=[*may, takes])
-    id_ = api.ask(method, f"/api/{path}", "all", headers=PREFER, **body).headers["Quire-Undo"]
+    id_ = api.ask(method, f"/api/{path}", "all", headers=PREFER, **body).headers["Bifolio-Undo"]
     after = contents(api)
     api.accounts.revoke_token("all")
     api.token("all", may=may)
@@ -270,7 +270,7 @@ def test_a_draft_is_undone_by_those_who_may_only_write_drafts(make_api: MakeApi)
         "PUT", "/api/articles/goemon?status=draft", "author", json={"data": {"title": "X"}}, headers=PREFER
     )
     assert contents(api) != before
-    assert undo(api, made.headers["Quire-Undo"], "author").status == 200
+    assert undo(api, made.headers["Bifolio-Undo"], "author").status == 200
     assert contents(api) == before
 
 
@@ -282,7 +282,7 @@ def test_of_files_that_others_may_not_see_undo_tells_nothing(make_api: MakeApi) 
 
     def made() -> str:
         answer = api.put("/api/tags/sea", {**change, "name": "Ocean"}, who="some", headers=PREFER)
-        return str(answer.headers["Quire-Undo"])
+        return str(answer.headers["Bifolio-Undo"])
 
     id_ = made()
     api.accounts.revoke_token("some")
@@ -307,7 +307,7 @@ def test_who_has_taken_a_value_since_is_told_to_those_who_may_see_it(make_api: M
     api = make_api({**RELATED, "content/pages/two.md": "---\ncode: a1\n---\n"})
     deleting = ["page.delete", "page.create", "page.readDraft"]
     api.token("some", may=deleting)
-    id_ = api.ask("DELETE", "/api/pages/two", "some", headers=PREFER).headers["Quire-Undo"]
+    id_ = api.ask("DELETE", "/api/pages/two", "some", headers=PREFER).headers["Bifolio-Undo"]
     (api.root / "content/pages/secret.md").write_text("---\ncode: a1\n---\n")
     api.site.refresh()
     error = undo(api, id_, "some").error
@@ -324,7 +324,7 @@ def test_they_are_kept_for_an_hour_and_no_more_than_there_is_room_for(
     make_api: MakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api = make_api(SITE)
-    folder = api.root / ".quire/undo"
+    folder = api.root / ".bifolio/undo"
 
     def write(name: str) -> str:
         return str(batch(api, op("PUT", "authors/ada", {"name": name})).body["undo"]["id"])
@@ -361,11 +361,11 @@ def test_on_branches_git_takes_a_write_back(make_api: MakeApi) -> None:
     git(api.root, "branch", "spring")
     api.site.refresh()
     made = api.ask("DELETE", "/api/articles/odd?branch=spring", headers=PREFER)
-    assert (made.status, "Quire-Undo" in made.headers) == (204, False)
+    assert (made.status, "Bifolio-Undo" in made.headers) == (204, False)
     assert undo(api, "x?branch=spring").status == 400
     id_ = batch(api, op("DELETE", "articles/odd")).body["undo"]["id"]
     undone = undo(api, id_)
-    assert undone.headers["Quire-Commit"] == git(api.root, "rev-parse", "HEAD").strip()
+    assert undone.headers["Bifolio-Commit"] == git(api.root, "rev-parse", "HEAD").strip()
     assert git(api.root, "log", "-1", "--format=%s").strip() == "Undo a change"
     assert git(api.root, "diff", "--stat", "HEAD~2") == ""
 
@@ -391,12 +391,12 @@ def test_another_process_of_the_site_undoes_it_after_a_restart(make_api: MakeApi
 def kept_file(api: Api) -> tuple[str, Path]:
     """The id of a write, and the file that it is kept in."""
     made = api.put("/api/authors/ada", {"name": "Eve"}, headers=PREFER)
-    (file,) = (api.root / ".quire/undo").iterdir()
-    return made.headers["Quire-Undo"], file
+    (file,) = (api.root / ".bifolio/undo").iterdir()
+    return made.headers["Bifolio-Undo"], file
 
 
 def changed_fields(file: Path, change: Callable[[Any], Any]) -> None:
-    """Let a kept write be as another version of Quire would write it, with a digest that is right."""
+    """Let a kept write be as another version of Bifolio would write it, with a digest that is right."""
     text = json.dumps(change(json.loads(file.read_text().partition("\n")[2])))
     file.write_text(f"{digest(text)}\n{text}")
 
@@ -448,5 +448,5 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(make_api: MakeApi, tm
     file.parent.symlink_to(elsewhere)
     assert undo(api, id_).status == 404
     made = api.put("/api/authors/ada", {"name": "Adam"}, headers=PREFER)
-    assert (made.status, made.headers.get("Quire-Undo")) == (200, None)
+    assert (made.status, made.headers.get("Bifolio-Undo")) == (200, None)
     assert [path.name for path in elsewhere.iterdir()] == [file.name]

@@ -371,7 +371,7 @@ def test_what_is_too_large_is_refused_and_leaves_nothing(api: Api) -> None:
     answer = upload(api, (b"x" * 400_000, "big.bin"))
     assert (answer.status, answer.body["error"]["status"]) == (413, 413)
     assert api.files == {"posts/one.md"}
-    incoming = api.root / ".quire/incoming"
+    incoming = api.root / ".bifolio/incoming"
     assert not incoming.exists() or list(incoming.iterdir()) == []
 
 
@@ -446,7 +446,7 @@ def test_a_huge_picture_is_measured_by_its_header_and_scaled_by_another_process(
     assert (file["width"], sorted(file["formats"])) == (6000, ["large", "medium", "small", "thumbnail"])
     # Decoded, it takes 144 MB: more than the memory of this process has grown by.
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 50
-    assert sorted(path.name for path in (api.root / ".quire/formats").iterdir() if path.is_dir()) == [
+    assert sorted(path.name for path in (api.root / ".bifolio/formats").iterdir() if path.is_dir()) == [
         hashlib.sha256(huge).hexdigest()[:32]
     ]
     began = time.thread_time()
@@ -501,7 +501,7 @@ def test_a_picture_that_has_to_wait_for_long_gets_its_formats_later(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(formats, "LOCK_TIMEOUT_S", 0.01)
-    folder = api.root / ".quire/formats"
+    folder = api.root / ".bifolio/formats"
     folder.mkdir(parents=True)
     with WriteLock(folder / "lock", folder).held():
         file = upload(api, (picture(), "a.png")).body[0]
@@ -568,7 +568,7 @@ def test_an_icon_is_measured_and_not_decoded(api: Api) -> None:
 def test_no_link_that_is_put_in_the_place_of_a_picture_is_followed(api: Api) -> None:
     file = upload(api, (picture(), "a.png")).body[0]
     path = api.root / f"content{file['url']}"
-    secret = api.root / ".quire" / "secret.png"
+    secret = api.root / ".bifolio" / "secret.png"
     secret.write_bytes(picture(900, 30))
     path.unlink()
     path.symlink_to(secret)

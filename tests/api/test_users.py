@@ -75,7 +75,7 @@ def test_a_password_is_nowhere_to_be_seen(api: Api) -> None:
         text = api.get(path).text
         assert "argon2" not in text
         assert "password" not in text
-    assert b"secret12" not in (api.root / ".quire/accounts.db").read_bytes()
+    assert b"secret12" not in (api.root / ".bifolio/accounts.db").read_bytes()
     assert api.get("/api/users?filters[password][$notNull]=true").status == 400
 
 
@@ -218,11 +218,11 @@ def test_tokens_that_nobody_gave_are_refused(api: Api) -> None:
         jwt.encode(claims, None, "none"),
         "a.b.c",
     ]
-    key = (api.root / ".quire/jwt.key").read_text()
+    key = (api.root / ".bifolio/jwt.key").read_text()
     forged.append(jwt.encode({**claims, "exp": int(time.time()) - 10}, key, "HS256"))
     for token in forged:
         assert api.get("/api/users/me", "public", **as_user(token)).status == 401
-    assert (api.root / ".quire/jwt.key").stat().st_mode & 0o777 == 0o600
+    assert (api.root / ".bifolio/jwt.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_users_are_listed_filtered_and_sorted_as_content_is(api: Api) -> None:

@@ -85,7 +85,7 @@ def test_an_entry_has_its_relations_media_and_components_but_nothing_private(api
     cover = api.get("/api/upload/files").body[0]["id"]
     made = api.post("/api/articles", {**ARTICLE, "cover": cover}).data
     created, published = bodies(api)
-    assert list(published) == ["event", "createdAt", "model", "uid", "entry", "quire"]
+    assert list(published) == ["event", "createdAt", "model", "uid", "entry", "bifolio"]
     assert (created["event"], published["event"]) == ("entry.create", "entry.publish")
     assert (published["model"], published["uid"]) == ("article", "api::article.article")
     entry = published["entry"]
@@ -101,19 +101,19 @@ def test_an_entry_has_its_relations_media_and_components_but_nothing_private(api
     assert entry["localizations"] == []
     assert not {"secret", "key", "owner"} & entry.keys()
     assert "hush" not in json.dumps(published)
-    assert published["quire"] == {
+    assert published["bifolio"] == {
         "seq": 2,
         "documentId": made["documentId"],
         "locale": "en",
         "status": "published",
-        "changed": published["quire"]["changed"],
-        "actor": published["quire"]["actor"],
+        "changed": published["bifolio"]["changed"],
+        "actor": published["bifolio"]["actor"],
         "source": "api",
         "commit": None,
         "tags": ["article", f"article:{made['documentId']}"],
     }
-    assert "title" in published["quire"]["changed"]
-    assert not {"secret", "key"} & set(published["quire"]["changed"])
+    assert "title" in published["bifolio"]["changed"]
+    assert not {"secret", "key"} & set(published["bifolio"]["changed"])
 
 
 def test_an_event_has_the_version_that_it_is_about(api: Api) -> None:
@@ -121,7 +121,7 @@ def test_an_event_has_the_version_that_it_is_about(api: Api) -> None:
     api.put(f"{where}?status=draft", {"title": "Two"})
     api.put(f"{where}?locale=fr", {"title": "Un"})
     draft, created, published = bodies(api, 2)
-    assert (draft["quire"]["status"], draft["entry"]["title"]) == ("draft", "Two")
+    assert (draft["bifolio"]["status"], draft["entry"]["title"]) == ("draft", "Two")
     assert draft["entry"]["publishedAt"] is None
     assert [b["entry"]["locale"] for b in (created, published)] == ["fr", "fr"]
     api.ask("DELETE", f"{where}?locale=*")
@@ -140,7 +140,7 @@ def test_a_media_file_is_under_media(api: Api) -> None:
     write(api.root, {"content/uploads/b.png": PNG})
     api.site.refresh()
     (body,) = bodies(api)
-    assert list(body) == ["event", "createdAt", "media", "quire"]
+    assert list(body) == ["event", "createdAt", "media", "bifolio"]
     assert (body["event"], body["media"]["name"], body["media"]["ext"]) == ("media.create", "b.png", ".png")
     (api.root / "content/uploads/b.png").unlink()
     api.site.refresh()
@@ -153,11 +153,11 @@ def test_the_schema_and_the_whole_site(api: Api) -> None:
     write(api.root, documents("tags", **{f"t{i}": {"name": "T"} for i in range(30)}))
     api.site.refresh()
     schema, many = bodies(api)
-    assert list(schema) == ["event", "createdAt", "model", "uid", "quire"]
+    assert list(schema) == ["event", "createdAt", "model", "uid", "bifolio"]
     assert (schema["event"], schema["model"]) == ("schema.update", "tag")
-    assert list(many) == ["event", "createdAt", "quire"]
-    assert many["quire"]["counts"] == {"tag": {"published": {"entry.create": 30}}}
-    assert many["quire"]["tags"] == ["tag", "_site"]
+    assert list(many) == ["event", "createdAt", "bifolio"]
+    assert many["bifolio"]["counts"] == {"tag": {"published": {"entry.create": 30}}}
+    assert many["bifolio"]["tags"] == ["tag", "_site"]
 
 
 def test_an_entry_that_would_be_too_large_is_not_populated(api: Api) -> None:
@@ -229,7 +229,7 @@ def server(tmp_path: Path, receiver: Receiver) -> Iterator[Server]:
 
 def told(receiver: Receiver) -> list[str]:
     """The documents of all requests, each delivery once."""
-    return sorted({one.id: one.data["quire"]["documentId"] or "" for one in receiver.received}.values())
+    return sorted({one.id: one.data["bifolio"]["documentId"] or "" for one in receiver.received}.values())
 
 
 def test_an_edit_reaches_the_receiver_as_it_is_served(server: Server, receiver: Receiver) -> None:
@@ -306,7 +306,7 @@ def test_a_checkout_of_thousands_of_files_is_one_call(tmp_path: Path, receiver: 
         time.sleep(1.5)
         (received,) = receiver.received
         assert received.data["event"] == "site.update"
-        assert received.data["quire"]["counts"] == {"note": {"published": {"entry.create": 4000}}}
+        assert received.data["bifolio"]["counts"] == {"note": {"published": {"entry.create": 4000}}}
     finally:
         stop(running.process)
 
@@ -319,12 +319,12 @@ def test_a_webhook_can_be_added_while_the_server_runs(tmp_path: Path, receiver: 
         write(root, {"site.yaml": SERVED["site.yaml"]})
         running.until_it_delivers()
         running.write("a")
-        assert receiver.until(1)[0].data["quire"]["documentId"] == "a"
+        assert receiver.until(1)[0].data["bifolio"]["documentId"] == "a"
         broken = SERVED["site.yaml"].replace("env:HOOK", "env:NOT_SET")
         write(root, {"site.yaml": broken})
         until(lambda: "site.yaml:5: webhook all: the environment has no NOT_SET" in running.log.read_text())
         running.write("b")
-        assert receiver.until(2)[1].data["quire"]["documentId"] == "b"
+        assert receiver.until(2)[1].data["bifolio"]["documentId"] == "b"
     finally:
         stop(running.process)
 
@@ -384,12 +384,12 @@ def test_what_is_committed_at_once_names_its_commit(tmp_path: Path, receiver: Re
             head = {"Content-Type": "application/json"}
             asked = urllib.request.Request(f"http://127.0.0.1:{running.port}/api/notes", body, head)
             with urllib.request.urlopen(asked, timeout=10) as answer:
-                commits.append(answer.headers["Quire-Commit"])
+                commits.append(answer.headers["Bifolio-Commit"])
         receiver.until(8)
     finally:
         stop(running.process)
     assert all(commits)
-    assert sorted(one.data["quire"]["commit"] or "" for one in receiver.received) == sorted(commits)
+    assert sorted(one.data["bifolio"]["commit"] or "" for one in receiver.received) == sorted(commits)
 
 
 def test_a_server_of_a_past_state_leaves_webhooks_to_others(tmp_path: Path, receiver: Receiver) -> None:
@@ -399,7 +399,7 @@ def test_a_server_of_a_past_state_leaves_webhooks_to_others(tmp_path: Path, rece
     past = Server(root, receiver.url, "--at", "HEAD")
     try:
         time.sleep(1.5)  # It would begin to deliver soon after it has started.
-        assert not (root / ".quire/webhooks/lock").exists()
+        assert not (root / ".bifolio/webhooks/lock").exists()
         present = Server(root, receiver.url)
         try:
             present.until_it_delivers()
@@ -416,7 +416,7 @@ def test_a_server_does_not_start_without_a_variable(tmp_path: Path) -> None:
     process = start(tmp_path, free_port(), output=subprocess.PIPE)
     _, output = process.communicate(timeout=20)
     what = "site.yaml:5: webhook all: the environment has no HOOK (set it, or write enabled: false)"
-    assert output.strip() == f"quire: {what}"
+    assert output.strip() == f"bifolio: {what}"
     assert process.returncode == 1
 
 
@@ -440,7 +440,7 @@ def test_writes_are_told_in_the_order_of_each_document(server: Server, receiver:
     until(lambda: all(_titles(receiver, name)[-1:] == ["T7"] for name in "abc"))
     for name in "abc":
         seqs = [
-            one.data["quire"]["seq"] for one in receiver.received if one.data["entry"]["documentId"] == name
+            one.data["bifolio"]["seq"] for one in receiver.received if one.data["entry"]["documentId"] == name
         ]
         assert seqs == sorted(seqs)
         titles = _titles(receiver, name)

@@ -52,7 +52,7 @@ def test_how_a_token_is_sent(make_api: MakeApi, header: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "token", ["nope", "quire_" + "0" * 64, "é", "a.b.c", "..", "x" * 10_000, "' or 1=1 --"]
+    "token", ["nope", "bifolio_" + "0" * 64, "é", "a.b.c", "..", "x" * 10_000, "' or 1=1 --"]
 )
 def test_a_token_that_nobody_gave_is_refused_even_where_the_public_is_not(api: Api, token: str) -> None:
     assert api.get("/api/notes", "public").status == 200
@@ -134,7 +134,7 @@ def test_a_file_elsewhere_and_what_is_no_database(tmp_path: Path) -> None:
     assert accounts.find_token(accounts.create_token("a", "read-only"))
     accounts.close()
     assert (tmp_path / "others.db").exists()
-    assert not (tmp_path / ".quire").exists()
+    assert not (tmp_path / ".bifolio").exists()
     with pytest.raises(SetupError, match="can't be used: it must be at postgresql://"):
         Accounts(tmp_path, "mysql://localhost/accounts")
 
@@ -146,12 +146,12 @@ def test_only_a_hash_is_kept(make_api: MakeApi) -> None:
     api = make_api(FILES)
     token = api.token("new", "read-only")
     api.get("/api/notes", "new")
-    assert len(token) == len("quire_") + 64
+    assert len(token) == len("bifolio_") + 64
     for path in api.site.root.rglob("*"):
         if path.is_file():
             assert token.encode() not in path.read_bytes(), path
             assert token[6:].encode() not in path.read_bytes(), path
-    with sqlite3.connect(api.site.root / ".quire/accounts.db") as database:
+    with sqlite3.connect(api.site.root / ".bifolio/accounts.db") as database:
         (kept,) = database.execute("select hash from tokens where name = 'new'").fetchone()
     database.close()
     assert api.get("/api/notes", kept).status == 401
@@ -160,7 +160,7 @@ def test_only_a_hash_is_kept(make_api: MakeApi) -> None:
 def test_nobody_else_can_read_the_accounts(tmp_path: Path) -> None:
     accounts = Accounts(tmp_path)
     accounts.create_token("a", "read-only")
-    folder = tmp_path / ".quire"
+    folder = tmp_path / ".bifolio"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert (folder / ".gitignore").read_text() == "*\n"
     for path in folder.glob("accounts.db*"):
@@ -169,7 +169,7 @@ def test_nobody_else_can_read_the_accounts(tmp_path: Path) -> None:
 
 
 def test_what_was_found_open_is_closed_to_others(tmp_path: Path) -> None:
-    folder = tmp_path / ".quire"
+    folder = tmp_path / ".bifolio"
     Accounts(tmp_path).close()
     session_key(tmp_path)
     opened = (folder, folder / "accounts.db", folder / "jwt.key")
@@ -194,7 +194,7 @@ def test_a_site_that_can_not_be_written_is_named_with_the_user(tmp_path: Path) -
     told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     tmp_path.chmod(0o755)
     assert told.stdout.startswith(f"{tmp_path}: the folder can't be written by user ")
-    assert told.stdout.endswith(", and Quire keeps .quire/ in it (chown it, or run as its owner)\n")
+    assert told.stdout.endswith(", and Bifolio keeps .bifolio/ in it (chown it, or run as its owner)\n")
 
 
 def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:

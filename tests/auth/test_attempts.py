@@ -139,10 +139,10 @@ def test_what_is_counted_is_forgotten_in_time_and_says_nobodys_name(
     clock.move(0.05)
     short.take(attempt("ann", "1.1.1.1"))
     accounts.close()
-    with sqlite3.connect(tmp_path / ".quire/accounts.db") as database:
+    with sqlite3.connect(tmp_path / ".bifolio/accounts.db") as database:
         assert database.execute("SELECT count(*), max(length(key)) FROM attempts").fetchone() == (3, 64)
     database.close()
-    assert b"1.1.1.1" not in (tmp_path / ".quire/accounts.db").read_bytes()
+    assert b"1.1.1.1" not in (tmp_path / ".bifolio/accounts.db").read_bytes()
 
 
 @pytest.mark.parametrize(

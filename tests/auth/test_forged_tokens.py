@@ -107,7 +107,7 @@ def test_a_token_that_was_changed_is_refused(api: Api) -> None:
 )
 def test_a_token_with_other_claims_is_refused_whoever_signed_it(api: Api, changes: dict[str, Any]) -> None:
     claims = parts_of(login(api)["jwt"])[1]
-    key = (api.root / ".quire/jwt.key").read_text()
+    key = (api.root / ".bifolio/jwt.key").read_text()
     assert me(api, jwt.encode(claims, key, "HS256")).status == 200
     wrong = {name: value for name, value in {**claims, **changes}.items() if value is not None}
     made = f"{encoded({'alg': 'HS256', 'typ': 'JWT'})}.{encoded(wrong)}"
@@ -117,7 +117,7 @@ def test_a_token_with_other_claims_is_refused_whoever_signed_it(api: Api, change
 
 def test_a_token_of_another_key_or_algorithm_is_refused(api: Api) -> None:
     claims = parts_of(login(api)["jwt"])[1]
-    key = (api.root / ".quire/jwt.key").read_text()
+    key = (api.root / ".bifolio/jwt.key").read_text()
     assert me(api, jwt.encode(claims, "another key that is long enough here", "HS256")).status == 401
     for algorithm in ("HS384", "HS512", "none"):
         signed = jwt.encode(claims, None if algorithm == "none" else key * 2, algorithm)
@@ -129,7 +129,7 @@ def test_a_token_of_another_site_is_refused(tmp_path: Path, refresh: bool) -> No
     """Both have the same key, and a user of the same number and name."""
     first = site(tmp_path / "a", refresh=refresh)
     given = login(first)
-    write(tmp_path / "b", {".quire/jwt.key": (first.root / ".quire/jwt.key").read_text()})
+    write(tmp_path / "b", {".bifolio/jwt.key": (first.root / ".bifolio/jwt.key").read_text()})
     second = site(tmp_path / "b", refresh=refresh)
     assert (me(first, given["jwt"]).status, me(second, given["jwt"]).status) == (200, 401)
     if refresh:

@@ -100,7 +100,7 @@ def test_while_the_database_is_away_who_was_known_is_believed_for_a_while_and_th
     assert accounts.find_token(token)
     assert users.known(user.id) == user
     version = users.version
-    with caplog.at_level(logging.INFO, "quire"):
+    with caplog.at_level(logging.INFO, "bifolio"):
         with database.stopped():
             time.sleep(identity_cache.CACHE_TTL_S)
             assert accounts.find_token(token)
@@ -129,7 +129,7 @@ def test_a_database_that_refuses_to_write_is_read_and_written_again_when_it_lets
     accounts: Accounts, database: Postgres, caplog: pytest.LogCaptureFixture
 ) -> None:
     token = accounts.create_token("one", "read-only")
-    with caplog.at_level(logging.INFO, "quire"):
+    with caplog.at_level(logging.INFO, "bifolio"):
         with read_only(database):
             until(lambda: not is_written(accounts))
             assert not is_written(accounts)

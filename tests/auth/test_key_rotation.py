@@ -1,4 +1,4 @@
-"""`quire key rotate`: existing logins stay valid for the grace period, and no longer."""
+"""`bifolio key rotate`: existing logins stay valid for the grace period, and no longer."""
 
 import stat
 import time
@@ -87,7 +87,7 @@ def test_without_grace_all_logins_end(api: Api) -> None:
 def test_nobody_else_can_read_the_keys(api: Api) -> None:
     rotate(api.root)
     modes = [
-        stat.S_IMODE((api.root / ".quire" / name).stat().st_mode) for name in (KEY_FILE, PREVIOUS_KEY_FILE)
+        stat.S_IMODE((api.root / ".bifolio" / name).stat().st_mode) for name in (KEY_FILE, PREVIOUS_KEY_FILE)
     ]
     assert modes == [0o600, 0o600]
 
@@ -96,7 +96,7 @@ def test_a_damaged_key_of_before_ends_its_logins_alone(api: Api) -> None:
     token = login(api)
     rotate(api.root)
     for text in ("", "short 99999999999", "x" * 64, "x" * 64 + " soon"):
-        (api.root / ".quire" / PREVIOUS_KEY_FILE).write_text(text)
+        (api.root / ".bifolio" / PREVIOUS_KEY_FILE).write_text(text)
         assert me(api.root, token) == 401
         assert me(api.root, login(restarted(api.root))) == 200
 
@@ -106,7 +106,7 @@ def test_keys_of_the_environment(api: Api, monkeypatch: pytest.MonkeyPatch) -> N
     token = login(restarted(api.root))
     refused = rotate(api.root)
     assert refused.exit_code == 1
-    assert refused.output.startswith(f"quire: {KEY_VARIABLE}: holds the key of this site")
+    assert refused.output.startswith(f"bifolio: {KEY_VARIABLE}: holds the key of this site")
     assert PREVIOUS_KEY_VARIABLE in refused.output
     monkeypatch.setenv(KEY_VARIABLE, SECRETS[KEY_VARIABLE])
     assert me(api.root, token) == 401
@@ -119,5 +119,5 @@ def test_a_grace_period_that_is_no_length_of_time(api: Api, grace: str) -> None:
     before = session_key(api.root)
     answer: Any = rotate(api.root, "--grace", grace)
     assert answer.exit_code == 1
-    assert answer.output == f'quire: --grace: "{grace}" is no length of time (write 1d, 12h or 0)\n'
+    assert answer.output == f'bifolio: --grace: "{grace}" is no length of time (write 1d, 12h or 0)\n'
     assert session_key(api.root) == before

@@ -32,7 +32,7 @@ def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
     found = there.find_token(token)
     assert found is not None
     assert found.actor().may("note", "find")
-    assert not (tmp_path / ".quire" / "accounts.db").exists()
+    assert not (tmp_path / ".bifolio" / "accounts.db").exists()
     with pytest.raises(SetupError, match='there is a token named "one"'):
         there.create_token("one", "read-only")
     assert here.revoke_token("one")

@@ -161,9 +161,9 @@ CREATE TABLE users (
 
 
 def test_a_database_of_an_older_release_is_brought_up_to_date(tmp_path: Path) -> None:
-    (tmp_path / ".quire").mkdir()
+    (tmp_path / ".bifolio").mkdir()
     row = "'local', 1, 0, 'editor', 0, NULL, NULL, '2024-01-01T00:00:00.000Z', '2024-01-01T00:00:00.000Z'"
-    with sqlite3.connect(tmp_path / ".quire/accounts.db") as database:
+    with sqlite3.connect(tmp_path / ".bifolio/accounts.db") as database:
         database.execute(OLD)
         for i, name in enumerate(("ann", "Ann", "bob"), 1):
             database.execute(f"INSERT INTO users VALUES ({i}, 'd{i}', '{name}', '{i}@x.org', NULL, {row})")

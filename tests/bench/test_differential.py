@@ -450,7 +450,7 @@ def test_relations_of_one_document_lead_to_the_same_one(rules: Model) -> None:
 
 
 def test_the_masks_of_a_search_look_for_the_text() -> None:
-    """What only Strapi finds has to have the text where Quire does not show it."""
+    """What only Strapi finds has to have the text where Bifolio does not show it."""
     made = world()
     document = next(d for d in made.documents.values() if d.uid == "api::thing.thing")
     document.said["priv"] = "a Secret word"

@@ -1,4 +1,4 @@
-"""What measures Quire uses what Quire has."""
+"""What measures Bifolio uses what Bifolio has."""
 
 import importlib
 import subprocess

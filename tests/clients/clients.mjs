@@ -10,7 +10,7 @@ const axios = require("axios");
 const Strapi = require("strapi-sdk-js");
 const gatsby = require("gatsby-source-strapi/dist/fetch.js");
 
-const { QUIRE_URL: url, QUIRE_TOKEN: token } = process.env;
+const { BIFOLIO_URL: url, BIFOLIO_TOKEN: token } = process.env;
 const client = strapi({ baseURL: `${url}/api`, auth: token });
 
 test("@strapi/client: collections", async () => {

@@ -72,7 +72,7 @@ def main(names: list[str]) -> int:
     restore_in_children()
     if (reason := missing_node(NODE)) is not None:
         return skipped("examples", reason)
-    with tempfile.TemporaryDirectory(prefix="quire-examples-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-examples-") as folder:
         site = Path(folder)
         for name in ("content", "content-types"):
             shutil.copytree(ROOT / name, site / name)
@@ -108,7 +108,7 @@ def try_out(example: Example, url: str, token: str) -> str | None:
         copy(ROOT / "examples" / example.name, folder)
         if (reason := install(folder)) is not None:
             return reason
-        settings = {"QUIRE_URL": url, "QUIRE_TOKEN": token, "PREVIEW_SECRET": SECRET}
+        settings = {"BIFOLIO_URL": url, "BIFOLIO_TOKEN": token, "PREVIEW_SECRET": SECRET}
         if example.files:
             look_at_files(example, folder, settings)
         else:
@@ -130,14 +130,14 @@ def copy(source: Path, folder: Path) -> None:
 def look_at_files(example: Example, folder: Path, settings: Mapping[str, str]) -> None:
     """Build an example that makes files as visitors and as editors see it, and look at the files."""
     built = folder / example.files
-    build(folder, {"QUIRE_URL": settings["QUIRE_URL"]})
+    build(folder, {"BIFOLIO_URL": settings["BIFOLIO_URL"]})
     index, article = built / "index.html", built / "articles" / "the-knot-count" / "index.html"
     assert_lists(index.read_text())
     picture = assert_shows(article.read_text())
     assert (built / picture.lstrip("/")).stat().st_size > 1000, picture
     draft = built / "articles" / "oyster-lease" / "index.html"
     assert not draft.exists()
-    build(folder, {**settings, "QUIRE_STATUS": "draft"})
+    build(folder, {**settings, "BIFOLIO_STATUS": "draft"})
     assert "Oyster lease" in draft.read_text()
 
 

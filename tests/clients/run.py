@@ -58,7 +58,7 @@ def main() -> int:
     restore_in_children()
     if (reason := missing_node() or install(HERE, "--legacy-peer-deps")) is not None:
         return skipped("test-clients", reason)
-    with tempfile.TemporaryDirectory(prefix="quire-clients-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-clients-") as folder:
         return _run(Path(folder))
 
 
@@ -69,7 +69,16 @@ def _compile(root: Path) -> Path | None:
     (folder / "node_modules").symlink_to(HERE / "node_modules", target_is_directory=True)
     for name in ("typed.ts", "tsconfig.json", "package.json"):
         shutil.copy(HERE / name, folder)
-    types = [sys.executable, "-m", "server", "types", "--site", str(root), "--out", str(folder / "quire.ts")]
+    types = [
+        sys.executable,
+        "-m",
+        "server",
+        "types",
+        "--site",
+        str(root),
+        "--out",
+        str(folder / "bifolio.ts"),
+    ]
     subprocess.run(types, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([*types, "--check"], check=True, stdout=subprocess.DEVNULL)
     tsc = HERE / "node_modules" / "typescript" / "bin" / "tsc"
@@ -95,7 +104,7 @@ def _run_script(script: str, root: Path) -> int:
     Users(accounts).create("ann", "ann@example.org", "secret12", role="authenticated", confirmed=True)
     accounts.close()
     with serving(root, free_port(), output=subprocess.DEVNULL) as url:
-        environment = {**os.environ, "QUIRE_URL": url, "QUIRE_TOKEN": token}
+        environment = {**os.environ, "BIFOLIO_URL": url, "BIFOLIO_TOKEN": token}
         return subprocess.run(["node", "--test", script], cwd=HERE, env=environment, check=False).returncode
 
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { strapi } from "@strapi/client";
 
-const client = strapi({ baseURL: `${process.env.QUIRE_URL}/api`, auth: process.env.QUIRE_TOKEN });
+const client = strapi({ baseURL: `${process.env.BIFOLIO_URL}/api`, auth: process.env.BIFOLIO_TOKEN });
 const { data, meta } = await client.collection("posts").find({ fields: ["title"], sort: "title:asc" });
 console.log(`${meta.pagination.total} posts, the first one is ${data[0].title}`);
 

@@ -1,14 +1,14 @@
-// What `quire types` writes, with `@strapi/client`: compiled with `tsc --strict`, then run. Each line
+// What `bifolio types` writes, with `@strapi/client`: compiled with `tsc --strict`, then run. Each line
 // below `@ts-expect-error` must not compile.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { strapi, type API, type StrapiClient } from "@strapi/client";
-import type { Client, Filters, Input, Locale, Populated, Post } from "./quire.js";
+import type { Client, Filters, Input, Locale, Populated, Post } from "./bifolio.js";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(..._: Same<A, B> extends true ? [] : [never]): void => undefined;
 
-const { QUIRE_URL: url, QUIRE_TOKEN: token } = process.env;
+const { BIFOLIO_URL: url, BIFOLIO_TOKEN: token } = process.env;
 const config = { baseURL: `${url}/api`, auth: token ?? "" };
 const client = strapi(config) as Client<StrapiClient>;
 const posts = client.collection("posts");

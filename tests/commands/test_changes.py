@@ -1,4 +1,4 @@
-"""`quire changes`: what has changed since a build, for scripts, beside a server and without one."""
+"""`bifolio changes`: what has changed since a build, for scripts, beside a server and without one."""
 
 import json
 import shutil
@@ -86,7 +86,7 @@ def test_since_a_commit(root: Path) -> None:
     assert listed(root, "--since", "spring") == expected
     git(root, "add", "-A")
     git(root, "commit", "-qm", "second")
-    shutil.rmtree(root / ".quire")
+    shutil.rmtree(root / ".bifolio")
     assert [row[:5] for row in listed(root, "--since", "spring")] == EDITED
     assert [row[:5] for row in listed(root, "--since", "HEAD~1")] == EDITED
     assert listed(root, "--since", "HEAD") == []

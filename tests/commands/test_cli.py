@@ -61,7 +61,7 @@ def test_the_help_names_every_command_and_loads_none() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "said"),
-    [("sevre", 'did you mean "serve"?'), ("help", "write quire --help"), ("zzz", 'No such command "zzz".')],
+    [("sevre", 'did you mean "serve"?'), ("help", "write bifolio --help"), ("zzz", 'No such command "zzz".')],
 )
 def test_a_command_that_there_is_not_is_told_what_was_meant(typed: str, said: str) -> None:
     done = run(typed)
@@ -88,7 +88,7 @@ def test_every_command_explains_itself(name: str) -> None:
 def test_the_version_says_the_commit_and_the_python() -> None:
     told = run("--version").stdout
     commit = git(ROOT, "rev-parse", "--short", "HEAD").strip()
-    assert told == f"quire {__version__} (commit {commit}, Python {platform.python_version()})\n"
+    assert told == f"bifolio {__version__} (commit {commit}, Python {platform.python_version()})\n"
 
 
 # --- tokens --------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_the_version_says_the_commit_and_the_python() -> None:
 def test_a_token_is_the_last_line_of_stdout(root: Path) -> None:
     done = token(root, "create", "ci", "--type", "read-only")
     assert done.exit_code == 0
-    assert re.fullmatch(r"quire_[0-9a-f]{64}\n", done.stdout)
+    assert re.fullmatch(r"bifolio_[0-9a-f]{64}\n", done.stdout)
     assert "not shown again" in done.stderr
     accounts = Accounts(root)
     assert accounts.find_token(done.stdout.strip())
@@ -122,7 +122,7 @@ def test_tokens_are_listed_and_revoked(root: Path) -> None:
 def test_the_site_is_this_folder_or_the_one_of_the_environment(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("token", "create", "a", "--type", "read-only", QUIRE_SITE=str(root)).exit_code == 0
+    assert run("token", "create", "a", "--type", "read-only", BIFOLIO_SITE=str(root)).exit_code == 0
     monkeypatch.chdir(root)
     assert "a  read-only" in run("token", "list").stdout
 
@@ -147,7 +147,7 @@ def test_errors_are_one_line_and_status_1(root: Path, arguments: list[str], word
     done = token(root, *arguments)
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("quire: ")
+    assert done.stderr.startswith("bifolio: ")
     assert words in done.stderr
 
 
@@ -161,7 +161,7 @@ def test_a_site_that_is_not_there(tmp_path: Path) -> None:
     for command in (["token", "list"], ["serve"]):
         done = run(*command, "--site", str(tmp_path / "none"))
         assert done.exit_code == 1
-        assert done.stderr.startswith("quire: ")
+        assert done.stderr.startswith("bifolio: ")
         assert "no such folder" in done.stderr
 
 
@@ -184,8 +184,8 @@ def test_in_a_folder_that_is_no_site_nothing_is_done(tmp_path: Path, command: li
     done = run(*command, "--site", str(tmp_path))
     assert done.exit_code == 1
     assert done.stderr == (
-        f"quire: {tmp_path} is not a site: site.yaml and content-types/ are missing "
-        "(`quire init` makes one)\n"
+        f"bifolio: {tmp_path} is not a site: site.yaml and content-types/ are missing "
+        "(`bifolio init` makes one)\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["content"]
 
@@ -197,7 +197,7 @@ def test_a_site_that_is_not_checked_out_is_no_reason_to_make_one(tmp_path: Path)
     git(tmp_path, "clone", "-q", "--no-checkout", "made", "clone")
     done = run("check", "--site", str(clone))
     said = "the files of the site are not checked out of git (`git checkout HEAD -- .` does that)"
-    assert (done.exit_code, done.stderr) == (1, f"quire: {clone}: {said}\n")
+    assert (done.exit_code, done.stderr) == (1, f"bifolio: {clone}: {said}\n")
     git(clone, "checkout", "HEAD", "--", ".")
     done = run("check", "--site", str(clone))
     assert (done.exit_code, "not checked out" in done.output) == (0, False), done.output
@@ -320,7 +320,7 @@ def test_a_site_that_is_broken_is_named_with_file_and_line(
     line = run("serve", "--site", str(root), "--port", str(free_port()))
     assert (line.exit_code, line.stdout) == (1, "")
     assert line.stderr.count("\n") == 1
-    assert re.match(rf"quire: {re.escape(where)}\d*: ", line.stderr), line.stderr
+    assert re.match(rf"bifolio: {re.escape(where)}\d*: ", line.stderr), line.stderr
     assert words in line.stderr
 
 

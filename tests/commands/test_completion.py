@@ -12,9 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def quire(tmp_path: Path) -> dict[str, str]:
-    """An environment whose path has a `quire` that is the one of this folder."""
-    program = tmp_path / "bin" / "quire"
+def bifolio(tmp_path: Path) -> dict[str, str]:
+    """An environment whose path has a `bifolio` that is the one of this folder."""
+    program = tmp_path / "bin" / "bifolio"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m server "$@"\n')
     program.chmod(0o755)
@@ -25,9 +25,9 @@ def bash(environment: dict[str, str], line: str) -> set[str]:
     """What bash offers at the end of a line, once it has read the script."""
     words = line.split(" ")
     script = f"""
-        eval "$(_QUIRE_COMPLETE=bash_source quire)"
+        eval "$(_BIFOLIO_COMPLETE=bash_source bifolio)"
         COMP_WORDS=({" ".join(word or "''" for word in words)}) COMP_CWORD={len(words) - 1}
-        _quire_completion quire
+        _bifolio_completion bifolio
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)
@@ -38,30 +38,30 @@ def bash(environment: dict[str, str], line: str) -> set[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("quire s", {"serve", "search"}),
-        ("quire import ", {"strapi"}),
-        ("quire webhook re", {"replay"}),
-        ("quire serve --w", {"--workers"}),
-        ("quire token create build --type ", {"full-access", "read-only", "custom"}),
-        ("quire check --format g", {"github"}),
-        ("quire ch", {"check", "changes"}),
-        ("quire changes --st", {"--status"}),
-        ("quire changes --since 0 --status ", {"published", "draft"}),
+        ("bifolio s", {"serve", "search"}),
+        ("bifolio import ", {"strapi"}),
+        ("bifolio webhook re", {"replay"}),
+        ("bifolio serve --w", {"--workers"}),
+        ("bifolio token create build --type ", {"full-access", "read-only", "custom"}),
+        ("bifolio check --format g", {"github"}),
+        ("bifolio ch", {"check", "changes"}),
+        ("bifolio changes --st", {"--status"}),
+        ("bifolio changes --since 0 --status ", {"published", "draft"}),
     ],
 )
-def test_bash(quire: dict[str, str], line: str, offered: set[str]) -> None:
-    assert bash(quire, line) == offered
+def test_bash(bifolio: dict[str, str], line: str, offered: set[str]) -> None:
+    assert bash(bifolio, line) == offered
 
 
 @pytest.mark.parametrize(
-    ("shell", "begins"), [("zsh", "#compdef quire"), ("fish", "function _quire_completion;")]
+    ("shell", "begins"), [("zsh", "#compdef bifolio"), ("fish", "function _bifolio_completion;")]
 )
-def test_the_script_of_another_shell(quire: dict[str, str], shell: str, begins: str) -> None:
-    asked = {**quire, "COMP_WORDS": "quire s", "COMP_CWORD": "s" if shell == "fish" else "1"}
+def test_the_script_of_another_shell(bifolio: dict[str, str], shell: str, begins: str) -> None:
+    asked = {**bifolio, "COMP_WORDS": "bifolio s", "COMP_CWORD": "s" if shell == "fish" else "1"}
     for what, expected in (("source", begins), ("complete", "plain")):
         told = subprocess.run(
-            ["quire"],
-            env={**asked, "_QUIRE_COMPLETE": f"{shell}_{what}"},
+            ["bifolio"],
+            env={**asked, "_BIFOLIO_COMPLETE": f"{shell}_{what}"},
             capture_output=True,
             text=True,
             check=True,

@@ -1,4 +1,4 @@
-"""`quire log`, `quire diff` and `quire blame`: what git says of the documents, in the terminal."""
+"""`bifolio log`, `bifolio diff` and `bifolio blame`: what git says of the documents, in the terminal."""
 
 import shutil
 from pathlib import Path
@@ -124,7 +124,7 @@ def test_a_document_that_there_never_was(root: Path, command: str, name: str) ->
 @pytest.mark.parametrize("name", ["main", "HEAD~0..HEAD"])
 def test_a_commit_instead_of_a_document(root: Path, name: str) -> None:
     for command in ("diff", "log"):
-        assert "quire diff --from COMMIT --to COMMIT" in run(root, command, name).output
+        assert "bifolio diff --from COMMIT --to COMMIT" in run(root, command, name).output
 
 
 def test_what_is_no_commit_and_no_repository(root: Path, tmp_path: Path) -> None:

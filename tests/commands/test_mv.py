@@ -1,4 +1,4 @@
-"""`quire mv`: what it prints, which paths it takes, and that it works beside a running server."""
+"""`bifolio mv`: what it prints, which paths it takes, and that it works beside a running server."""
 
 import json
 from pathlib import Path
@@ -96,7 +96,7 @@ def test_a_renamed_document_is_as_old_as_before(root: Path) -> None:
         [author] = site.state.snapshot.claims["api::author.author", name, "en", "published"]
         return author.created_at
 
-    write(root, {".gitignore": ".quire/\n"})
+    write(root, {".gitignore": ".bifolio/\n"})
     commit_all(root)
     assert created("2024--ann") == "2024-01-01T00:00:00.000Z"
     assert run(root, "author/2024--ann", "author/ann").exit_code == 0
@@ -135,7 +135,7 @@ def test_paths_as_seen_from_the_current_folder(root: Path, monkeypatch: pytest.M
 )
 def test_what_is_refused_in_one_line(root: Path, arguments: tuple[str, str], message: str) -> None:
     result = run(root, *arguments)
-    assert (result.output, result.exit_code) == (f"quire: {message}\n", 1)
+    assert (result.output, result.exit_code) == (f"bifolio: {message}\n", 1)
 
 
 def test_a_folder_that_is_no_site(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`quire search`: hits in the terminal, with the paths of their files."""
+"""`bifolio search`: hits in the terminal, with the paths of their files."""
 
 from pathlib import Path
 
@@ -70,10 +70,10 @@ def test_words_with_a_space_are_a_phrase(root: Path) -> None:
 def test_what_can_not_be_meant_is_one_line(root: Path, arguments: list[str], message: str) -> None:
     options = [a for a in arguments if a != "--"]
     result = run(root, *(["--", *options] if "--" in arguments else options))
-    assert (result.output, result.exit_code) == (f"quire: {message}\n", 1)
+    assert (result.output, result.exit_code) == (f"bifolio: {message}\n", 1)
 
 
 def test_a_folder_that_can_not_be_written_to_is_searched_without_an_index(tmp_path: Path) -> None:
-    write(tmp_path, {**FILES, ".quire/search": "no folder"})
+    write(tmp_path, {**FILES, ".bifolio/search": "no folder"})
     lines = run(tmp_path, "gauge").output.splitlines()
     assert lines[-1] == "1 found; there is no index, every document was looked at"

@@ -25,10 +25,10 @@ from tests.waiting import until
 MARK = "zyxsecret"
 SIGNING = b64encode(f"{MARK}-signing-of-webhooks-of-a-site".encode()).decode()
 ENVIRONMENT = {
-    "QUIRE_JWT_SECRET": f"{MARK}-jwt-" + 32 * "j",
-    "QUIRE_JWT_SECRET_PREVIOUS": f"{MARK}-previous-" + 32 * "j",
-    "QUIRE_GIT_HOOK_SECRET": f"{MARK}-hook",
-    "QUIRE_MAIL_PASSWORD": f"{MARK}-mail",
+    "BIFOLIO_JWT_SECRET": f"{MARK}-jwt-" + 32 * "j",
+    "BIFOLIO_JWT_SECRET_PREVIOUS": f"{MARK}-previous-" + 32 * "j",
+    "BIFOLIO_GIT_HOOK_SECRET": f"{MARK}-hook",
+    "BIFOLIO_MAIL_PASSWORD": f"{MARK}-mail",
     "PGPASSWORD": f"{MARK}-postgres",
     "AWS_ACCESS_KEY_ID": f"{MARK}-s3-id",
     "AWS_SECRET_ACCESS_KEY": f"{MARK}-s3-key",
@@ -44,7 +44,7 @@ NOBODY = "127.0.0.1:1"  # Nothing listens there.
 SETTINGS = """
 api: {{rate_limit: 1000 per minute, rate_store: "env:RATE_STORE"}}
 media: {{store: "s3://media-of-tests/site", endpoint: "http://{nobody}"}}
-mail: {{host: 127.0.0.1, port: 1, user: quire, tls: false}}
+mail: {{host: 127.0.0.1, port: 1, user: bifolio, tls: false}}
 webhooks_allow: [127.0.0.1]
 webhooks:
   - {{name: told, url: "env:TARGET", secret: "env:SIGNING", headers: {{X-Key: "env:HEADER"}}}}
@@ -101,7 +101,7 @@ class Client:
 
     def sign_in(self, form: object) -> str:
         """The value of the cookie of a session of the studio."""
-        headers = {"Content-Type": "application/json", "Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"}
+        headers = {"Content-Type": "application/json", "Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
         cookie = self._send("POST", "/studio/-/session", dumps(form), headers)[1]
         return cookie.partition("=")[2].partition(";")[0]
 
@@ -143,7 +143,7 @@ def test_secrets_are_in_no_output_of_a_server_and_its_commands(
         },
     )
     git(root, "init", "-q")
-    git(root, "remote", "add", "origin", f"http://quire:{MARK}-remote@{NOBODY}/site.git")
+    git(root, "remote", "add", "origin", f"http://bifolio:{MARK}-remote@{NOBODY}/site.git")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "First")
     accounts = Accounts(root, "")
@@ -204,7 +204,7 @@ def test_secrets_are_in_no_output_of_a_server_and_its_commands(
             stop(server)
     outputs["log"] = log.read_text()
     assert "away" in outputs["log"]
-    assert "quire" in outputs["command lines"] or "server" in outputs["command lines"]
+    assert "bifolio" in outputs["command lines"] or "server" in outputs["command lines"]
     secrets = (MARK, SIGNING, token, jwt, session, code, confirmation, key)
     told = [(secret, place) for place, text in outputs.items() for secret in secrets if secret in text]
     # The server prints a key of its own for whoever has started it, and no other.
@@ -219,7 +219,7 @@ def told_of(received: Received) -> str:
 
 def assert_kept_as_hashes(root: Path, secrets: tuple[str, ...]) -> None:
     """Nobody but its owner may read the state of a site, and no file of it has these secrets."""
-    folder = root / ".quire"
+    folder = root / ".bifolio"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for path in folder.rglob("*"):
         if path.is_file():
@@ -234,6 +234,6 @@ def test_keys_that_are_made_are_for_their_owner_only(tmp_path: Path) -> None:
     run(["webhook", "secret", "a", "--site", str(tmp_path)], {**os.environ, "PYTHONPATH": os.getcwd()})
     session_key(tmp_path)
     rotate_key(tmp_path, 60)
-    found = [path for path in (tmp_path / ".quire").rglob("*") if path.suffix in (".key", ".secret")]
+    found = [path for path in (tmp_path / ".bifolio").rglob("*") if path.suffix in (".key", ".secret")]
     assert sorted(path.name for path in found) == ["a.secret", "jwt.key", "jwt.previous.key"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in found} == {0o600}

@@ -206,7 +206,7 @@ def test_problems_that_the_site_leaves_out_are_not_printed(tmp_path: Path) -> No
 
 def sign_in(server: Server, key: str) -> int:
     """The status of a sign-in in the studio."""
-    headers = {"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
+    headers = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
     url = f"http://127.0.0.1:{server.port}/studio/-/session"
     asked = urllib.request.Request(url, json.dumps({"key": key}).encode(), headers)
     try:
@@ -236,7 +236,7 @@ def test_no_key_is_printed_where_others_may_come_in_or_read(
     running = Server(tmp_path, *options, **{"site.yaml": FILES["site.yaml"] + settings})
     stop(running.process)
     assert "key" not in running.log.read_text()
-    assert not list(running.root.glob(".quire/studio/*"))
+    assert not list(running.root.glob(".bifolio/studio/*"))
 
 
 def test_open_shows_the_studio_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`quire serve --at`: the whole site as it was at a commit, to read alone."""
+"""`bifolio serve --at`: the whole site as it was at a commit, to read alone."""
 
 import json
 import shutil
@@ -159,7 +159,7 @@ def test_a_name_of_no_commit_is_one_line(tmp_path: Path, name: str) -> None:
     make_site(tmp_path / "site")
     done = run("serve", "--site", str(tmp_path / "site"), "--at", name)
     assert done.exit_code == 1
-    assert done.output.startswith("quire: --at: ")
+    assert done.output.startswith("bifolio: --at: ")
     assert len(done.output.splitlines()) == 1
 
 

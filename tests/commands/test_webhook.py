@@ -1,4 +1,4 @@
-"""`quire webhook`: what it lists, sends, shows and queues, beside a running server or without one."""
+"""`bifolio webhook`: what it lists, sends, shows and queues, beside a running server or without one."""
 
 import re
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def delivering(root: Path) -> Iterator[None]:
     runner = Runner([Deliverer(root, lambda: settings, lambda event, drafts: b"{}", Timing(), pace)])
     runner.start()
     try:
-        until(lambda: (root / ".quire/events.db").exists() and "waiting" in webhook(root, "list").output)
+        until(lambda: (root / ".bifolio/events.db").exists() and "waiting" in webhook(root, "list").output)
         yield
     finally:
         runner.stop()
@@ -143,13 +143,13 @@ def test_a_secret_is_made_once_and_rotated(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["test", "biuld"], 'quire: biuld: there is no such webhook (did you mean "build"?)'),
-        (["log", "x"], "quire: x: there is no such webhook (there are: build, off)"),
-        (["test", "off"], "quire: site.yaml:6: webhook off: the environment has no NOT_SET"),
-        (["replay", "off", "--since", "0"], "quire: off: is switched off (write enabled: true)"),
+        (["test", "biuld"], 'bifolio: biuld: there is no such webhook (did you mean "build"?)'),
+        (["log", "x"], "bifolio: x: there is no such webhook (there are: build, off)"),
+        (["test", "off"], "bifolio: site.yaml:6: webhook off: the environment has no NOT_SET"),
+        (["replay", "off", "--since", "0"], "bifolio: off: is switched off (write enabled: true)"),
         (
             ["replay", "build", "--id", "msg_x"],
-            "quire: msg_x: build has no such delivery (deliveries are kept",
+            "bifolio: msg_x: build has no such delivery (deliveries are kept",
         ),
         (["replay", "build"], "Error: Give either --since or --id."),
     ],

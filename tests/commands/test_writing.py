@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 SETTINGS = "git: {{commit: {0}, committer: Site <site@example.org>}}\nsearch: {{index: false}}\n"
 PUBLIC = "roles: {public: {author: [find, findOne]}}\n"
 FILES = {
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
     **collection("author", {"name": STRING}),
     **collection("article", {"author": relation("manyToOne", "author"), "title": STRING}),
     "content/authors/ann.md": "---\nname: Ann\n---\n",
@@ -68,7 +68,7 @@ def status(root: Path) -> str:
 
 def last(root: Path) -> str:
     """What the last commit says: author, committer, message, who acted."""
-    form = "%an <%ae>|%cn|%s|%(trailers:key=Quire-Actor,valueonly)"
+    form = "%an <%ae>|%cn|%s|%(trailers:key=Bifolio-Actor,valueonly)"
     return git(root, "log", "-1", f"--format={form}").strip()
 
 
@@ -170,7 +170,7 @@ def test_a_rename_is_at_the_remote_when_it_is_done(tmp_path: Path) -> None:
         assert run(root, "mv", "note/one", "note/uno").exit_code == 0
         assert (two.tip, status(root)) == (head(root), "")
         assert "title: One" in at_remote(two, "content/notes/uno.md")
-        assert last(root).startswith("Ada <ada@example.org>|Quire|Rename notes/one to notes/uno")
+        assert last(root).startswith("Ada <ada@example.org>|Bifolio|Rename notes/one to notes/uno")
         assert two["b"].put("/api/notes/two", {"title": "Due"}).status == 200
         assert two["b"].get("/api/notes/uno").data["title"] == "One"
 

@@ -27,7 +27,7 @@ def test_every_deviation_of_a_recorded_step_has_an_entry() -> None:
 
 def test_an_entry_says_what_both_do_and_why() -> None:
     for entry in ENTRIES:
-        assert all(entry[key] for key in ("name", "about", "strapi", "quire", "why")), entry
+        assert all(entry[key] for key in ("name", "about", "strapi", "bifolio", "why")), entry
     names = [entry["name"] for entry in ENTRIES]
     assert len(set(names)) == len(names)
 
@@ -41,7 +41,7 @@ REQUESTS = (
     Request("PUT", "/api/things/x", body={"data": {}}),
     Request("GET", "/api/users"),
 )
-KEYS = {"name", "about", "strapi", "quire", "why", "said", "match", "unmet", "aside", "lasting"}
+KEYS = {"name", "about", "strapi", "bifolio", "why", "said", "match", "unmet", "aside", "lasting"}
 PATTERNS = {"request", "where", "kind", "there", "here", "refused there", "refused here"}
 
 

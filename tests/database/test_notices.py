@@ -94,7 +94,7 @@ def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
     database: Postgres, caplog: pytest.LogCaptureFixture, away: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.database.notices.HEARTBEAT_INTERVAL_S", 0.2)
-    caplog.set_level(logging.INFO, "quire")
+    caplog.set_level(logging.INFO, "bifolio")
     with listening(database.url, COMMITS) as (one, first), listening(database.url, COMMITS) as (two, second):
         if away == "frozen":
             with database.stopped():

@@ -73,7 +73,7 @@ def test_who_is_gone_is_first_no_more(database: Postgres) -> None:
 
 
 def test_without_a_database_nobody_waits() -> None:
-    away = "postgresql://quire@127.0.0.1:9/none"
+    away = "postgresql://bifolio@127.0.0.1:9/none"
     for queue in (Queue(), Queue("users.db"), Queue(away)):
         began = time.monotonic()
         with queue.turn(5.0) as waited:

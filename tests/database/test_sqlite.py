@@ -71,16 +71,16 @@ def test_a_backup_in_its_place_has_a_log_of_writes_again(tmp_path: Path) -> None
         connection.execute(f"VACUUM INTO '{tmp_path}/backup'")
         connection.execute("BEGIN")
     engine.close()
-    (tmp_path / "backup").replace(tmp_path / ".quire/words.db")
+    (tmp_path / "backup").replace(tmp_path / ".bifolio/words.db")
     put(engine, "two")
-    with closing(sqlite3.connect(tmp_path / ".quire/words.db")) as connection:
+    with closing(sqlite3.connect(tmp_path / ".bifolio/words.db")) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert words(engine) == {"first", "one", "two"}
 
 
 @pytest.mark.parametrize("damage", ["removed", "damaged", "other"])
 def test_a_file_that_may_be_is_made_anew(tmp_path: Path, damage: str) -> None:
-    engine, path = make_engine(tmp_path, disposable=True), tmp_path / ".quire/words.db"
+    engine, path = make_engine(tmp_path, disposable=True), tmp_path / ".bifolio/words.db"
     put(engine, "one")
     if damage == "removed":
         for beside in path.parent.glob("words.db*"):
@@ -102,7 +102,7 @@ def test_another_file_in_its_place_is_told(tmp_path: Path) -> None:
     engine = make_engine(tmp_path)
     put(engine, "one")
     assert engine.is_current()
-    for beside in (tmp_path / ".quire").glob("words.db*"):
+    for beside in (tmp_path / ".bifolio").glob("words.db*"):
         beside.unlink()
     assert not engine.is_current()
     assert words(make_engine(tmp_path)) == {"first"}

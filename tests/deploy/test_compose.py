@@ -49,16 +49,16 @@ def test_images_of_others_have_a_version() -> None:
     assert [name for name, image in others.items() if not re.search(r":v?\d", image)] == []
 
 
-def test_what_quire_is_told_in_the_environment_it_reads() -> None:
+def test_what_bifolio_is_told_in_the_environment_it_reads() -> None:
     source = "\n".join(path.read_text() for path in (ROOT / "server").rglob("*.py"))
     names = {name for machine in MACHINES for name in SERVICES[machine]["environment"]}
-    assert [name for name in names if name.startswith("QUIRE_") and f'"{name}"' not in source] == []
+    assert [name for name in names if name.startswith("BIFOLIO_") and f'"{name}"' not in source] == []
 
 
-def test_the_settings_are_those_of_this_quire_and_of_these_services() -> None:
+def test_the_settings_are_those_of_this_bifolio_and_of_these_services() -> None:
     settings = read_settings(DEPLOY)
     assert (settings.git.remote, settings.git.branch) == ("origin", "main")
-    assert settings.accounts == "postgresql://quire@database/quire"
+    assert settings.accounts == "postgresql://bifolio@database/bifolio"
     assert (settings.media.store, settings.media.endpoint) == ("s3://media", "http://bucket:7070")
     assert SERVICES["bucket"]["environment"]["VGW_PORT"] == ":7070"
     assert SERVICES["bucket"]["volumes"] == ["bucket:/data/media"]  # A folder is a bucket.
@@ -108,7 +108,7 @@ def test_the_shell_takes_the_scripts(script: str) -> None:
 def test_the_container_runs_commands_that_there_are() -> None:
     options = {name for option in serve_command.params for name in option.opts}
     script = (DEPLOY / "machine.sh").read_text()
-    told = re.findall(r"--[a-z-]+", script.partition("quire serve")[2]) + re.findall(r"--host", DOCKERFILE)
+    told = re.findall(r"--[a-z-]+", script.partition("bifolio serve")[2]) + re.findall(r"--host", DOCKERFILE)
     assert set(told) <= options
     assert "/_health/live" in DOCKERFILE
 

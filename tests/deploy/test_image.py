@@ -10,7 +10,7 @@ LAST = DOCKERFILE.rpartition("\nFROM ")[2]
 
 
 def installed() -> set[str]:
-    """What `pip install` is told to install, beside Quire's extras."""
+    """What `pip install` is told to install, beside Bifolio's extras."""
     (told,) = re.findall(r"pip --python \S+ install (.*?)(?: \\\n|$)", DOCKERFILE)
     return {word.strip("'") for word in told.split() if not word.startswith("-")}
 
@@ -29,7 +29,7 @@ def test_what_is_removed_is_in_no_layer() -> None:
     assert LAST.startswith("scratch\nCOPY --from=system / /\n")
     removed = DOCKERFILE.partition("dpkg --purge")[2].partition("&&")[0].split()
     assert {"apt", "perl-base"} <= set(removed)
-    assert "__pycache__" in DOCKERFILE.partition("COPY --from=build /opt/quire")[2]
+    assert "__pycache__" in DOCKERFILE.partition("COPY --from=build /opt/bifolio")[2]
 
 
 def test_libraries_of_wheels_find_what_they_need_of_debian() -> None:
@@ -40,6 +40,6 @@ def test_libraries_of_wheels_find_what_they_need_of_debian() -> None:
 
 
 def test_it_runs_as_a_user_that_owns_the_site_alone() -> None:
-    assert "\nUSER quire\n" in LAST
+    assert "\nUSER bifolio\n" in LAST
     assert "\nVOLUME /site\n" in LAST
-    assert "install --directory --owner quire --group quire /home/quire /site" in LAST
+    assert "install --directory --owner bifolio --group bifolio /home/bifolio /site" in LAST

@@ -57,7 +57,7 @@ class Deployment:
     def start_remote(self) -> None:
         (self.folder / "remote").mkdir(exist_ok=True)
         settings = (DEPLOY / "site.yaml").read_text()
-        settings = settings.replace("postgresql://quire@database/quire", self.database)
+        settings = settings.replace("postgresql://bifolio@database/bifolio", self.database)
         settings = settings.replace("http://bucket:7070", self.bucket).replace(
             "s3://media", f"s3://{NAME}/{PREFIX}"
         )
@@ -72,17 +72,17 @@ class Deployment:
         remote = f"git://127.0.0.1:{self.git_port}/site.git"
         clone = str(self.folder / name / "clone")
         options = ("--host", "127.0.0.1", "--port", str(self.ports[name]), "--workers", "1")
-        self._start(name, "machine.sh", *options, REMOTE=remote, QUIRE_SITE=clone)
+        self._start(name, "machine.sh", *options, REMOTE=remote, BIFOLIO_SITE=clone)
         wait(self.running[name], self.ports[name])
 
     def _start(self, name: str, script: str, *options: str, **environment: str) -> None:
-        """Run a script, with a `quire` that is this one."""
+        """Run a script, with a `bifolio` that is this one."""
         binaries = self.folder / "bin"
         binaries.mkdir(exist_ok=True)
-        (binaries / "quire").write_text(f'#!/bin/sh\nexec {sys.executable} -m server "$@"\n')
-        (binaries / "quire").chmod(0o755)
+        (binaries / "bifolio").write_text(f'#!/bin/sh\nexec {sys.executable} -m server "$@"\n')
+        (binaries / "bifolio").chmod(0o755)
         path = f"{binaries}:{os.environ['PATH']}"
-        secret = {"QUIRE_JWT_SECRET": "s" * 40, "PYTHONPATH": str(ROOT), "PATH": path, **KEYS}
+        secret = {"BIFOLIO_JWT_SECRET": "s" * 40, "PYTHONPATH": str(ROOT), "PATH": path, **KEYS}
         with (self.folder / f"{name}.log").open("wb") as log:
             self.running[name] = subprocess.Popen(
                 ["sh", str(self.script(script)), *options],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-UNIT = Path(__file__).parents[2] / "deploy/systemd/quire@.service"
+UNIT = Path(__file__).parents[2] / "deploy/systemd/bifolio@.service"
 MOST_EXPOSED = 20  # of 100, where a service that says nothing has 96
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 
@@ -16,7 +16,7 @@ needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="
 def unit(tmp_path: Path) -> Path:
     """The unit, with a program and a user that there are on this machine."""
     text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", UNIT.read_text(), flags=re.M)
-    path = tmp_path / "quire@.service"
+    path = tmp_path / "bifolio@.service"
     path.write_text(re.sub(r"^(User|Group)=.*", r"\1=root", text, flags=re.M))
     return path
 

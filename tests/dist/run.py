@@ -26,16 +26,16 @@ OWN = {name: value for name, value in os.environ.items() if not name.startswith(
 def main() -> int:
     """Install what `make dist` made, and use it as its reader would; 0 where all of that works."""
     restore_in_children()
-    (wheel,) = (ROOT / "dist").glob("quire-*.whl")
+    (wheel,) = (ROOT / "dist").glob("bifolio-*.whl")
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         install(wheel, scratch / "venv")
-        quire = scratch / "venv/bin/quire"
-        told = run(quire, "--version", cwd=scratch)
+        bifolio = scratch / "venv/bin/bifolio"
+        told = run(bifolio, "--version", cwd=scratch)
         commit = run("git", "rev-parse", "--short", "HEAD", cwd=ROOT).strip()
         assert f"commit {commit}, " in told, told
-        run(quire, "init", "site", "--yes", cwd=scratch)
-        serve(quire, scratch / "site")
+        run(bifolio, "init", "site", "--yes", cwd=scratch)
+        serve(bifolio, scratch / "site")
     print(f"{wheel.name}: {told.strip()} was installed, made a site and served it")
     return 0
 
@@ -47,8 +47,8 @@ def install(wheel: Path, environment: Path) -> None:
     run(sys.executable, "-m", "venv", "--without-pip", environment)
     pip = [sys.executable, "-m", "pip", "--python", environment / "bin/python"]
     run(*pip, "install", "--quiet", "--disable-pip-version-check", *packages)
-    (imports,) = re.findall(r"&& (/opt/quire/bin/python -c .*?\")\n", DOCKERFILE, re.S)
-    run("sh", "-c", imports.replace("/opt/quire", str(environment)), cwd=environment)
+    (imports,) = re.findall(r"&& (/opt/bifolio/bin/python -c .*?\")\n", DOCKERFILE, re.S)
+    run("sh", "-c", imports.replace("/opt/bifolio", str(environment)), cwd=environment)
 
 
 def run(*command: object, cwd: Path | None = None) -> str:
@@ -68,10 +68,10 @@ def see_studio(port: int) -> None:
     assert len(files) < MOST_FILES or missing_node() is not None, files
 
 
-def serve(quire: Path, site: Path) -> None:
-    """Serve a site that `quire init` has made, and look at what needs files of the package."""
+def serve(bifolio: Path, site: Path) -> None:
+    """Serve a site that `bifolio init` has made, and look at what needs files of the package."""
     port = free_port()
-    command = [str(quire), "serve", "--site", str(site), "--port", str(port)]
+    command = [str(bifolio), "serve", "--site", str(site), "--port", str(port)]
     process = subprocess.Popen(
         command, cwd=site, env=OWN, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

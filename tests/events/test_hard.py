@@ -82,7 +82,7 @@ from server.site.site import Site
 from server.events.model import Event
 from server.events.recorder import Recorder
 logging.basicConfig()
-logging.getLogger("quire").setLevel(logging.INFO)
+logging.getLogger("bifolio").setLevel(logging.INFO)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 root = Path(sys.argv[1])
 site = Site(root)
@@ -110,8 +110,8 @@ print(json.dumps([event.document_id for event in recorder.database.read(0, 1000)
     assert missed == "True False"
     assert sorted(json.loads(documents)) == sorted(f"t{number}" for number in range(60))
     wrong, well = done.stderr.splitlines()
-    assert wrong.startswith("ERROR:quire:")
-    assert well == "INFO:quire:the log of events has all changes again"
+    assert wrong.startswith("ERROR:bifolio:")
+    assert well == "INFO:bifolio:the log of events has all changes again"
 
 
 def test_thousands_of_changes_at_once(make_site: MakeSite) -> None:
@@ -133,7 +133,7 @@ def test_the_database_does_not_grow_without_bound(make_site: MakeSite) -> None:
         with database.writing() as transaction:
             transaction.append([event] * 3000)
             transaction.forget("", 5000)
-        sizes.append(sum(path.stat().st_size for path in site.root.glob(".quire/events.db*")))
+        sizes.append(sum(path.stat().st_size for path in site.root.glob(".bifolio/events.db*")))
     assert (database.bounds().first, database.bounds().last) == (55_001, 60_000)
     assert max(sizes[10:]) <= max(sizes[:10]) * 1.05
 
@@ -154,7 +154,7 @@ def test_a_log_that_is_taken_away_from_a_server(tmp_path: Path, damage: str) -> 
 
         edit_and_wait("First")
         if damage == "removed":
-            for path in tmp_path.glob(".quire/events.db*"):
+            for path in tmp_path.glob(".bifolio/events.db*"):
                 path.unlink()
         else:
             database.path.write_bytes(b"no database" * 5000)
@@ -172,13 +172,13 @@ def test_a_state_folder_that_is_none(make_site: MakeSite) -> None:
     site = make_site(FILES)
     recorder = Recorder(site.root)
     site.observe(recorder)
-    (site.root / ".quire").rename(site.root / ".away")
-    (site.root / ".quire").write_text("no folder")
+    (site.root / ".bifolio").rename(site.root / ".away")
+    (site.root / ".bifolio").write_text("no folder")
     edit(site.root, {"content/tags/red.json": '{"name": "Rot"}'})
     site.refresh()
     assert recorder.missed
-    (site.root / ".quire").unlink()
-    (site.root / ".away").rename(site.root / ".quire")
+    (site.root / ".bifolio").unlink()
+    (site.root / ".away").rename(site.root / ".bifolio")
     site.record()
     assert not recorder.missed
 

@@ -49,7 +49,9 @@ def save(root: Path, name: str, document: str = "red") -> None:
 def test_machines_share_the_log_and_have_versions_of_their_own(url: str, tmp_path: Path) -> None:
     one, two = load(tmp_path / "one", FILES), load(tmp_path / "two", FILES)
     first, second = recorded(one, url), recorded(two, url)
-    assert (tmp_path / "one/.quire/clone-id").read_text() != (tmp_path / "two/.quire/clone-id").read_text()
+    assert (tmp_path / "one/.bifolio/clone-id").read_text() != (
+        tmp_path / "two/.bifolio/clone-id"
+    ).read_text()
     save(one.root, "Rot")
     one.refresh()
     save(two.root, "Rouge")

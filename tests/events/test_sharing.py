@@ -25,7 +25,7 @@ FILES = {
     **collection("tag", {"name": "string"}),
     "content/tags/red.json": '{"name": "Red"}',
     "content/tags/blue.json": '{"name": "Blue"}',
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
 }
 
 

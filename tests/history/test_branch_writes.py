@@ -60,11 +60,11 @@ def head(api: Api, name: str = "next") -> str:
 def test_a_write_is_a_commit_of_its_branch_and_nothing_else(api: Api) -> None:
     served, before = head(api, "main"), head(api)
     index = (api.root / ".git/index").read_bytes()
-    answer = api.put(f"{TITLE}&branch=next", {"title": "Two"}, headers={"Quire-Message": "Retitle"})
+    answer = api.put(f"{TITLE}&branch=next", {"title": "Two"}, headers={"Bifolio-Message": "Retitle"})
     assert (answer.status, answer.data["title"]) == (200, "Two")
-    assert answer.headers["Quire-Commit"] == head(api)
+    assert answer.headers["Bifolio-Commit"] == head(api)
     assert git(api.root, "log", "--format=%P %an <%ae> %cn %s", "-1", "next").strip() == (
-        f"{before} full <quire@localhost> Quire Retitle"
+        f"{before} full <bifolio@localhost> Bifolio Retitle"
     )
     assert git(api.root, "diff", "--stat=80", "--name-only", "next~", "next") == "content/notes/one.md\n"
     changed = git(api.root, "diff", "-U0", "next~", "next").splitlines()
@@ -78,7 +78,7 @@ def test_a_write_is_a_commit_of_its_branch_and_nothing_else(api: Api) -> None:
     assert git(api.root, "status", "--porcelain", "-uno") == ""
     assert (api.root / ".git/index").read_bytes() == index
     assert api.get(f"{TITLE}&at=next").data["title"] == "Two"
-    assert git(api.root, "for-each-ref", "refs/quire") == ""
+    assert git(api.root, "for-each-ref", "refs/bifolio") == ""
 
 
 def test_every_kind_of_write(api: Api) -> None:
@@ -92,7 +92,7 @@ def test_every_kind_of_write(api: Api) -> None:
     assert api.get(f"/api/notes/{new}?at=next&status=draft").data["title"] == "Newer"
     assert api.put("/api/home?branch=next", {"title": "Bye"}).data["title"] == "Bye"
     gone = api.ask("DELETE", "/api/notes/one?branch=next")
-    assert (gone.status, gone.headers["Quire-Commit"]) == (204, head(api))
+    assert (gone.status, gone.headers["Bifolio-Commit"]) == (204, head(api))
     assert api.get("/api/notes?at=next").ids == [new]
     assert api.get("/api/notes").ids == ["one"]
     assert git(api.root, "rev-list", "--count", "main..next").strip() == "4"
@@ -172,7 +172,7 @@ def test_a_draft_of_a_branch_is_merged(api: Api) -> None:
 def test_a_write_that_changes_nothing_is_no_commit(api: Api) -> None:
     before = head(api)
     answer = api.put("/api/notes/one?branch=next", {"title": "One"})
-    assert (answer.status, answer.headers["Quire-Commit"], head(api)) == (200, before, before)
+    assert (answer.status, answer.headers["Bifolio-Commit"], head(api)) == (200, before, before)
 
 
 def test_the_branch_that_is_served_is_written_in_the_working_tree(api: Api) -> None:
@@ -219,7 +219,7 @@ def test_a_batch_is_one_commit_of_its_branch(api: Api) -> None:
     )
     assert [one["status"] for one in answer.data] == [201, 200, 204]
     assert [tag["name"] for tag in answer.data[1]["body"]["data"]["tags"]] == ["Fog"]
-    assert answer.headers["Quire-Commit"] == head(api)
+    assert answer.headers["Bifolio-Commit"] == head(api)
     assert git(api.root, "log", "--format=%P %an %s", "-1", "next").strip() == f"{before} full All at once"
     assert api.get("/api/tags?at=next").ids == [answer.data[0]["documentId"]]
     assert api.get("/api/tags").ids == ["sea"]
@@ -245,7 +245,7 @@ def test_a_file_that_is_uploaded_to_a_branch(api: Api) -> None:
     answer = upload(api, (content, "bay.png"), query="?branch=next", **about)
     [file] = answer.body
     assert (answer.status, file["width"], file["height"], file["caption"]) == (201, 700, 300, "The bay")
-    assert answer.headers["Quire-Commit"] == head(api)
+    assert answer.headers["Bifolio-Commit"] == head(api)
     assert (
         git(api.root, "log", "--format=%P %an %s", "-1", "next").strip()
         == f'{before} full Upload file "{path_of(file)}"'
@@ -261,7 +261,7 @@ def test_a_file_that_is_uploaded_to_a_branch(api: Api) -> None:
     assert api.get("/api/upload/files").body == []
     assert api.get("/api/notes/one?populate=cover").data["cover"] is None
     assert git(api.root, "status", "--porcelain", "-uno") == ""
-    assert not list((api.root / ".quire/incoming").iterdir())
+    assert not list((api.root / ".bifolio/incoming").iterdir())
 
 
 def path_of(file: Any) -> str:
@@ -283,7 +283,7 @@ def test_a_file_of_a_branch_is_described_replaced_and_deleted(api: Api) -> None:
     assert upload(api, (b"text", "b.txt"), query=query).status == 400
     assert api.ask("DELETE", f"/api/upload/files/{file['id']}").status == 404
     gone = api.ask("DELETE", f"/api/upload/files/{file['id']}?branch=next")
-    assert (gone.status, gone.body["url"], gone.headers["Quire-Commit"]) == (200, file["url"], head(api))
+    assert (gone.status, gone.body["url"], gone.headers["Bifolio-Commit"]) == (200, file["url"], head(api))
     assert git(api.root, "diff", "--name-only", "main", "next") == ""
     assert git(api.root, "fsck", "--strict") == ""
 
@@ -338,7 +338,7 @@ def test_an_earlier_version_is_restored_on_a_branch(api: Api) -> None:
     api.put("/api/notes/one?branch=next", {"title": "Two", "body": "New."})
     back = restore(api, "notes/one", at="main", fields=["title"])
     assert (back.status, back.data["title"], back.data["body"]) == (200, "One", "New.")
-    assert back.headers["Quire-Commit"] == head(api)
+    assert back.headers["Bifolio-Commit"] == head(api)
     assert restore(api, "notes/one", at="next~", fields=["title"]).data["title"] == "Two"
     assert api.get(TITLE).data["title"] == "One"
     api.put("/api/home?branch=next", {"title": "Bye"})

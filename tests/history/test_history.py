@@ -521,7 +521,7 @@ NEUTRAL = "Changed documents"
 
 def test_messages_are_for_those_who_may_see_all_that_a_commit_changed(api: Api) -> None:
     tag, draft = "content/tags/sea.yaml", "content/notes/plan.draft.md"
-    told = 'Update tag "Ocean"\n\nQuire-Actor: token:full\nQuire-Document: tag/sea\n'
+    told = 'Update tag "Ocean"\n\nBifolio-Actor: token:full\nBifolio-Document: tag/sea\n'
     commits = {
         "all": ({tag: "name: Ocean\n"}, told),
         "a draft": ({tag: "name: Sea\n", draft: "---\ntitle: Plan\n---\n"}, _listed("note/plan")),
@@ -535,7 +535,7 @@ def test_messages_are_for_those_who_may_see_all_that_a_commit_changed(api: Api) 
         commit(api.root, hour, message)
     api.site.refresh()
     api.token("reader", may=["tag.find", "history.read"])
-    kept = f"{NEUTRAL}\n\nQuire-Document: tag/sea"
+    kept = f"{NEUTRAL}\n\nBifolio-Document: tag/sea"
     expected = ["Say what we do", NEUTRAL, NEUTRAL, kept, kept, told.strip()]
     for path in ("/history/tags/sea", "/history"):
         found = api.get(path, "reader")
@@ -564,7 +564,9 @@ def test_messages_are_for_those_who_may_see_all_that_a_commit_changed(api: Api) 
 
 def _listed(name: str) -> str:
     lines = ['Update tag "Sea"', f'Create "{name}"']
-    return "\n".join(("Make 2 changes", "", *lines, "", "Quire-Document: tag/sea", f"Quire-Document: {name}"))
+    return "\n".join(
+        ("Make 2 changes", "", *lines, "", "Bifolio-Document: tag/sea", f"Bifolio-Document: {name}")
+    )
 
 
 def test_the_message_of_a_merge_is_for_those_who_may_see_all(api: Api) -> None:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 FILES = {
     "site.yaml": "git: {commit: each, committer: Site <site@example.org>}\nsearch: {index: false}\n",
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
     **collection("note", {"title": STRING, "body": {"type": "richtext"}}),
     "content/notes/one.md": "---\ntitle: One\n---\nThe harbour.\n",
 }
@@ -96,8 +96,8 @@ def head(api: Api, name: str = "HEAD") -> str:
 
 def test_all_that_history_does(api: Api) -> None:
     first = head(api)
-    written = api.put("/api/notes/one", {"title": "Two"}, headers={"Quire-Message": "Retitle"})
-    assert (written.status, written.headers["Quire-Commit"]) == (200, head(api))
+    written = api.put("/api/notes/one", {"title": "Two"}, headers={"Bifolio-Message": "Retitle"})
+    assert (written.status, written.headers["Bifolio-Commit"]) == (200, head(api))
     assert git(api.root, "status", "--porcelain") == ""
     versions = api.get("/history/notes/one").data
     assert [(v["message"].strip().splitlines()[0], v["attributes"]) for v in versions][:1] == [
@@ -153,7 +153,7 @@ def test_a_commit_waits_until_what_is_under_way_is_done(
     assert "<<<<<<<" in site.read("content/notes/one.md")
     before = head(site)
     written = site.put("/api/notes/two", {"title": "Second"})
-    assert (written.status, written.headers["Quire-Commit"]) == (200, "pending")
+    assert (written.status, written.headers["Bifolio-Commit"]) == (200, "pending")
     assert head(site) == before
     assert f"a {command} is under way" in caplog.text
     assert site.get("/api/notes/one?at=other").data["title"] == "Theirs"
@@ -174,7 +174,7 @@ def test_git_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert (refused.status, "git is not installed" in refused.error["message"]) == (409, True)
     assert api.put("/api/notes/one?branch=next", {"title": "x"}).status == 409
     written = api.put("/api/notes/one", {"title": "Two"})
-    assert (written.status, written.headers["Quire-Commit"]) == (200, "pending")
+    assert (written.status, written.headers["Bifolio-Commit"]) == (200, "pending")
     monkeypatch.undo()
     api.site.refresh()
     api.accounts.close()
@@ -189,7 +189,7 @@ def test_paths_and_messages_that_are_not_utf_8(tmp_path: Path) -> None:
     api = make(root, {})
     assert [commit["message"].strip() for commit in api.get("/history").data][-1] == "first"
     assert api.get("/api/notes?at=main").ids == ["one"]
-    assert api.put("/api/notes/one", {"title": "Two"}).headers["Quire-Commit"] == head(api)
+    assert api.put("/api/notes/one", {"title": "Two"}).headers["Bifolio-Commit"] == head(api)
     assert api.ask("POST", "/branches", json={"name": "next", "from": "main"}).status == 201
     assert api.put("/api/notes/one?branch=next", {"title": "Three"}).status == 200
     listed = git(root, "-c", "core.quotePath=true", "ls-tree", "-r", "--name-only", "next", "content")

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 STRIDE = 9  # of the steps at which a process is killed
 FILES = {
     "site.yaml": "search: {index: false}\n",
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
     "README.md": "First\n\nSecond\n\nThird\n",
     **component("page.block", {"heading": STRING, "text": STRING}),
     **collection("tag", {"name": STRING}),
@@ -106,9 +106,9 @@ def clean(api: Api) -> None:
     """Nothing is left to commit, and nothing of ours is left in the repository or beside it."""
     assert git(api.root, "status", "--porcelain") == ""
     git(api.root, "fsck", "--strict")
-    assert not list(api.root.glob(".git/*.lock")) + list(api.root.glob(".git/quire-*"))
-    assert not list(api.root.glob(".quire/merge-*")) + list(api.root.glob(".quire/commits/*.kept"))
-    assert "refs/quire" not in git(api.root, "for-each-ref")
+    assert not list(api.root.glob(".git/*.lock")) + list(api.root.glob(".git/bifolio-*"))
+    assert not list(api.root.glob(".bifolio/merge-*")) + list(api.root.glob(".bifolio/commits/*.kept"))
+    assert "refs/bifolio" not in git(api.root, "for-each-ref")
 
 
 def both(api: Api, ours: dict[str, Any], theirs: dict[str, Any], name: str = "one") -> None:
@@ -126,10 +126,10 @@ def test_a_branch_is_merged_and_served_at_once(api: Api) -> None:
     assert made.data == {
         "branch": "next", "into": "main", "result": "merge", "commit": head(api), "documents": 1, "files": 1
     }  # fmt: skip
-    assert made.headers["Quire-Commit"] == head(api)
+    assert made.headers["Bifolio-Commit"] == head(api)
     assert parents(api) == [before, theirs]
-    said = "Merge branch next\n\nQuire-Actor: token:full\nQuire-Document: note/one\n\n"
-    assert git(api.root, "log", "-1", "--format=%an %ae %cn|%B") == f"full quire@localhost Quire|{said}"
+    said = "Merge branch next\n\nBifolio-Actor: token:full\nBifolio-Document: note/one\n\n"
+    assert git(api.root, "log", "-1", "--format=%an %ae %cn|%B") == f"full bifolio@localhost Bifolio|{said}"
     note = api.get("/api/notes/one").data
     assert (note["title"], note["summary"]) == ("Ours", "Theirs")
     assert "# A comment" in api.read("content/notes/one.md")
@@ -610,7 +610,7 @@ def test_what_can_not_be_committed_any_more_is_pending(api: Api, monkeypatch: py
     monkeypatch.setattr(merging.Merger, "_write", locking)
     monkeypatch.setattr(committing, "HOOK_RETRY_INTERVAL_S", 0.0)
     made = merge(api)
-    assert (made.status, made.data["commit"], made.headers["Quire-Commit"]) == (200, "pending", "pending")
+    assert (made.status, made.data["commit"], made.headers["Bifolio-Commit"]) == (200, "pending", "pending")
     assert api.get("/api/notes/one").data["summary"] == "Theirs"
     assert head(api) == before
     (api.root / ".git/refs/heads/main.lock").unlink()
@@ -712,7 +712,7 @@ def test_what_is_left_to_git(api: Api) -> None:
         elif kind == "mode":
             (folder / "README.md").chmod(0o755)
         else:
-            write(folder, {".quire/jwt.key": "known"})
+            write(folder, {".bifolio/jwt.key": "known"})
         git(folder, "add", "-Af")
         git(folder, "commit", "-qm", "x")
         git(api.root, "worktree", "remove", "--force", str(folder))
@@ -821,7 +821,7 @@ def test_where_the_site_commits_its_writes(tmp_path: Path) -> None:
         api = serve(tmp_path / str(number), {"site.yaml": f"git:\n  commit: {commits}\n"})
         assert api.put("/api/notes/one", {"title": "Ours"}).status == 200
         api.put("/api/notes/one?branch=next", {"summary": "Theirs"})
-        assert merge(api, headers={"Quire-Message": "Together"}).data["result"] == "merge"
+        assert merge(api, headers={"Bifolio-Message": "Together"}).data["result"] == "merge"
         log = git(api.root, "log", "--first-parent", "--format=%s").split("\n")[:2]
         assert log == ["Together", 'Update note "Ours"']
         clean(api)

@@ -94,7 +94,7 @@ def serve(root: Path) -> Api:
 def serve_copy(root: Path, number: int = 0) -> Api:
     """A server of a copy of a site, which knows nothing of before."""
     copy = root.with_name(f"again{number}")
-    shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(".quire"))
+    shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(".bifolio"))
     return make(copy, {})
 
 
@@ -112,7 +112,7 @@ def test_a_past_state_is_answered_as_a_checkout_of_it(tmp_path: Path, commits: l
             wanted = checkout.get(path)
             assert then.body == wanted.body, (commits.index(id_), path)
             assert then.status == wanted.status
-            assert then.headers["Quire-Commit"] == id_
+            assert then.headers["Bifolio-Commit"] == id_
     for api in (site, *(checkout for _, checkout in checkouts)):
         api.accounts.close()
 
@@ -165,7 +165,7 @@ def test_a_commit_is_named_by_branch_or_time(
     tmp_path: Path, commits: list[str], name: str, number: int
 ) -> None:
     site = serve(tmp_path / "site")
-    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == commits[number]
+    assert site.get(f"/api/tags?at={name}").headers["Bifolio-Commit"] == commits[number]
     site.accounts.close()
 
 
@@ -183,9 +183,9 @@ def test_a_name_of_no_commit_is_refused_by_name(tmp_path: Path, commits: list[st
 def test_a_branch_that_moves_names_another_commit(tmp_path: Path, commits: list[str]) -> None:
     site = serve(tmp_path / "site")
     git(site.root, "branch", "preview", commits[0])
-    assert site.get("/api/tags?at=preview").headers["Quire-Commit"] == commits[0]
+    assert site.get("/api/tags?at=preview").headers["Bifolio-Commit"] == commits[0]
     git(site.root, "branch", "-f", "preview", commits[3])
-    assert site.get("/api/tags?at=preview").headers["Quire-Commit"] == commits[3]
+    assert site.get("/api/tags?at=preview").headers["Bifolio-Commit"] == commits[3]
     site.accounts.close()
 
 
@@ -196,10 +196,10 @@ def test_a_name_goes_on_with_the_branch_that_is_checked_out(
     tmp_path: Path, commits: list[str], name: str
 ) -> None:
     site = serve(tmp_path / "site")
-    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == commits[-1]
+    assert site.get(f"/api/tags?at={name}").headers["Bifolio-Commit"] == commits[-1]
     write(site.root, {"content/tags/sea.yaml": "name: The sea\n"})
     last = commit(site.root, 6)
-    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == last
+    assert site.get(f"/api/tags?at={name}").headers["Bifolio-Commit"] == last
     site.accounts.close()
 
 
@@ -207,11 +207,11 @@ def test_a_name_goes_on_with_the_branch_that_is_checked_out(
 def test_a_remote_branch_names_what_was_fetched_last(tmp_path: Path, commits: list[str], name: str) -> None:
     git(tmp_path, "clone", "-q", "site", "clone")
     site = serve(tmp_path / "clone")
-    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == commits[-1]
+    assert site.get(f"/api/tags?at={name}").headers["Bifolio-Commit"] == commits[-1]
     write(tmp_path / "site", {"content/tags/sea.yaml": "name: The sea\n"})
     last = commit(tmp_path / "site", 6)
     git(site.root, "fetch", "-q")
-    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == last
+    assert site.get(f"/api/tags?at={name}").headers["Bifolio-Commit"] == last
     site.accounts.close()
 
 
@@ -269,7 +269,7 @@ def test_at_may_be_encoded(tmp_path: Path, commits: list[str], name: str) -> Non
     site.token("writer", may=["note.find"])
     path = f"/api/notes/one?fields=title&{name}={commits[0]}"
     assert site.get(path).data["title"] == "One"
-    assert site.get(path).headers["Quire-Commit"] == commits[0]
+    assert site.get(path).headers["Bifolio-Commit"] == commits[0]
     assert site.get(path, "writer").status == 403
     site.accounts.close()
 

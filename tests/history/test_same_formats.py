@@ -28,7 +28,7 @@ pytestmark = [
 OLD, NEW, SAME, LAST = picture(), picture(900, 700), picture(1100, 800), picture(500, 400)
 FIRST: dict[str, str | bytes] = {
     "site.yaml": "search: {index: false}\n",
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
     **collection("note", {"title": {"type": "string"}, "cover": {"type": "media"}}),
     "content/notes/n.yaml": "title: N\ncover: a.png\ncreatedAt: 2024-01-01\nupdatedAt: 2024-01-01\n",
     "content/uploads/a.png": OLD,
@@ -145,7 +145,7 @@ def test_formats_that_are_deleted_are_made_again(server: Server) -> None:
         for at in (old, now):
             until(lambda: all(has_formats(one.get(READS[0], at)[1]) for one in both))  # noqa: B023
         made = {(at, path): both[0].get(path, at)[1] for at in (old, now) for path in FILES[:2]}
-        (server.root / ".quire/formats").rename(
+        (server.root / ".bifolio/formats").rename(
             server.root / "formats"
         )  # in one step: the server may write there
         for (at, path), body in made.items():

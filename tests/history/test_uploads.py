@@ -58,7 +58,7 @@ def test_a_file_of_the_past_has_the_headers_of_any_other(site: Api) -> None:
     part = site.get("/uploads/gone.svg?at=first", headers={"Range": "bytes=0-3"})
     assert (part.status, part.raw) == (206, b"<svg")
     assert "immutable" not in then.headers["Cache-Control"]
-    id_ = then.headers["Quire-Commit"]
+    id_ = then.headers["Bifolio-Commit"]
     assert "immutable" in site.get(f"/uploads/gone.svg?at={id_}").headers["Cache-Control"]
     assert "immutable" not in site.get(f"/uploads/no.svg?at={id_}").headers["Cache-Control"]
     site.accounts.close()

@@ -45,15 +45,15 @@ def test_a_position_is_kept(tmp_path: Path) -> None:
     cursor.move("13")
     assert Cursor(tmp_path, "job").read() == "13"
     assert Cursor(tmp_path, "other").read() == ""
-    assert [path.name for path in (tmp_path / ".quire/jobs").iterdir()] == ["job"]
+    assert [path.name for path in (tmp_path / ".bifolio/jobs").iterdir()] == ["job"]
 
 
 def test_a_position_that_can_not_be_moved_stays(tmp_path: Path) -> None:
     cursor = Cursor(tmp_path, "job")
-    (tmp_path / ".quire/jobs/job").mkdir(parents=True)
+    (tmp_path / ".bifolio/jobs/job").mkdir(parents=True)
     with pytest.raises(IsADirectoryError):
         cursor.move("1")
-    assert [path.name for path in (tmp_path / ".quire/jobs").iterdir()] == ["job"]
+    assert [path.name for path in (tmp_path / ".bifolio/jobs").iterdir()] == ["job"]
 
 
 def test_a_job_that_is_killed_leaves_nothing_out(tmp_path: Path) -> None:

@@ -232,6 +232,6 @@ def test_what_a_job_raises_at_its_end_is_logged(caplog: pytest.LogCaptureFixture
         def close(self) -> None:
             raise OSError("it can't be closed")
 
-    with caplog.at_level(logging.ERROR, "quire"):
+    with caplog.at_level(logging.ERROR, "bifolio"):
         Runner([Stubborn("stubborn", 1.0)]).stop()
     assert caplog.messages == ["job stubborn could not be closed"]

@@ -57,7 +57,7 @@ def main() -> int:
     try:
         with postgres() as database, s3_server() as bucket:
             bucket.empty()
-            folder = Path(tempfile.mkdtemp(prefix="quire-machines-"))
+            folder = Path(tempfile.mkdtemp(prefix="bifolio-machines-"))
             cluster = Cluster(folder, database, options.push, bucket)
             try:
                 violations = _run(cluster, options)
@@ -205,7 +205,7 @@ def _print_summary(cluster: Cluster, record: Record, history: History) -> None:
         f"\n{len(history.commits)} commits, {history.merges} of them merges; {reads} reads of all counters;"
     )
     print(
-        f"Quire-After: {dict(after)}; {dict(Counter(record.faults))}; largest process {memory / 1e6:.0f} MB"
+        f"Bifolio-After: {dict(after)}; {dict(Counter(record.faults))}; largest process {memory / 1e6:.0f} MB"
     )
 
 

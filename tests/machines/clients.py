@@ -84,7 +84,7 @@ def ask(machine: Machine, method: str, path: str, body: bytes | Any = None, **he
         answer = connection.getresponse()
         raw = answer.read()
         told = json.loads(raw) if raw and "json" in answer.headers.get("Content-Type", "") else None
-        commit = answer.headers.get("Quire-Commit", "").partition(";")[0]  # "; changed": by hand, besides
+        commit = answer.headers.get("Bifolio-Commit", "").partition(";")[0]  # "; changed": by hand, besides
         return Answer(answer.status, told, commit, raw, answer.headers.get("Retry-After"))
     except TimeoutError:
         return Answer(-1, None, "")
@@ -219,7 +219,7 @@ class Writer:
         answer = self.write("title", token, note, "PUT", f"/api/notes/{note}", {"data": {"title": token}})
         if answer.status == 200 and answer.commit:
             other = self.random.choice([m for m in self.cluster.machines if m is not self.machine])
-            told = ask(other, "GET", f"/api/notes/{note}", Quire_After=answer.commit)
+            told = ask(other, "GET", f"/api/notes/{note}", Bifolio_After=answer.commit)
             with self.record.lock:
                 self.record.after.append((other.name, answer.commit, told))
 

@@ -26,7 +26,7 @@ COUNTERS = tuple(f"c{i:02d}" for i in range(12))
 EDITED = tuple(f"e{i}" for i in range(6))  # documents whose attribute `a` an editor's clone changes
 SECRET = "s" * 40
 SETTINGS = """\
-git: {{remote: origin, branch: main, follow: {follow}, push: {push}, committer: "Quire <quire@example.org>"}}
+git: {{remote: origin, branch: main, follow: {follow}, push: {push}, committer: "Bifolio <b@example.org>"}}
 {accounts}{media}search: {{index: false}}
 roles:
   public:
@@ -78,7 +78,7 @@ class Machine:
     def launch(self, *more: str) -> None:
         """Begin to serve the clone, with more options. `environment` needs a process that began with it."""
         options = ("--workers", "2", "--log", "json", *more)
-        environment = {**os.environ, "QUIRE_JWT_SECRET": SECRET, "PYTHONPATH": str(ROOT), **KEYS}
+        environment = {**os.environ, "BIFOLIO_JWT_SECRET": SECRET, "PYTHONPATH": str(ROOT), **KEYS}
         environment |= self.environment
         is_real = bool(self.environment)
         with (self.root.parent / f"{self.name}.log").open("ab") as log:

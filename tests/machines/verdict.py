@@ -152,7 +152,7 @@ def check_after(record: Record, history: History) -> Iterator[str]:
     """Who asked for a state with a commit got one, or was told to come back."""
     for name, commit, answer in record.after:
         if answer.status == 503 and answer.retry is None:
-            yield f"{name}: 503 to Quire-After: {commit[:8]}, without Retry-After"
+            yield f"{name}: 503 to Bifolio-After: {commit[:8]}, without Retry-After"
         elif answer.status in (200, 404):
             if commit not in history.order:
                 yield f"{name}: a write was answered with {commit[:8]}, which the remote has not"

@@ -18,7 +18,7 @@ Prepared = Mapping[str, Any]  # what placeholders of a request, such as "<code>"
 Prepare = Callable[[Twin, Identity, int], Prepared]
 WHO = "who"  # the placeholder for a token with the same permissions as the sender
 GIT_HOOK_SECRET = "secret of a git hook"
-STUDIO = {"Sec-Fetch-Site": "same-origin", "Quire-Studio": "1"}
+STUDIO = {"Sec-Fetch-Site": "same-origin", "Bifolio-Studio": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def undo(twin: Twin, identity: Identity, number: int) -> Prepared:
     data, prefer = {"title": f"To be undone {number}"}, {"Prefer": "undo"}
     path = "/api/home" if identity.name == "custom" else "/api/articles/a1?status=draft"
     written = twin.api.put(path, data, identity.name, headers=prefer)
-    return {"undo": written.headers.get("Quire-Undo", "none")}
+    return {"undo": written.headers.get("Bifolio-Undo", "none")}
 
 
 def typo(twin: Twin, identity: Identity, number: int) -> Prepared:

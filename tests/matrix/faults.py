@@ -40,7 +40,7 @@ from server.service.render import Renderer
 from server.site.site import State
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 
 @dataclass(frozen=True, slots=True)

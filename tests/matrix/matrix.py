@@ -47,7 +47,7 @@ class Logged(logging.Handler):
 @contextmanager
 def logging_to(handler: Logged) -> Iterator[Logged]:
     """Give a handler all that is logged."""
-    root, own = logging.getLogger(), logging.getLogger("quire")
+    root, own = logging.getLogger(), logging.getLogger("bifolio")
     before = root.level, own.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
@@ -65,7 +65,7 @@ def set_up_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.auth.attempts.time", StoppedClock())
     monkeypatch.setattr("server.auth.passwords._HASHER", _QUICK_HASHER)
     monkeypatch.setattr("server.auth.passwords._NOBODY", _QUICK_HASHER.hash("nobody"))
-    monkeypatch.setenv("QUIRE_GIT_HOOK_SECRET", GIT_HOOK_SECRET)
+    monkeypatch.setenv("BIFOLIO_GIT_HOOK_SECRET", GIT_HOOK_SECRET)
 
 
 def send(twin: Twin, identity: Identity, request: Request, who: str = "") -> Shown:
@@ -82,7 +82,7 @@ def send(twin: Twin, identity: Identity, request: Request, who: str = "") -> Sho
     answer = twin.api.ask(request.method, path, who or identity.name, headers=headers, **options)
     if tag := answer.headers.get("ETag"):
         twin.tags[place] = tag
-    if undo := answer.headers.get("Quire-Undo"):
+    if undo := answer.headers.get("Bifolio-Undo"):
         twin.undo[identity.name] = undo
     twin.written |= request.method not in READS and answer.status < 400
     return Shown.of(answer)

@@ -25,8 +25,8 @@ _DOCUMENTS: Mapping[str, Sequence[str]] = {
 _PROBES = tuple(word for group in Group for word in probes(group))
 _UIDS = ("api::article.article", "api::vault.vault", "api::home.home", "x.box", "plugin::upload.file")
 _FILES = (
-    *("pic.txt", "old.txt", "../secret.txt", "..%2Fsecret.txt", "%2e%2e/site.yaml", ".quire/notes.txt"),
-    *("../../.quire/notes.txt", "pic.txt/../../articles/d1.draft.json", "secret.txt"),
+    *("pic.txt", "old.txt", "../secret.txt", "..%2Fsecret.txt", "%2e%2e/site.yaml", ".bifolio/notes.txt"),
+    *("../../.bifolio/notes.txt", "pic.txt/../../articles/d1.draft.json", "secret.txt"),
 )
 _COMMITS = (
     "main",

@@ -8,7 +8,7 @@ from enum import Enum
 class Group(Enum):
     """Secrets that the same identities may see."""
 
-    NEVER = "never"  # a password, a token's name, site.yaml, .quire/, and outside of content/
+    NEVER = "never"  # a password, a token's name, site.yaml, .bifolio/, and outside of content/
     PRIVATE = "private"  # private attributes
     DRAFT = "draft"  # drafts of articles, also in past commits
     HIDDEN = "hidden"  # documents of a type that few may find, users, and their past

@@ -193,7 +193,7 @@ def served(s: Secrets) -> dict[str, str]:
     }
     return {
         **types(s),
-        ".gitignore": ".quire/\n",
+        ".gitignore": ".bifolio/\n",
         "site.yaml": f"# {s.text(Group.NEVER, 'comment')}\n{json.dumps(settings)}\n",
         "secret.txt": s.text(Group.NEVER, "outside"),
         "data/secret.json": json.dumps({"title": s.text(Group.NEVER, "outside")}),
@@ -263,7 +263,7 @@ def history(s: Secrets) -> Iterator[tuple[str, str, Mapping[str, str]]]:
 def uncommitted(s: Secrets) -> dict[str, str]:
     """Return the files that are in no commit."""
     return {
-        ".quire/notes.txt": s.text(Group.NEVER, "state"),
+        ".bifolio/notes.txt": s.text(Group.NEVER, "state"),
         "content/articles/a2.json": article(s, "Article two, edited", tag="t2"),
         "content/articles/a3.draft.json": article(s, s.text(Group.DRAFT, "uncommitted")),
         "content/vaults/v1.json": document(title=s.text(Group.HIDDEN, "uncommitted")),

@@ -146,7 +146,7 @@ def test_secrets_that_are_shown_are_found(tmp_path: Path, logged: Logged) -> Non
     matrix.found.clear()
     matrix.ask(Request("nope", "GET", "/nope"))
     assert matrix.never_succeeded == {"nope"}
-    logging.getLogger("quire").info("It is %s", Secrets().text(Group.NEVER, "pin"))
+    logging.getLogger("bifolio").info("It is %s", Secrets().text(Group.NEVER, "pin"))
     matrix.judge_log(Request("findDocument", "GET", "/api/vaults"))
     assert len(matrix.found) == 1
     for twin in twins:

@@ -51,7 +51,7 @@ def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, 
             # No If-Match at random: every write would be for a version that there never was. No draft of
             # what there is either: a later write would be refused for what is missing in that.
             # Nor commits at random, which are waited for.
-            apart = ("If-Match", "status") if method == "put" else ("If-Match", "Quire-After")
+            apart = ("If-Match", "status") if method == "put" else ("If-Match", "Bifolio-After")
             kept = [each for each in inside if each["name"] not in apart]
             operation["parameters"] = [_fewer_names(_with_known(path, each, known)) for each in kept]
 

@@ -77,7 +77,7 @@ def main() -> int:
     restore_in_children()
     if importlib.util.find_spec("schemathesis") is None:
         return skipped("test-openapi", "schemathesis is not installed")
-    with tempfile.TemporaryDirectory(prefix="quire-openapi-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-openapi-") as folder:
         root = Path(folder, "site")
         _make_site(root)
         token = _make_accounts(root)

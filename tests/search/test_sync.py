@@ -1,4 +1,4 @@
-"""The index in .quire/search/: fresh, after restarts and damage, with one writer among processes."""
+"""The index in .bifolio/search/: fresh, after restarts and damage, with one writer among processes."""
 
 import gc
 import json
@@ -75,7 +75,7 @@ def fed(site: Site, *, whole: bool = True, timing: Timing | None = None) -> Iter
 
 
 def folder(site: Site) -> Path:
-    return site.root / ".quire" / "search"
+    return site.root / ".bifolio" / "search"
 
 
 def edit(site: Site, path: str, **values: str) -> None:
@@ -221,13 +221,13 @@ def test_a_mistake_while_a_search_is_answered_is_no_damage_of_the_index(
     assert ask(search, site, "gauge").indexed
 
 
-@pytest.mark.parametrize("left", [".", ".quire", ".quire/search"])
+@pytest.mark.parametrize("left", [".", ".bifolio", ".bifolio/search"])
 def test_a_folder_that_is_deleted_is_told_of_in_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], left: str
 ) -> None:
     site, search = load(tmp_path, FILES), Search(tmp_path)
     with fed(site):
-        shutil.rmtree(site.root / ".quire")
+        shutil.rmtree(site.root / ".bifolio")
         (site.root / left).mkdir(parents=True, exist_ok=True)
         edit(site, "content/notes/three.json", title="Third note", body="gauge")
         until(indexed(search, site, "gauge", ["three", "two"]), WAIT_S)
@@ -346,7 +346,7 @@ def writers(root: Path) -> list[int]:
 
 def test_a_site_that_can_not_be_written_to_is_searched_all_the_same(tmp_path: Path) -> None:
     site, search = load(tmp_path, FILES), Search(tmp_path)
-    write(tmp_path, {".quire/search": "a file where the folder should be"})
+    write(tmp_path, {".bifolio/search": "a file where the folder should be"})
     with fed(site, whole=False):
         found = ask(search, site, "gauge")
     assert (ids(found), found.indexed) == (["two"], False)

@@ -174,4 +174,4 @@ def test_the_message_of_a_command_is_that_of_its_commit(service: Service) -> Non
     service.writes.write(Command(service.caller(), [operation], message="Say it otherwise"))
     said = git(service.root, "log", "-1", "--format=%an: %B")
     assert said.startswith("token:full: Say it otherwise\n")
-    assert "Quire-Document: note/fog" in said
+    assert "Bifolio-Document: note/fog" in said

@@ -206,7 +206,7 @@ def _work(site: Site, log: ChangeLog, pipe: Connection) -> None:
     warnings: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: warnings.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger("quire").addHandler(handler)
+    logging.getLogger("bifolio").addHandler(handler)
     site.catch_up()
     site.recover()
     Runner([FollowLog(site, TIMING)]).start()
@@ -261,7 +261,7 @@ def _write_and_die(site: Site, name: str, data: dict[str, Any], at: int) -> None
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal seen
         ours = event in TOUCHING and threading.get_ident() == thread
-        if ours and (".quire/journal" in str(arguments) or "/content" in str(arguments)):
+        if ours and (".bifolio/journal" in str(arguments) or "/content" in str(arguments)):
             seen += 1
             if seen == at:
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -36,7 +36,7 @@ def rename(site: Site) -> None:
 
 
 def left_over(site: Site) -> list[Path]:
-    return list((site.root / ".quire/journal").iterdir())
+    return list((site.root / ".bifolio/journal").iterdir())
 
 
 def slow_checkout(site: Site) -> tuple[threading.Thread, Path]:

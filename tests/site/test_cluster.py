@@ -87,7 +87,7 @@ def test_the_write_of_a_killed_worker_is_done_or_not_done(cluster: Cluster) -> N
         before = pair(cluster.show(cluster.workers[0]))
         count = before[0] + 1
         cluster.write_and_die(cluster.workers[at % WORKERS], "left", both(count), at)
-        until(lambda: not list((cluster.root / ".quire").glob("journal/*")), 5)
+        until(lambda: not list((cluster.root / ".bifolio").glob("journal/*")), 5)
         written = f"count: {count}\n" in (cluster.root / "content/notes/left.md").read_text()
         after = (count, count % 2 == 0) if written else before
         until(lambda: {pair(cluster.show(worker)) for worker in cluster.workers} == {after}, 5)  # noqa: B023

@@ -147,7 +147,7 @@ def test_what_is_used_again_is_what_would_be_read(
             found = told(root)
             assert told(root) == found
             fresh = root / "fresh"
-            shutil.copytree(root, fresh, ignore=shutil.ignore_patterns(".quire", "fresh"))
+            shutil.copytree(root, fresh, ignore=shutil.ignore_patterns(".bifolio", "fresh"))
             assert told(fresh) == found
             shutil.rmtree(fresh)
 
@@ -204,7 +204,7 @@ def test_only_what_another_schema_may_read_otherwise_is_read_again(
 
 
 def test_the_cache_does_not_grow_with_schemas_that_go_back_and_forth(root: Path) -> None:
-    cache = root / ".quire/cache/documents"
+    cache = root / ".bifolio/cache/documents"
     sizes = []
     for i in range(12):
         (root / "content-types/note.json").write_text(schema("note", NOTE if i % 2 else {"title": "text"}))

@@ -52,7 +52,7 @@ class SameStates(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="quire-test-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="bifolio-test-"))
         self.root = self.folder / "site"
         self.count = 0
 
@@ -61,7 +61,7 @@ class SameStates(RuleBasedStateMachine):
         self.root.mkdir()
         files = {f"content/notes/{name}.md": note(name, 0) for name in SINGLE}
         pair = {f"content/notes/{name}.md": note(name, 1) for name in PAIR}
-        ignored = "".join(f"/{path}\n" for path in (*pair, ".quire"))
+        ignored = "".join(f"/{path}\n" for path in (*pair, ".bifolio"))
         write(self.root, {"content-types/note.json": schema("note", NOTE), **files, **pair})
         write(self.root, {".gitignore": ignored})
         git(self.root, "init", "-q", "-b", "main")
@@ -180,7 +180,7 @@ class SameStates(RuleBasedStateMachine):
         """What somebody comes to who reads the files for the first time, without a server's help."""
         copy = self.folder / "copy"
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(self.root, copy, ignore=shutil.ignore_patterns(".quire"))
+        shutil.copytree(self.root, copy, ignore=shutil.ignore_patterns(".bifolio"))
         site = Site(copy)
         site.load()
         return show(site.state)

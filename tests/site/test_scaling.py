@@ -16,7 +16,7 @@ from tests.waiting import until
 
 
 def test_pictures_that_cant_be_scaled_now_are_looked_at_with_pauses(tmp_path: Path) -> None:
-    write(tmp_path, {**collection("note", {}), "content/uploads/a.png": picture(), ".quire/formats": ""})
+    write(tmp_path, {**collection("note", {}), "content/uploads/a.png": picture(), ".bifolio/formats": ""})
     site, looks = load(tmp_path, {}), list[float]()
 
     def hook(frame: FrameType, event: str, _: object) -> None:

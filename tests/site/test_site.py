@@ -268,7 +268,7 @@ def test_a_write_that_waits_for_git_takes_long(make_site: MakeSite, tmp_path: Pa
 
 def test_a_write_is_prepared_without_the_lock_while_another_server_writes(make_site: MakeSite) -> None:
     site, prepared, holding, done = make_site(POSTS), [], threading.Event(), threading.Event()
-    journal = Journal(site.root, site.root / ".quire")
+    journal = Journal(site.root, site.root / ".bifolio")
 
     def other() -> None:
         with journal.writing():

@@ -1,4 +1,4 @@
-"""The folder .quire/ may be deleted under a running server, and its accounts may be damaged."""
+"""The folder .bifolio/ may be deleted under a running server, and its accounts may be damaged."""
 
 import json
 import shutil
@@ -75,7 +75,7 @@ def test_the_folder_is_made_anew_and_the_workers_stay_in_step(server: Server) ->
     server.begin()
     assert {server.ask("GET", "/api/notes", token=server.token)[0] for _ in range(10)} == {200}
     assert server.register("before") == 200
-    shutil.rmtree(server.root / ".quire")
+    shutil.rmtree(server.root / ".bifolio")
     for i in range(10):
         assert server.put(f"title {i}") == 200
         assert server.titles == {f"title {i}"}
@@ -86,15 +86,15 @@ def test_the_folder_is_made_anew_and_the_workers_stay_in_step(server: Server) ->
     assert {server.ask("POST", "/api/auth/local", login)[0] for _ in range(4)} == {200}
     login["identifier"] = "before"
     assert server.ask("POST", "/api/auth/local", login)[0] == 400
-    assert (server.root / ".quire").stat().st_mode & 0o777 == 0o700
+    assert (server.root / ".bifolio").stat().st_mode & 0o777 == 0o700
     assert "ERROR" not in server.log.read_text()
 
 
 @pytest.mark.parametrize("data", [b"no database" * 1000, b"SQLite format 3\0" + b"x" * 5000])
 def test_with_damaged_accounts_content_is_served_and_nobody_can_log_in(server: Server, data: bytes) -> None:
-    for path in (server.root / ".quire").glob("accounts.db*"):
+    for path in (server.root / ".bifolio").glob("accounts.db*"):
         path.unlink()
-    (server.root / ".quire/accounts.db").write_bytes(data)
+    (server.root / ".bifolio/accounts.db").write_bytes(data)
     server.begin()
     told = [line for line in server.log.read_text().splitlines() if "accounts database can't be used" in line]
     assert len(told) == 1
@@ -103,7 +103,7 @@ def test_with_damaged_accounts_content_is_served_and_nobody_can_log_in(server: S
     assert server.titles == {"written"}
     assert server.ask("GET", "/api/notes", token=server.token)[0] == 503
     assert server.register("somebody") == 503
-    (server.root / ".quire/accounts.db").unlink()  # as who restores a backup does
+    (server.root / ".bifolio/accounts.db").unlink()  # as who restores a backup does
     accounts = Accounts(server.root)
     token = accounts.create_token("full", "full-access")
     accounts.close()
@@ -115,7 +115,7 @@ def test_it_can_be_deleted_while_it_is_made(tmp_path: Path) -> None:
 
     def delete() -> None:
         while not stop.wait(0.002):
-            shutil.rmtree(tmp_path / ".quire", ignore_errors=True)
+            shutil.rmtree(tmp_path / ".bifolio", ignore_errors=True)
 
     deleting = threading.Thread(target=delete)
     deleting.start()

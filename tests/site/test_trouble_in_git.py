@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 NAMES = ("one", "two", "three", "four", "five")
 FILES = {
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
     **collection("note", {"title": STRING}),
     **{f"content/notes/{name}.md": f"---\ntitle: {name.title()}\n---\nThe harbour.\n" for name in NAMES},
 }
@@ -270,8 +270,8 @@ def owned_by_others(root: Path) -> Iterator[None]:
 class Trouble:
     """A case of the row `row`.
 
-    `answers` is what `Quire-Commit` of a write says with `commit: each`, and `past` what a read of the first
-    commit is answered. `log` is in the one line that the log has, with either setting where `always`.
+    `answers` is what `Bifolio-Commit` of a write says with `commit: each`, and `past` what a read of the
+    first commit is answered. `log` is in the one line that the log has, with either setting where `always`.
     """
 
     row: str
@@ -456,7 +456,7 @@ def cases() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "commit"), [*cases()])
 def test_trouble(name: str, commit: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "quire")
+    caplog.set_level(logging.INFO, "bifolio")
     trouble, root = TROUBLES[name], tmp_path / "site"
     with ExitStack() as opened, pytest.MonkeyPatch.context() as patch:
         patch.setitem(FILES, "site.yaml", SETTINGS.format(commit))
@@ -549,7 +549,7 @@ class Check:
         assert self.title(self.trouble.written) == "TWO"
 
     def is_answered(self, answer: Answer, expected: tuple[str, ...]) -> Answer:
-        said = answer.headers.get("Quire-Commit", NONE)
+        said = answer.headers.get("Bifolio-Commit", NONE)
         self.require(answer, 200, 201, 204)
         if self.commits:
             assert (COMMIT if re.match("[0-9a-f]{40}", said) else said) in expected, (said, answer.text)
@@ -579,7 +579,7 @@ class Check:
         assert api.site.committer.queue.waiting == 0
         git(root, "fsck", "--strict", "--no-dangling")
         assert not [
-            path.name for path in (root / ".git").glob("*") if re.search(r"lock$|^quire-|crash", path.name)
+            path.name for path in (root / ".git").glob("*") if re.search(r"lock$|^bifolio-|crash", path.name)
         ]
         if not self.trouble.refused:
             self.find_writes()
@@ -587,7 +587,7 @@ class Check:
             assert api.get(f"/api/notes/two?at={self.first}").status == 200
         answer = self.require(api.put("/api/notes/four", {"title": "After"}), 200)
         if self.commits:
-            assert answer.headers["Quire-Commit"] == git(root, "rev-parse", "HEAD").strip()
+            assert answer.headers["Bifolio-Commit"] == git(root, "rev-parse", "HEAD").strip()
             assert "title: after" in git(root, "show", "HEAD:content/notes/four.md").lower()
         assert self.title("four") == "After"
 

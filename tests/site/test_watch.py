@@ -134,8 +134,8 @@ def test_timestamps_come_from_git_and_follow_it(api: Api) -> None:
     git(api.root, "commit", "-qam", "second", at="2024-05-05T00:00:00Z")
     site.site.refresh()
     assert site.get("/api/posts/one").data["updatedAt"] == "2024-05-05T00:00:00.000Z"
-    assert (api.root / ".quire/cache/git.json").exists()
-    (api.root / ".quire/cache/git.json").write_text("{damaged")
+    assert (api.root / ".bifolio/cache/git.json").exists()
+    (api.root / ".bifolio/cache/git.json").write_text("{damaged")
     assert make_again(api).get("/api/posts/one").data["updatedAt"] == "2024-05-05T00:00:00.000Z"
 
 

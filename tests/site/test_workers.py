@@ -172,7 +172,7 @@ def test_an_edit_is_seen_by_all_and_reported_once(server: Server) -> None:
     until(lambda: [server.count("c") for _ in range(20)] == [5] * 20)
     time.sleep(0.3)
     assert server.log.read_text().count("read content/notes/c.md") == 1
-    assert not (server.root / ".quire/search").exists()  # as site.yaml says
+    assert not (server.root / ".bifolio/search").exists()  # as site.yaml says
 
 
 def test_once_an_edit_is_seen_nobody_answers_what_was_before(server: Server) -> None:
@@ -274,10 +274,10 @@ def test_a_key_of_sessions_that_is_deleted_counts_in_all_workers_until_the_next_
     user = Users(accounts).register("ann", "ann@example.org", "secret12", confirmed=True)
     token = Sessions(session_key(server.root), 600, accounts.site_id).token(user)
     accounts.close()
-    (server.root / ".quire/jwt.key").unlink()
+    (server.root / ".bifolio/jwt.key").unlink()
     for _ in range(8 * WORKERS):
         assert server.send("GET", "/api/notes/a", Authorization=f"Bearer {token}")[0] == 403
-    assert not (server.root / ".quire/jwt.key").exists()
+    assert not (server.root / ".bifolio/jwt.key").exists()
 
 
 def test_every_worker_knows_the_versions_that_others_replaced_also_after_a_kill(server: Server) -> None:

@@ -21,7 +21,7 @@ SETTLES_S = 60.0
 SHOWN_S = 35.0  # until an edit by hand shows, where no report of the system has told of it
 WEBHOOKS_SETTLE_S = 60.0
 READS_OF_EACH = 3  # on connections of their own, so that each worker answers some
-# Folders of .quire/ in which nothing may be left; `.done` is kept for a minute.
+# Folders of .bifolio/ in which nothing may be left; `.done` is kept for a minute.
 EMPTY = ("journal", "commits", "unsaved")
 ENDS = {"entry.create": 0, "entry.update": 1, "entry.delete": 2}
 Found = Iterator[tuple[str, str]]  # the promise that fell, and what was seen
@@ -123,11 +123,11 @@ def check_git(machine: Machine, *, thorough: bool) -> Found:
 def check_orphans(machine: Machine) -> Found:
     """Check that no temporary files or processes are left."""
     assert machine.process
-    state = machine.root / ".quire"
+    state = machine.root / ".bifolio"
     for name in EMPTY:
         files = sorted(path for path in (state / name).rglob("*") if path.is_file())
         if left := [path.name for path in files if path.name != "lock" and path.suffix != ".done"]:
-            yield ORPHANS, f"{machine.name}: .quire/{name}/ has {left[:5]}"
+            yield ORPHANS, f"{machine.name}: .bifolio/{name}/ has {left[:5]}"
     if left := [str(path.relative_to(machine.root)) for path in (machine.root / ".git").glob("*.lock")]:
         yield ORPHANS, f"{machine.name}: {left}"
     known = tree(machine.process.pid)
@@ -139,7 +139,7 @@ def check_orphans(machine: Machine) -> Found:
 
 
 def undescribed(objects: Sequence[str], machine: Machine) -> list[str]:
-    """Return the objects of the bucket that no file of the site names, which `quire media gc` is for."""
+    """Return the objects of the bucket that no file of the site names, which `bifolio media gc` is for."""
     folders = (machine.root / name for name in ("content", "media"))
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     texts = "\n".join(path.read_text(errors="replace") for path in files)

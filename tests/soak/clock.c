@@ -1,6 +1,6 @@
 /* Moves the wall clock of the processes that preload this; the monotonic clock and the times of files stay right.
  *
- * The file that QUIRE_TEST_CLOCK names has the seconds by which the clock is off, as a 64-bit number. It is
+ * The file that BIFOLIO_TEST_CLOCK names has the seconds by which the clock is off, as a 64-bit number. It is
  * mapped, so all processes have another time at once. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 static volatile int64_t *offset_s;
 
 __attribute__((constructor)) static void begin(void) {
-    const char *path = getenv("QUIRE_TEST_CLOCK");
+    const char *path = getenv("BIFOLIO_TEST_CLOCK");
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (file < 0) return;
     void *mapped = mmap(NULL, sizeof *offset_s, PROT_READ, MAP_SHARED, file, 0);

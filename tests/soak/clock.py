@@ -35,7 +35,7 @@ class Clock:
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables that give a process this clock."""
-        return {"LD_PRELOAD": str(self.library), "QUIRE_TEST_CLOCK": str(self.file)}
+        return {"LD_PRELOAD": str(self.library), "BIFOLIO_TEST_CLOCK": str(self.file)}
 
     def set(self, seconds: int) -> None:
         """Set the clock to so many seconds after the right time, or before it, for all processes at once."""

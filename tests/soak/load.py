@@ -379,5 +379,5 @@ class Hook:
         if chance > 0.98:
             time.sleep(0.5)
         with self.lock:
-            self.taken.append(received.data["quire"] | {"model": received.data.get("model")})
+            self.taken.append(received.data["bifolio"] | {"model": received.data.get("model")})
         connection.sendall(OK)

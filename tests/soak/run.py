@@ -28,7 +28,7 @@ def soak(
 
     Only the `faults` that are given happen, each at least once; without any, all that a scene has.
     """
-    ledger, folder = Ledger(seed), Path(tempfile.mkdtemp(prefix="quire-soak-"))
+    ledger, folder = Ledger(seed), Path(tempfile.mkdtemp(prefix="bifolio-soak-"))
     try:
         for name in scenes:
             (folder / name).mkdir()

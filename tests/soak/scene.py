@@ -276,9 +276,9 @@ class Scene:
             self.ledger.violated(STALE, message)
         fresh = Machine("fresh", cluster.clone("fresh"))
         if not cluster.database:  # The token is in a file of the machine.
-            (fresh.root / ".quire").mkdir(mode=0o700)
-            for path in (cluster.machines[0].root / ".quire").glob("accounts.db*"):
-                shutil.copy(path, fresh.root / ".quire")
+            (fresh.root / ".bifolio").mkdir(mode=0o700)
+            for path in (cluster.machines[0].root / ".bifolio").glob("accounts.db*"):
+                shutil.copy(path, fresh.root / ".bifolio")
         try:
             fresh.start()
             for message in check_agreement(cluster, [*cluster.machines, fresh], record):
@@ -295,7 +295,7 @@ class Scene:
             stray = undescribed(objects, cluster.machines[0])
             self.ledger.notes.append(
                 f"{self.name}: {len(objects)} objects in the bucket; no description names {len(stray)}, of "
-                "uploads that were refused (`quire media gc` removes them)"
+                "uploads that were refused (`bifolio media gc` removes them)"
             )
         self._note_summary(history)
 

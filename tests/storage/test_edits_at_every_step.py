@@ -151,7 +151,7 @@ def write_things(root: Path, data: bytes | None) -> None:
 
 def commit(root: Path, writes: list[Write]) -> None:
     """Make some writes as one change."""
-    journal = Journal(root, root / ".quire")
+    journal = Journal(root, root / ".bifolio")
     with journal.writing():
         journal.commit(writes)
 
@@ -175,18 +175,18 @@ def begin(root: Path) -> None:
 
 def kept(root: Path) -> list[bytes]:
     """The bytes of all files that people can find."""
-    folders = (root / "content", root / ".quire/unsaved")
+    folders = (root / "content", root / ".bifolio/unsaved")
     return [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 
 def finish(root: Path) -> None:
     """Do what later writers and a sweep do."""
-    journal = Journal(root, root / ".quire")
+    journal = Journal(root, root / ".bifolio")
     with journal.writing():
         journal.recover()
     journal.left.replaced.sweep(0)
-    assert not any((root / ".quire/journal").glob("*"))
-    assert not any((root / ".quire/replaced").glob("*"))
+    assert not any((root / ".bifolio/journal").glob("*"))
+    assert not any((root / ".bifolio/replaced").glob("*"))
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["alive", "killed"])
@@ -235,7 +235,7 @@ def settle(pipe: Connection, path: Path) -> bool:
 def test_replaced_files_are_kept_for_a_while(tmp_path: Path) -> None:
     begin(tmp_path)
     write_things(tmp_path, WRITTEN)
-    replaced = Journal(tmp_path, tmp_path / ".quire").left.replaced
+    replaced = Journal(tmp_path, tmp_path / ".bifolio").left.replaced
     replaced.sweep()
     assert len([*replaced.folder.iterdir()]) == 3
     replaced.sweep(0)
@@ -247,7 +247,7 @@ def test_what_a_killed_process_has_replaced_is_swept_by_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(tmp_path)
-    other = Journal(tmp_path, tmp_path / ".quire")
+    other = Journal(tmp_path, tmp_path / ".bifolio")
     other.sweep()  # finds nothing, and expects nothing
     write_things(tmp_path, WRITTEN)
     now = time.monotonic()

@@ -77,7 +77,7 @@ def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed
     """
     api = make(tmp_path, FILES)
     path, chance = api.root / ONE, random.Random(SEED or 1)
-    unsaved, journal = api.root / ".quire/unsaved", api.root / ".quire/journal"
+    unsaved, journal = api.root / ".bifolio/unsaved", api.root / ".bifolio/journal"
     save_by_renaming(path, path.read_text().replace("one # kept", "0"))
     api.site.refresh()
     missed, seen, bodies = set[str](), set[str](), set[str]()
@@ -125,7 +125,7 @@ EDITS: dict[str, Callable[[Path], None]] = {
 
 def commit(api: Api, data: bytes | None) -> str:
     """Make a file, and replace two others or remove them, in one change; why it was refused, if it was."""
-    journal = Journal(api.root, api.root / ".quire")
+    journal = Journal(api.root, api.root / ".bifolio")
     paths = {path: signature_of(api.root / path) for path in (TWO, NEW, ONE)}
     writes = [Write(path, data if before else b"new", before) for path, before in paths.items()]
     try:
@@ -157,12 +157,12 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
     _, message = run_disturbed(api, lambda made: commit(made, data), at, lambda: EDITS[edit](api.root / path))
     assert "while this was being written; nothing was changed" in message
     assert (contents(api.root), (api.root / path).is_dir()) == expected
-    assert list((api.root / ".quire/journal").iterdir()) == []
+    assert list((api.root / ".bifolio/journal").iterdir()) == []
 
 
 def test_a_file_that_goes_away_between_two_looks_at_it_is_a_conflict(tmp_path: Path) -> None:
     """A program may remove a file and write it anew, as git does: that is no fault of the disk."""
-    journal, two = Journal(tmp_path, tmp_path / ".quire"), tmp_path / TWO
+    journal, two = Journal(tmp_path, tmp_path / ".bifolio"), tmp_path / TWO
     looks, messages, left = 0, set[str](), 1
 
     def hook(_: object, event: str, function: object) -> None:
@@ -251,7 +251,7 @@ def test_who_opens_a_file_that_is_being_replaced_waits_until_it_is(tmp_path: Pat
 def test_an_edit_that_a_killed_writer_has_taken_away_is_put_back(tmp_path: Path, data: bytes | None) -> None:
     """Killed right after it had exchanged the names, before it has looked at what was there."""
     api = make(tmp_path, FILES)
-    journal, one = Journal(api.root, api.root / ".quire"), api.root / ONE
+    journal, one = Journal(api.root, api.root / ".bifolio"), api.root / ONE
     journal.folder.mkdir(exist_ok=True)
     aside = journal.folder / "1234-1.staged"
     aside.write_bytes(data or b"")

@@ -67,7 +67,7 @@ def test_a_failure_at_any_step_is_507_and_leaves_what_there_was(
 def test_a_refusal_names_the_file_that_could_not_be_written(tmp_path: Path) -> None:
     api = make(tmp_path / "site", SITE)
     shutil.copytree(api.root / "content", tmp_path / "before")
-    staged = str(api.root / ".quire/journal/1-a-2.staged")
+    staged = str(api.root / ".bifolio/journal/1-a-2.staged")
 
     def fail() -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), staged)
@@ -145,7 +145,7 @@ def test_a_disk_with_ever_less_room_loses_nothing(small_disk: Path) -> None:
         filler.unlink()
     assert {200, 201, 507} == set(statuses)
     assert WRITES["publish"](api) == 200  # there is room again
-    assert not list((root / ".quire/journal").iterdir())
+    assert not list((root / ".bifolio/journal").iterdir())
     assert (root / "content/tags/large.md").read_bytes() == shown["large.md"]
 
 

@@ -1,4 +1,4 @@
-"""Nothing runs that a repository configures, whatever Quire asks git about."""
+"""Nothing runs that a repository configures, whatever Bifolio asks git about."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ import pytest
 from server.errors import GitError, GitSlowError
 from server.site.site import Site
 from server.storage.git import command
-from server.storage.git.command import git as quire_git
+from server.storage.git.command import git as bifolio_git
 from server.storage.git.command import git_if_possible
 from server.storage.git.repository import git_folder, is_shallow, repository_of
 from server.storage.git.times import read_times
@@ -47,7 +47,7 @@ def program(tmp_path: Path, ran: Path) -> Path:
 
 
 def ask_everything(root: Path) -> frozenset[str]:
-    """Ask git all that Quire does, with a file changed in place, so that git has to look into it."""
+    """Ask git all that Bifolio does, with a file changed in place, so that git has to look into it."""
     changed = root / "content/a.md"
     status = changed.stat()
     changed.write_text("ONE\n")
@@ -125,17 +125,17 @@ def test_no_hook_runs(root: Path, program: Path, ran: Path) -> None:
     assert "content/a.md" in ask_everything(root)
     assert not ran.exists(), ran.read_text()
     # None of that makes git run a hook today. A command that does shows that it is git which is told not to.
-    assert quire_git(root, "update-index", "content/a.md") is not None
+    assert bifolio_git(root, "update-index", "content/a.md") is not None
     assert not ran.exists(), ran.read_text()
 
 
 def test_a_hook_would_run(root: Path, program: Path, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the test above looks for: without the setting that Quire gives git, the same command runs it."""
+    """What the test above looks for: without the setting that Bifolio gives git, the same command runs it."""
     fixed = tuple(setting for setting in command._SETTINGS if not setting.startswith("core.hooksPath"))
     monkeypatch.setattr(command, "_SETTINGS", fixed)
     shutil.copy(program, root / ".git/hooks/post-index-change")
     write(root, {"content/a.md": "ONE\n"})
-    quire_git(root, "update-index", "content/a.md")
+    bifolio_git(root, "update-index", "content/a.md")
     assert "post-index-change" in ran.read_text()
 
 
@@ -260,7 +260,7 @@ def test_the_repository_of_somebody_else_is_not_read(
     untrusted: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(untrusted.parent))
-    with caplog.at_level(logging.WARNING, "quire"):
+    with caplog.at_level(logging.WARNING, "bifolio"):
         for _ in range(2):
             assert git_folder(untrusted) is None
             assert read_times(untrusted).times == {}
@@ -324,7 +324,7 @@ def is_running(process: int) -> bool:
 
 def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(root: Path, slow_git: Path) -> None:
     with pytest.raises(GitSlowError, match=r"git log takes more than 0.3 s"):
-        quire_git(root, "log")
+        bifolio_git(root, "log")
     until(lambda: not is_running(int(slow_git.read_text())))
     assert git_if_possible(root, "log", seconds=0.1) is None
 

@@ -67,7 +67,7 @@ def serving(lease: HostLease) -> Iterator[None]:
 
 
 def file_of(root: Path) -> Path:
-    return root / "site/.quire/host.json"
+    return root / "site/.bifolio/host.json"
 
 
 def test_another_machine_is_refused_while_one_serves(machine: Machine, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_another_machine_is_refused_while_one_serves(machine: Machine, tmp_path:
         with pytest.raises(SetupError) as refused:
             machine("two").take()
         assert str(refused.value) == (
-            ".quire: a server on the machine one.example.org serves this folder, and one machine at a time "
+            ".bifolio: a server on the machine one.example.org serves this folder, and one machine at a time "
             "can (end it first, or serve a clone of the repository here)"
         )
         machine("one").take()  # another server, or a container, of the same machine
@@ -99,7 +99,7 @@ def test_a_lease_that_nobody_renews_has_expired(machine: Machine, tmp_path: Path
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"host": "x", "renewals": "many"}'])
 def test_what_is_no_lease_is_in_nobodys_way(machine: Machine, tmp_path: Path, text: str) -> None:
-    (tmp_path / "site/.quire").mkdir()
+    (tmp_path / "site/.bifolio").mkdir()
     file_of(tmp_path).write_text(text)
     machine("one").take()
     assert json.loads(file_of(tmp_path).read_text())["host"] == "one"
@@ -142,7 +142,7 @@ def test_a_server_takes_the_lease_renews_it_and_releases_it(tmp_path: Path) -> N
     write(root, {**collection("note", {"title": STRING}), "site.yaml": "search: {index: false}\n"})
     first = f"import os; os.chdir({str(root)!r}); {SHARED}; h.RENEWAL_INTERVAL_S = 0.05"
     process = start(root, port, "--workers=1", first=first)
-    file = root / ".quire/host.json"
+    file = root / ".bifolio/host.json"
     try:
         wait(process, port)
 

@@ -104,7 +104,7 @@ def run_disturbed(api: Api, step: Callable[[Api], Any], at: int, disturb: Callab
         seen: list[str] = []
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
-            if event in TOUCHING and (".quire/journal" in str(arguments) or "/content" in str(arguments)):
+            if event in TOUCHING and (".bifolio/journal" in str(arguments) or "/content" in str(arguments)):
                 seen.append(event)
                 if len(seen) == at:
                     disturb()
@@ -148,7 +148,7 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new(name: str, tmp_path: Path)
         Site(api.root).recover()
         found = contents(api.root)
         assert found in (old, new), f"torn at event {at} of {events}"
-        assert list((api.root / ".quire" / "journal").iterdir()) == []
+        assert list((api.root / ".bifolio" / "journal").iterdir()) == []
         outcomes.add(found == new)
     assert outcomes == {True, False}
 
@@ -161,17 +161,17 @@ def test_the_state_folder_may_be_deleted_at_any_step_of_a_write(tmp_path: Path) 
         return made.put("/api/tags/b", {"name": "bb", "things": {"set": ["one", "two"]}}).status
 
     old = contents(api.root)
-    shutil.copytree(api.root / ".quire", tmp_path / "state")
+    shutil.copytree(api.root / ".bifolio", tmp_path / "state")
     events, status = run_disturbed(api, write, 0, die)
     assert status == 200
     new = contents(api.root)
     for at in range(1, len(events) + 1):
         shutil.rmtree(api.root / "content")
         shutil.copytree(tmp_path / "before", api.root / "content")
-        shutil.rmtree(api.root / ".quire", ignore_errors=True)
-        shutil.copytree(tmp_path / "state", api.root / ".quire")
+        shutil.rmtree(api.root / ".bifolio", ignore_errors=True)
+        shutil.copytree(tmp_path / "state", api.root / ".bifolio")
         api.site.refresh()
-        _, status = run_disturbed(api, write, at, lambda: shutil.rmtree(api.root / ".quire"))
+        _, status = run_disturbed(api, write, at, lambda: shutil.rmtree(api.root / ".bifolio"))
         found = contents(api.root)
         assert found in (old, new), f"torn at event {at} of {len(events)}, {events[at - 1]}"
         assert (status, found) == (200, new), f"at event {at} of {len(events)}, {events[at - 1]}"
@@ -222,7 +222,7 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
         body = api.get("/api/things/one").data["body"]
         assert int(body if body.isdigit() else 0) in (answered, number)  # the last may not have been told
         assert api.read("content/things/one.md").startswith("---\nname: one # kept\n")
-        assert not list((api.root / ".quire" / "journal").iterdir())
+        assert not list((api.root / ".bifolio" / "journal").iterdir())
     assert answered > 5
 
 
@@ -313,7 +313,7 @@ def test_deleting_links_is_taken_back_with_the_rest(tmp_path: Path) -> None:
     api = make(tmp_path, FILES)
     link, file = "content/tags/link.md", "content/tags/b.md"
     (api.root / link).symlink_to("b.md")
-    journal, found = Journal(api.root, api.root / ".quire"), signature_of(api.root / file)
+    journal, found = Journal(api.root, api.root / ".bifolio"), signature_of(api.root / file)
     with journal.writing(), pytest.raises(ConflictError):
         journal.commit([Write(link, None, found), Write("content/tags/a.md/x", b"no folder", None)])
     assert (api.root / link).readlink() == Path("b.md")
@@ -341,7 +341,7 @@ def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
         "from server.storage.journal import Journal;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
-        "root = Path(sys.argv[1]); journal = Journal(root, root / '.quire');\n"
+        "root = Path(sys.argv[1]); journal = Journal(root, root / '.bifolio');\n"
         "try:\n"
         "    with journal.writing(): journal.commit([Write('content/things/new.md', b'x' * 100000, None)])\n"
         "except StorageError as error: print(error.message)\n"
@@ -351,7 +351,7 @@ def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
     )
     assert "could not be written" in done.stdout
     assert "things/new.md" not in api.files
-    assert list((api.root / ".quire" / "journal").iterdir()) == []
+    assert list((api.root / ".bifolio" / "journal").iterdir()) == []
 
 
 def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path) -> None:
     assert api.put("/api/things/one", {"name": "x"}).status == 200
     script = (
         "import os, signal, sys; from pathlib import Path; from server.storage.journal import Journal;"
-        "root = Path(sys.argv[1]); lock = Journal(root, root / '.quire').writing(); lock.__enter__();"
+        "root = Path(sys.argv[1]); lock = Journal(root, root / '.bifolio').writing(); lock.__enter__();"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script, str(api.root)], check=False)
@@ -372,7 +372,7 @@ def test_names_that_leave_the_site_are_never_written(tmp_path: Path) -> None:
     api = make(tmp_path / "site", FILES)
     (tmp_path / "outside").mkdir()
     (api.root / "content/things/link").symlink_to(tmp_path / "outside")
-    journal = Journal(api.root, api.root / ".quire")
+    journal = Journal(api.root, api.root / ".bifolio")
     for path in ("../outside/x.md", "content/things/link/x.md"):
         with pytest.raises(Exception, match="leads out of the site"), journal.writing():
             journal.commit([Write(path, b"x", None)])
@@ -381,7 +381,7 @@ def test_names_that_leave_the_site_are_never_written(tmp_path: Path) -> None:
         assert api.put(f"/api/things/{name}", {"name": "x"}).status == status
 
 
-def test_quire_check_tells_of_a_write_that_was_cut_off(tmp_path: Path) -> None:
+def test_bifolio_check_tells_of_a_write_that_was_cut_off(tmp_path: Path) -> None:
     api = make(tmp_path / "site", FILES)
     shutil.copytree(api.root / "content", tmp_path / "before")
     old, told = contents(api.root), set[str]()
@@ -395,12 +395,12 @@ def test_quire_check_tells_of_a_write_that_was_cut_off(tmp_path: Path) -> None:
         arguments = ["check", "--site", str(api.root), "--format", "json"]
         problems = json.loads(CliRunner().invoke(main, arguments, catch_exceptions=False).stdout)["problems"]
         paths = {problem["path"] for problem in problems if problem["rule"] == "interrupted"}
-        assert not paths or contents(api.root) == (old if paths == {".quire"} else new)
+        assert not paths or contents(api.root) == (old if paths == {".bifolio"} else new)
         told |= paths
-    assert told == {".quire", *(path for path in new if new[path] != old[path])}
+    assert told == {".bifolio", *(path for path in new if new[path] != old[path])}
 
 
-def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(
+def test_bifolio_check_tells_of_a_write_that_was_dropped_or_put_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     api = make(tmp_path / "site", FILES)
@@ -415,10 +415,10 @@ def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(
     before = contents(api.root)
     assert told() == []
     # Killed when the new text of one file was staged, and not yet in its place.
-    journal = api.root / ".quire/journal"
+    journal = api.root / ".bifolio/journal"
     journal.mkdir()
     (journal / "1234-1.staged").write_text("name: new\n")
-    assert told() == [(".quire", "a write was cut off before it changed a file, and has been dropped")]
+    assert told() == [(".bifolio", "a write was cut off before it changed a file, and has been dropped")]
     assert contents(api.root) == before
     assert told() == []
     # Twice, two files of one name were edited by hand before the next start after such a write.
@@ -430,7 +430,7 @@ def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(
         writes = [Write(path, f"{text} {path}".encode(), signature_of(api.root / path)) for path in paths]
 
         def run(_: Api) -> None:
-            made = Journal(api.root, api.root / ".quire")
+            made = Journal(api.root, api.root / ".bifolio")
             with made.writing():
                 made.commit(writes)
 
@@ -445,29 +445,29 @@ def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(
         api.site.recover()
     expected = "is from a write that was cut off, whose file was edited meanwhile"
     aside = [
-        f".quire/unsaved/content/{name}.md"
+        f".bifolio/unsaved/content/{name}.md"
         for name in ("tags/one-2", "tags/one", "things/one-2", "things/one")
     ]
     assert told() == told() == [(path, expected) for path in aside]
     texts = [(api.root / path).read_text() for path in aside]
     assert texts == [f"{text} {path}" for path in paths for text in ("second", "first")]
     assert sorted(record.getMessage() for record in caplog.records) == [
-        f"{path.replace('-2', '').removeprefix('.quire/unsaved/')} was edited while it was being written; "
+        f"{path.replace('-2', '').removeprefix('.bifolio/unsaved/')} was edited while it was being written; "
         f"{path} has the other version"
         for path in aside
     ]
 
 
 @pytest.mark.parametrize("broken", ["site.yaml", "content-types/odd.json"])
-def test_quire_check_tells_of_it_beside_a_broken_configuration(tmp_path: Path, broken: str) -> None:
+def test_bifolio_check_tells_of_it_beside_a_broken_configuration(tmp_path: Path, broken: str) -> None:
     api = make(tmp_path / "site", FILES)
-    journal = api.root / ".quire/journal"
+    journal = api.root / ".bifolio/journal"
     journal.mkdir(exist_ok=True)
     (journal / "1234-1.staged").write_text("name: new\n")
-    write(api.root, {broken: "{", ".quire/unsaved/one.md": "name: new\n"})
+    write(api.root, {broken: "{", ".bifolio/unsaved/one.md": "name: new\n"})
     arguments = ["check", "--site", str(api.root), "--format", "json"]
     problems = json.loads(CliRunner().invoke(main, arguments, catch_exceptions=False).stdout)["problems"]
-    assert {problem["path"] for problem in problems} == {".quire", ".quire/unsaved/one.md", broken}
+    assert {problem["path"] for problem in problems} == {".bifolio", ".bifolio/unsaved/one.md", broken}
     assert not any(journal.iterdir())
 
 
@@ -475,7 +475,7 @@ def test_quire_check_tells_of_it_beside_a_broken_configuration(tmp_path: Path, b
 def test_a_configuration_of_which_a_part_was_written_is_finished_first(tmp_path: Path, command: str) -> None:
     """An import that was killed had written a schema, and not yet the one that it relates to."""
     api = make(tmp_path / "site", FILES)
-    journal = Journal(api.root, api.root / ".quire")
+    journal = Journal(api.root, api.root / ".bifolio")
     journal.folder.mkdir(exist_ok=True)
     write(journal.folder, {"1234-1.staged": schema("other", {"name": "string"})})
     after = signature_of(journal.folder / "1234-1.staged")
@@ -503,8 +503,8 @@ def test_many_files_are_synced_together(
     asked: list[str] = []
     monkeypatch.setattr(os, "sync", lambda: asked.append("all"))
     monkeypatch.setattr(os, "fsync", lambda _: asked.append("one"))
-    (tmp_path / ".quire").mkdir()
-    journal = Journal(tmp_path, tmp_path / ".quire")
+    (tmp_path / ".bifolio").mkdir()
+    journal = Journal(tmp_path, tmp_path / ".bifolio")
     with journal.writing():
         journal.commit([Write(f"{number}.txt", b"new", None) for number in range(count)])
     assert all((tmp_path / f"{number}.txt").read_bytes() == b"new" for number in range(count))

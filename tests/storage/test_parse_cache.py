@@ -71,7 +71,7 @@ def told(root: Path, cores: int = 1) -> Any:
 
 
 def cache(root: Path) -> Path:
-    return root / ".quire/cache/documents"
+    return root / ".bifolio/cache/documents"
 
 
 def test_a_second_start_says_what_the_first_did_and_reads_no_file(

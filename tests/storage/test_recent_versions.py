@@ -57,7 +57,7 @@ def test_versions_are_found_by_document_the_newest_first(tmp_path: Path) -> None
 
 def test_only_the_owner_can_read_them(tmp_path: Path) -> None:
     RecentVersions(tmp_path).keep([note("hidden")], SCHEMA)
-    files = sorted((tmp_path / ".quire/cache/versions").iterdir())
+    files = sorted((tmp_path / ".bifolio/cache/versions").iterdir())
     assert [file.name for file in files] == ["data", "index"]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
@@ -83,7 +83,7 @@ def test_the_oldest_are_given_up(tmp_path: Path, most_bytes: int, most: int) -> 
 def test_what_a_crash_cut_off_hides_nothing_else(tmp_path: Path) -> None:
     recent = RecentVersions(tmp_path)
     recent.keep([note("one")], SCHEMA)
-    index, data = (tmp_path / ".quire/cache/versions" / name for name in ("index", "data"))
+    index, data = (tmp_path / ".bifolio/cache/versions" / name for name in ("index", "data"))
     for file in (index, data):
         file.write_bytes(file.read_bytes() + b"half")
     recent.keep([note("two")], SCHEMA)
@@ -101,7 +101,7 @@ def test_many_versions_at_once_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_site_that_cannot_be_written_to_keeps_none(tmp_path: Path) -> None:
-    (tmp_path / ".quire").write_text("in its place")
+    (tmp_path / ".bifolio").write_text("in its place")
     recent = RecentVersions(tmp_path)
     recent.keep([note("one")], SCHEMA)
     assert titles(recent) == []

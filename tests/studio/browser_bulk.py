@@ -120,7 +120,7 @@ def test_a_draft_that_was_changed_meanwhile_is_not_published_unseen(
         lambda: (
             "Unsubscribe"
             in page.evaluate(
-                "fetch('/api/pages?status=draft', {headers: {'Quire-Studio': '1'}}).then((it) => it.text())"
+                "fetch('/api/pages?status=draft', {headers: {'Bifolio-Studio': '1'}}).then((it) => it.text())"
             )
         )
     )

@@ -49,7 +49,7 @@ SUBMIT = """([action, fields]) => {
   document.body.append(form);
   form.submit();
 }"""
-HEADERS = {"Content-Type": "application/json", "Quire-Studio": "1"}
+HEADERS = {"Content-Type": "application/json", "Bifolio-Studio": "1"}
 PAGES = (
     "",
     "/note?q=text",
@@ -273,7 +273,7 @@ def test_no_address_log_or_history_has_what_people_sign_in_with(
     page.get_by_label("Token").fill(token)
     page.keyboard.press("Enter")
     page.get_by_text("operations for this token").wait_for()
-    cookie = next(one["value"] for one in page.context.cookies() if one["name"].startswith("quire"))
+    cookie = next(one["value"] for one in page.context.cookies() if one["name"].startswith("bifolio"))
     secrets = (key, token, cookie, password)
     addresses = [request.url for request in sent[1:]]
     assert len(addresses) > 20

@@ -295,7 +295,7 @@ def test_unsaved_work_is_offered_again_with_a_comparison(form: Page, site: Studi
     expect(form.get_by_label("Title")).to_have_value("Not saved")
     form.keyboard.press("Control+s")
     told(form, "Saved")
-    until(lambda: "quire-unsaved" not in str(form.evaluate("JSON.stringify(localStorage)")))
+    until(lambda: "bifolio-unsaved" not in str(form.evaluate("JSON.stringify(localStorage)")))
     form.reload()
     expect(form.get_by_label("Title")).to_have_value("Not saved")
     expect(form.get_by_role("button", name="Save")).to_be_disabled()

@@ -104,7 +104,7 @@ def make(folder: Path) -> Studio:
     parts = studio.root / "content-types/components/page"
     parts.mkdir(parents=True, exist_ok=True)
     (parts / "part.json").write_text(json.dumps({"info": {"displayName": "Part"}, "attributes": PART}))
-    (studio.root / ".gitignore").write_text(".quire/\n")
+    (studio.root / ".gitignore").write_text(".bifolio/\n")
     (studio.root / "site.yaml").write_text((studio.root / "site.yaml").read_text().split("roles:")[0] + ROLES)
     add_user(studio, "writer", "writer")
     add_user(studio, "reader", "reader")

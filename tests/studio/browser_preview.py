@@ -118,7 +118,7 @@ def entered(site: Studio, browser: Any) -> Any:
     page.goto(site.entrance)
     page.get_by_role("heading", level=1, name="Recently changed").wait_for()
     # A frame that is not scaled: playwright can't click in others.
-    page.evaluate("localStorage['quire.preview.device'] = 'Phone'")
+    page.evaluate("localStorage['bifolio.preview.device'] = 'Phone'")
     state = context.storage_state()
     context.close()
     return state

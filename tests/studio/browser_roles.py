@@ -65,7 +65,7 @@ REQUESTS: tuple[tuple[str, str, Any, set[str]], ...] = (
     ("GET", "history", None, set()),
 )
 DRIVE = """async ([method, path, body]) => {
-  const headers = {"Quire-Studio": "1", "Content-Type": "application/json"};
+  const headers = {"Bifolio-Studio": "1", "Content-Type": "application/json"};
   const answer = await fetch(`/${path}`, {method, headers, body: body && JSON.stringify(body)});
   return [answer.status, await answer.text()];
 }"""

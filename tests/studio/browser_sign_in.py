@@ -96,14 +96,16 @@ def test_without_a_server_it_says_so_and_goes_on_when_that_is_back(
 
 def add_user(studio: Studio, name: str, role: str) -> None:
     """Add a user whose password is "slack water"."""
-    quire(studio, "user", "create", name, f"{name}@example.org", "--password", "slack water", "--role", role)
+    bifolio(
+        studio, "user", "create", name, f"{name}@example.org", "--password", "slack water", "--role", role
+    )
 
 
 def block_user(studio: Studio, name: str) -> None:
-    quire(studio, "user", "block", name)
+    bifolio(studio, "user", "block", name)
 
 
-def quire(studio: Studio, *command: str) -> None:
+def bifolio(studio: Studio, *command: str) -> None:
     """Run a command on the site."""
     args = [sys.executable, "-m", "server", *command, "--site", str(studio.root)]
     subprocess.run(args, cwd=ROOT, check=True, capture_output=True)

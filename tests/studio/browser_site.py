@@ -23,7 +23,7 @@ ODD = "title: Odd\nslug: odd\nsummary: Odd\nauthor: nell-trevanoin   # kept\n"
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server of a site in a repository, and with a user who may see little."""
     made = Studio(tmp_path_factory.mktemp("site"))
-    write(made.root, {".gitignore": ".quire/\n"})
+    write(made.root, {".gitignore": ".bifolio/\n"})
     settings = made.root / "site.yaml"
     text = settings.read_text()
     settings.write_text(text.partition("roles:")[0] + ROLES)

@@ -86,7 +86,7 @@ class Studio:
 def answer_to(page: Page, studio: Studio, path: str) -> str:
     """What the API answers at a path to whoever has signed in on a page, "" where that is an error."""
     url = f"http://127.0.0.1:{studio.port}/api/{path}"
-    answer = page.request.get(url, headers={"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"})
+    answer = page.request.get(url, headers={"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"})
     return str(answer.text()) if answer.ok else ""
 
 

@@ -1,4 +1,4 @@
-"""`quire check`: what it finds and where, how it says so, and what --fix fixes."""
+"""`bifolio check`: what it finds and where, how it says so, and what --fix fixes."""
 
 import json
 import re
@@ -424,7 +424,7 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         "         write it in digits, such as 12\n"
         "\n"
         "✗ 1 error and 14 warnings in 10 files; 13 files looked at in N s\n"
-        "  quire check --all lists each of them\n"
+        "  bifolio check --all lists each of them\n"
     )
     every = check(tmp_path, "--all").stdout
     assert (every.count("is no attribute of"), every.count("there is no document")) == (10, 4)
@@ -458,7 +458,7 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         (
             {f"content/pages/{i}.md": page("title: A", *["# more"] * i, "title: B") for i in range(4)},
             "the key … is also on line …; only its last value is served",
-            "quire check --fix mends them all",
+            "bifolio check --fix mends them all",
         ),
     ],
 )
@@ -508,11 +508,11 @@ def test_annotations_of_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert done.exit_code == 1
     path = "a site%2C with%3A signs/content/pages"
     assert done.stdout.splitlines() == [
-        f"::error file={path}/a.md,line=3,col=8,title=quire%3A value::"
+        f"::error file={path}/a.md,line=3,col=8,title=bifolio%3A value::"
         'count: expected a whole number, found "x, 50%25: \\n" (write it in digits, such as 12)',
-        f"::warning file={path}/a.md,line=4,col=1,title=quire%3A unknown-key::"
+        f"::warning file={path}/a.md,line=4,col=1,title=bifolio%3A unknown-key::"
         '"colour" is no attribute of api::page.page (add it to content-types/page.json or remove it)',
-        f"::warning file={path}/b.md,line=3,col=9,title=quire%3A dangling::"
+        f"::warning file={path}/b.md,line=3,col=9,title=bifolio%3A dangling::"
         'author: there is no document "nobody" of api::author.author (fix the id, or remove it)',
     ]
 
@@ -824,7 +824,7 @@ def test_a_file_that_can_not_be_changed_holds_up_no_other(tmp_path: Path) -> Non
     (tmp_path / "content/pages/a.md").chmod(0o444)
     done = check(tmp_path, "--fix")
     assert done.exit_code == 1
-    assert done.stderr.startswith("quire: --fix: ")
+    assert done.stderr.startswith("bifolio: --fix: ")
     assert "nothing was changed" in done.stderr
 
 
@@ -842,7 +842,7 @@ def test_the_site_of_this_repository_is_sound(tmp_path: Path) -> None:
 def test_the_hook_for_pre_commit_runs_a_command_that_there_is() -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     command, *arguments = hook["entry"].split()
-    assert (hook["id"], command, hook["language"]) == ("quire-check", "quire", "python")
+    assert (hook["id"], command, hook["language"]) == ("bifolio-check", "bifolio", "python")
     assert CliRunner().invoke(main, [*arguments, "--help"]).exit_code == 0
     assert hook["pass_filenames"] is False
     paths = ["content/articles/a.md", "src/docs/a.mdx", "site.yaml", "content-types/a.json", "a/b.yml"]
@@ -862,7 +862,7 @@ def test_relations_to_users_need_the_accounts_database(tmp_path: Path) -> None:
     result = check(tmp_path, "--strict")
     assert result.exit_code == 0
     assert "1 relation to users could not be looked at" in result.stderr
-    assert not (tmp_path / ".quire/accounts.db").exists()
+    assert not (tmp_path / ".bifolio/accounts.db").exists()
     write(tmp_path, {"site.yaml": "accounts: postgresql://nobody@127.0.0.1:1/none\n"})
     assert "could not be looked at: the accounts database can't be used" in check(tmp_path).stderr
 

@@ -1,4 +1,4 @@
-"""quire export: what is in the files, and that a running server answers the same bytes."""
+"""bifolio export: what is in the files, and that a running server answers the same bytes."""
 
 import json
 import os
@@ -139,7 +139,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def manifest(files: Mapping[str, bytes]) -> Any:
-    return json.loads(files["quire-export.json"])
+    return json.loads(files["bifolio-export.json"])
 
 
 def refused(root: Path, target: Path, *options: str) -> str:
@@ -158,7 +158,7 @@ def change(root: Path, old: str, new: str) -> None:
 
 def assert_live(root: Path, files: Mapping[str, bytes], who: str = "public") -> int:
     """Every file of a manifest is what a running server answers to its request."""
-    (root / ".quire" / "accounts.db").unlink(missing_ok=True)
+    (root / ".bifolio" / "accounts.db").unlink(missing_ok=True)
     api = Api.of(load(root, {}))
     headers = {"Authorization": f"Bearer {api.token(who, who)}"} if who != "public" else {}
     try:
@@ -181,7 +181,7 @@ def test_every_list_page_document_single_type_and_locale_is_there(kept: Path, tm
     ids = [f"a{i}" for i in range(1, 11)]
     assert sorted(path for path in files if not path.startswith("uploads/")) == sorted(
         [
-            "quire-export.json",
+            "bifolio-export.json",
             "api/articles.json",
             *(f"api/articles/page/{n}.json" for n in (1, 2, 3)),
             *(f"api/articles/{i}.json" for i in ids),
@@ -350,7 +350,7 @@ def test_a_section_that_is_wrong_is_refused_with_its_line(
 ) -> None:
     change(root, old, new)
     said = refused(root, tmp_path / "out")
-    assert said.startswith(f"quire: site.yaml:{line}: ")
+    assert said.startswith(f"bifolio: site.yaml:{line}: ")
     assert words in said
     assert not (tmp_path / "out").exists()
 

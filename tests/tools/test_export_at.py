@@ -1,4 +1,4 @@
-"""`quire export --at`: the files that an export of a checkout of the commit has."""
+"""`bifolio export --at`: the files that an export of a checkout of the commit has."""
 
 import json
 import shutil
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 def exported(folder: Path) -> dict[str, bytes]:
     """The files of an export, and its manifest without the commit."""
     files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    manifest = json.loads(files.pop("quire-export.json"))
+    manifest = json.loads(files.pop("bifolio-export.json"))
     manifest.pop("commit", None)
-    return {**files, "quire-export.json": json.dumps(manifest).encode()}
+    return {**files, "bifolio-export.json": json.dumps(manifest).encode()}
 
 
 def export(site: Path, target: Path, *options: str) -> str:
@@ -56,7 +56,7 @@ def test_it_has_the_bytes_of_an_export_of_a_checkout(tmp_path: Path, sub: str) -
     assert f"commit {commit[:10]} of 2024-01-01" in printed
     assert exported(tmp_path / "public") == exported(tmp_path / "wanted")
     assert "uploads/small_a.png" in exported(tmp_path / "public")
-    assert json.loads((tmp_path / "public/quire-export.json").read_bytes())["commit"] == commit
+    assert json.loads((tmp_path / "public/bifolio-export.json").read_bytes())["commit"] == commit
     assert git(site, "status", "--short", "--branch") == before
 
 

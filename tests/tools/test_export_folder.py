@@ -133,7 +133,7 @@ def test_an_export_that_was_killed_leaves_whole_files_and_is_finished_by_the_nex
     assert process.returncode == -signal.SIGKILL
     for path in out.glob("api/**/*.json"):
         json.loads(path.read_bytes())
-    known = json.loads((out / "quire-export.json").read_bytes())["files"]
+    known = json.loads((out / "bifolio-export.json").read_bytes())["files"]
     left = {path for path in files_of(out) if path.startswith("api/")}
     assert 200 <= len(left) < len(known)
     assert left <= known.keys()
@@ -154,7 +154,7 @@ def test_an_export_that_was_killed_leaves_whole_files_and_is_finished_by_the_nex
 
 def test_a_folder_that_holds_something_else(root: Path, out: Path) -> None:
     write(out, {"index.html": "mine"})
-    assert "is not empty and has no quire-export.json" in refused(root, out)
+    assert "is not empty and has no bifolio-export.json" in refused(root, out)
     assert files_of(out) == {"index.html": b"mine"}
     files = exported(root, out, "--force")
     assert files["index.html"] == b"mine"
@@ -175,7 +175,7 @@ OWN_FOLDERS = {
     **dict.fromkeys(("site", ".", "..", "/"), "holds the site itself"),
     **dict.fromkeys(
         ("site/content", "site/content/public", "site/content/uploads", "site/content-types/x",
-         "site/.quire/x", "site/.git/x", "link", "link/x"),
+         "site/.bifolio/x", "site/.git/x", "link", "link/x"),
         "is where the site has its files",
     ),
 }  # fmt: skip
@@ -186,7 +186,7 @@ def test_the_sites_own_folders(root: Path, tmp_path: Path, target: str) -> None:
     (tmp_path / "link").symlink_to(root / "content")
     before = files_of(root)
     assert OWN_FOLDERS[target] in refused(root, tmp_path / target, "--force")
-    assert {p: b for p, b in files_of(root).items() if not p.startswith(".quire")} == before
+    assert {p: b for p, b in files_of(root).items() if not p.startswith(".bifolio")} == before
 
 
 def test_a_folder_inside_of_the_site_that_is_not_content(root: Path) -> None:
@@ -233,10 +233,10 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
         "",
         "[]",
         "{",
-        '{"quireExport": 2, "files": {}}',
+        '{"bifolioExport": 2, "files": {}}',
         *(
             json.dumps(
-                {"quireExport": 1, "site": "", "role": "public", "drafts": False, "baseUrl": "",
+                {"bifolioExport": 1, "site": "", "role": "public", "drafts": False, "baseUrl": "",
                  "files": {path: {"request": "", "bytes": 0, "sha256": ""}}}
             )
             for path in ("../mine", "/etc/mine", "api/../../mine", "index.html", "api//a", "api/./a", "api")
@@ -244,8 +244,8 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
     ],
 )  # fmt: skip
 def test_a_manifest_that_cannot_be_trusted(root: Path, out: Path, tmp_path: Path, text: str) -> None:
-    write(tmp_path, {"mine": "mine", "out/index.html": "mine", "out/quire-export.json": text})
-    assert "quire-export.json: is no manifest that this version can use" in refused(root, out)
+    write(tmp_path, {"mine": "mine", "out/index.html": "mine", "out/bifolio-export.json": text})
+    assert "bifolio-export.json: is no manifest that this version can use" in refused(root, out)
     assert (tmp_path / "mine").read_text() == "mine"
     exported(root, out, "--force")
     assert (tmp_path / "mine").read_text() == (out / "index.html").read_text() == "mine"

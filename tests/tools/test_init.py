@@ -1,4 +1,4 @@
-"""`quire init`: a new site, and content types for trees that are there already."""
+"""`bifolio init`: a new site, and content types for trees that are there already."""
 
 import json
 import os
@@ -107,7 +107,7 @@ def test_a_new_site_works(tmp_path: Path) -> None:
     assert api.get("/api/authors/ada?populate=articles", "public").data["articles"][0]["slug"] == "welcome"
     assert api.post("/api/articles", {"title": "Second", "author": "ada"}).status == 201
     api.accounts.close()
-    assert "quire serve" in done.stdout
+    assert "bifolio serve" in done.stdout
 
 
 def test_a_site_in_no_repository_is_told_to_begin_one(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "content-types").write_text("a file")
     done = init(tmp_path)
     assert done.exit_code == 1
-    assert done.stderr == "quire: content-types: a file is in place of the folder (move it away)\n"
+    assert done.stderr == "bifolio: content-types: a file is in place of the folder (move it away)\n"
     assert (tmp_path / "content-types").read_text() == "a file"
 
 
@@ -835,7 +835,7 @@ def init_output(root: Path) -> str:
     """What init says of a tree that it has made a site of."""
     for path in [root / "site.yaml", *(root / "content-types").iterdir()]:
         path.unlink()
-    shutil.rmtree(root / ".quire")
+    shutil.rmtree(root / ".bifolio")
     return init(root).stdout
 
 
@@ -1322,19 +1322,19 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
         assert all(f"Not taken: {path} " in done.stdout or path == "README.md" for path in missing)
 
 
-QUIRE = "https://git.example.org/quire.git"
+BIFOLIO = "https://git.example.org/bifolio.git"
 
 
 def test_a_new_site_is_served_by_docker_and_checked_by_ci(tmp_path: Path) -> None:
-    done = init(tmp_path / "site", "--docker", "--ci", "--from", QUIRE)
+    done = init(tmp_path / "site", "--docker", "--ci", "--from", BIFOLIO)
     assert done.exit_code == 0, done.output
     (service,) = yaml.safe_load((tmp_path / "site/compose.yaml").read_text())["services"].values()
-    assert service["build"] == QUIRE
+    assert service["build"] == BIFOLIO
     assert service["volumes"] == [".:/site"]
     assert service["user"] == f"{os.getuid()}:{os.getgid()}"
     workflow = yaml.safe_load((tmp_path / "site/.github/workflows/content.yaml").read_text())
     runs = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
-    assert runs == [f'pip install "quire @ git+{QUIRE}"', "quire check --format github"]
+    assert runs == [f'pip install "bifolio @ git+{BIFOLIO}"', "bifolio check --format github"]
     checked = CliRunner().invoke(main, [*runs[1].split()[1:], "--site", str(tmp_path / "site")])
     assert (checked.exit_code, checked.output) == (0, "")
 
@@ -1342,28 +1342,28 @@ def test_a_new_site_is_served_by_docker_and_checked_by_ci(tmp_path: Path) -> Non
 def test_a_site_that_is_there_gets_these_files_alone(tmp_path: Path) -> None:
     write(tmp_path, {**collection("note", {"title": STRING}), "content/notes/a.md": "---\ntitle: A\n---\n"})
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
-    done = init(tmp_path, "--docker", "--from", QUIRE)
+    done = init(tmp_path, "--docker", "--from", BIFOLIO)
     assert done.output.splitlines() == ["  wrote compose.yaml"]
     assert {path for path in tmp_path.rglob("*") if path.is_file()} - before == {tmp_path / "compose.yaml"}
 
 
 def test_a_compose_file_that_is_there_is_kept(tmp_path: Path) -> None:
     write(tmp_path, {"compose.yaml": "services: {}\n"})
-    done = init(tmp_path, "--docker", "--from", QUIRE)
+    done = init(tmp_path, "--docker", "--from", BIFOLIO)
     assert "kept compose.yaml: it is there already" in done.output
     assert (tmp_path / "compose.yaml").read_text() == "services: {}\n"
 
 
 def test_a_workflow_is_at_the_top_of_the_repository(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
-    init(tmp_path / "docs site", "--ci", "--from", "git@git.example.org:us/quire.git")
+    init(tmp_path / "docs site", "--ci", "--from", "git@git.example.org:us/bifolio.git")
     text = (tmp_path / ".github/workflows/content.yaml").read_text()
-    assert "quire check --site 'docs site' --format github" in text
-    assert "git+ssh://git@git.example.org/us/quire.git" in text
+    assert "bifolio check --site 'docs site' --format github" in text
+    assert "git+ssh://git@git.example.org/us/bifolio.git" in text
 
 
-@pytest.mark.parametrize("told", ["quire", "/srv/quire", "https://x\nrun: rm"])
-def test_what_is_no_address_of_quire_is_refused(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize("told", ["bifolio", "/srv/bifolio", "https://x\nrun: rm"])
+def test_what_is_no_address_of_bifolio_is_refused(tmp_path: Path, told: str) -> None:
     done = init(tmp_path, "--docker", "--from", told)
     assert done.exit_code == 1
     assert "is no address of a repository (use https://…)" in done.output

@@ -1,4 +1,4 @@
-"""`quire types`: the text that it writes, and what TypeScript's own compiler says of it.
+"""`bifolio types`: the text that it writes, and what TypeScript's own compiler says of it.
 
 tests/clients/typed.ts uses it with `@strapi/client` against a live server (`make test-clients`).
 """
@@ -167,7 +167,7 @@ def test_without_out_the_text_goes_to_stdout(tmp_path: Path) -> None:
 
 def test_out_is_written_once_and_checked(tmp_path: Path) -> None:
     write(tmp_path, NOTE)
-    out = tmp_path / "src" / "quire.ts"
+    out = tmp_path / "src" / "bifolio.ts"
     site = ("--site", str(tmp_path), "--out", str(out))
     missing = run(*site, "--check")
     assert missing.exit_code == 1
@@ -181,7 +181,7 @@ def test_out_is_written_once_and_checked(tmp_path: Path) -> None:
     old = run(*site, "--check")
     assert old.exit_code == 1
     assert re.fullmatch(
-        r"quire: .*/src/quire\.ts:\d+: is not what .* \(run quire types --out .*\)\n", old.stderr
+        r"bifolio: .*/src/bifolio\.ts:\d+: is not what .* \(run bifolio types --out .*\)\n", old.stderr
     )
     assert out.stat().st_mtime_ns == written
     run(*site)
@@ -190,13 +190,13 @@ def test_out_is_written_once_and_checked(tmp_path: Path) -> None:
 
 def test_what_can_not_be_done_is_one_line(tmp_path: Path) -> None:
     write(tmp_path, NOTE)
-    assert run("--site", str(tmp_path), "--check").stderr.startswith("quire: --check: ")
+    assert run("--site", str(tmp_path), "--check").stderr.startswith("bifolio: --check: ")
     (tmp_path / "file").touch()
-    refused = run("--site", str(tmp_path), "--out", str(tmp_path / "file" / "quire.ts"))
+    refused = run("--site", str(tmp_path), "--out", str(tmp_path / "file" / "bifolio.ts"))
     assert refused.exit_code == 1
     assert len(refused.stderr.splitlines()) == 1
     write(tmp_path, {"content-types/note.json": "{"})
-    assert run("--site", str(tmp_path)).stderr.startswith("quire: content-types/note.json:1: ")
+    assert run("--site", str(tmp_path)).stderr.startswith("bifolio: content-types/note.json:1: ")
 
 
 # --- the compiler --------------------------------------------------------------------------------
@@ -230,5 +230,5 @@ def test_the_compiler_takes_what_the_page_shows(tmp_path: Path) -> None:
     assert shown
     write(tmp_path, {"page.ts": shown[1], "package.json": '{"type": "module"}'})
     (tmp_path / "node_modules").symlink_to(TSC.parents[2], target_is_directory=True)
-    run("--site", str(ROOT), "--out", str(tmp_path / "quire.ts"))
+    run("--site", str(ROOT), "--out", str(tmp_path / "bifolio.ts"))
     assert compiled(tmp_path, "page.ts") == (0, "")

@@ -1,4 +1,4 @@
-"""Trees of Markdown as generators have them, for the tests of `quire init`."""
+"""Trees of Markdown as generators have them, for the tests of `bifolio init`."""
 
 from collections.abc import Mapping
 

@@ -3,5 +3,5 @@
 import os
 
 # What the random numbers of a test begin with, and whether it is to take longer than usual.
-SEED = int(os.environ.get("QUIRE_SEED", "0"))
+SEED = int(os.environ.get("BIFOLIO_SEED", "0"))
 LONG = bool(SEED)

@@ -41,7 +41,7 @@ class Part:
             seed = chance.randrange(2**31) + 1
             done = subprocess.run(
                 [sys.executable, "-m", "pytest", f"--hypothesis-seed={seed}", *self.tests],
-                env={**os.environ, "QUIRE_SEED": str(seed)},
+                env={**os.environ, "BIFOLIO_SEED": str(seed)},
                 capture_output=True,
                 text=True,
             )
@@ -51,7 +51,7 @@ class Part:
             if done.returncode:
                 self.failed.append(seed)
                 print(
-                    f"{done.stdout}{done.stderr}\nQUIRE_SEED={seed} is what {self.name!r} failed with",
+                    f"{done.stdout}{done.stderr}\nBIFOLIO_SEED={seed} is what {self.name!r} failed with",
                     flush=True,
                 )
             self.seconds = time.monotonic() - began

@@ -24,12 +24,12 @@ def part(folder: Path, name: str, body: str) -> Part:
 def test_each_part_is_run_once_at_least_and_a_failure_is_told_with_its_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    held = part(tmp_path, "held", "assert int(os.environ['QUIRE_SEED']) > 0")
+    held = part(tmp_path, "held", "assert int(os.environ['BIFOLIO_SEED']) > 0")
     fell = part(tmp_path, "fell", "assert False")
     assert run([held, fell], monkeypatch) == 1
     assert (held.runs, held.held, held.failed) == (1, 1, [])
     assert (fell.runs, fell.held, len(fell.failed)) == (1, 0, 1)
-    assert f"QUIRE_SEED={fell.failed[0]} is what 'fell' failed with" in capsys.readouterr().out
+    assert f"BIFOLIO_SEED={fell.failed[0]} is what 'fell' failed with" in capsys.readouterr().out
 
 
 def test_parts_that_hold_end_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

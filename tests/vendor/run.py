@@ -18,7 +18,7 @@ def main() -> int:
     """Bundle and compare; 0 where both are the same to the byte."""
     if (reason := missing_node() or install(FOLDER)) is not None:
         return skipped("test-vendor", reason)
-    with tempfile.TemporaryDirectory(prefix="quire-vendor-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-vendor-") as folder:
         subprocess.run(["node", "bundle.mjs", folder], cwd=FOLDER, check=True)
         names = {path.name for place in (Path(folder), BUNDLED) for path in place.iterdir()}
         same, *others = filecmp.cmpfiles(folder, BUNDLED, names, shallow=False)

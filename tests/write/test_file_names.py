@@ -85,7 +85,7 @@ def created(make_api: MakeApi, slug: str) -> set[str]:
             assert found.data["slug"] == slug
     after = {path for path in api.root.rglob("*") if path.is_file()} - before
     found = {path.relative_to(api.root).as_posix() for path in after}
-    return {path for path in found if not path.startswith(".quire/")}
+    return {path for path in found if not path.startswith(".bifolio/")}
 
 
 @pytest.mark.parametrize("slug", NAMES)

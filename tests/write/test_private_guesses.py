@@ -54,11 +54,11 @@ def test_a_right_guess_is_answered_as_a_wrong_one(make_api: MakeApi, who: str, u
             made.status,
             made.data["updatedAt"] != before.data["updatedAt"],
             made.headers["ETag"] != before.headers["ETag"],
-            "Quire-Undo" in made.headers,
+            "Bifolio-Undo" in made.headers,
             after.headers["ETag"] != before.headers["ETag"],
         )
-        if "Quire-Undo" in made.headers:
-            undone = api.ask("POST", f"/batch/undo/{made.headers['Quire-Undo']}", who)
+        if "Bifolio-Undo" in made.headers:
+            undone = api.ask("POST", f"/batch/undo/{made.headers['Bifolio-Undo']}", who)
             assert undone.status == 200
         return told
 

@@ -467,7 +467,7 @@ def test_a_target_is_found_by_its_id_without_reading_the_rows_of_the_others(tmp_
         **documents("tags", **{f"t{i}": {"name": f"T{i}"} for i in range(9)}),
     }
     number = make(tmp_path, files).get("/api/tags/t5").data["id"]
-    (tmp_path / ".quire/accounts.db").unlink()
+    (tmp_path / ".bifolio/accounts.db").unlink()
     api = make(tmp_path, {})  # which has the rows as they are packed in the cache
     answer = api.put("/api/pages/one?populate=tag", {"tag": {"connect": [{"id": number}]}})
     assert answer.data["tag"]["name"] == "T5"

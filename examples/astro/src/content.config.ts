@@ -1,8 +1,8 @@
 import { defineCollection, z } from "astro:content";
-import { quire } from "./quire";
+import { bifolio } from "./bifolio";
 
 const articles = defineCollection({
-  loader: quire("articles", { "populate[author][fields]": "name", "populate[cover]": "true" }),
+  loader: bifolio("articles", { "populate[author][fields]": "name", "populate[cover]": "true" }),
   schema: z.object({
     title: z.string(),
     slug: z.string(),

@@ -1,6 +1,6 @@
 import { draftMode } from "next/headers";
 import Link from "next/link";
-import { listArticles } from "@/lib/quire";
+import { listArticles } from "@/lib/bifolio";
 
 export default async function Home() {
   const { isEnabled } = await draftMode();

@@ -22,7 +22,7 @@ from server.database.outage import reason_of
 from server.errors import SetupError
 from server.jobs.job import Job, JobContext, JobFailedError, Timing
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 EXCHANGES_PER_LIMIT = 16
 MEMORY, ENVIRONMENT = "memory", "env:"  # what the setting may be, or begin with, beside an address
@@ -39,7 +39,7 @@ def check_store(settings: Settings) -> None:
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
-        raise SetupError(FILE, None, "api.rate_store has no driver", "pip install 'quire[redis]'")
+        raise SetupError(FILE, None, "api.rate_store has no driver", "pip install 'bifolio[redis]'")
     if not _url(settings.api.rate_store).startswith(("redis://", "rediss://")):
         variable = settings.api.rate_store.removeprefix(ENVIRONMENT)
         raise SetupError(FILE, None, f"api.rate_store: {variable} has no redis:// address", "set it")
@@ -110,6 +110,6 @@ def _in_accounts(settings: Settings) -> bool:
 
 def _store(settings: Settings) -> Store:
     if _is_elsewhere(settings):
-        return RedisStore(_url(settings.api.rate_store), f"quire/{settings.name}")
+        return RedisStore(_url(settings.api.rate_store), f"bifolio/{settings.name}")
     postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
     return PostgresStore(postgres, settings.accounts)

@@ -113,7 +113,7 @@ class RequestCounts:
 
 # --- observer -------------------------------------------------------------------------------------
 
-BEGAN, REQUEST = "quire.began", "quire.request"
+BEGAN, REQUEST = "bifolio.began", "bifolio.request"
 CACHE_REPORT_INTERVAL_S = 1.0  # How often a process reports the size of its caches.
 
 

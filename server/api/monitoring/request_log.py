@@ -1,4 +1,4 @@
-"""The log as JSON, one object a line (`quire serve --log json`): each request, and what is logged besides."""
+"""The log as JSON, one object a line (`bifolio serve --log json`): each request, and other log lines."""
 
 import json
 import logging

@@ -29,7 +29,7 @@ _SITE_VALUES = ("example", "examples", "enum", "const", "default")  # Keys of a 
 _BEARER = {
     "type": "http",
     "scheme": "bearer",
-    "description": "An API token (`quire token create`), or the token that a login answers.",
+    "description": "An API token (`bifolio token create`), or the token that a login answers.",
 }
 
 

@@ -108,7 +108,7 @@ def _headers() -> Iterator[tuple[str, JsonSchema]]:
         in_header(
             "Prefer",
             "`merge`: where `If-Match` names an earlier version, the change is merged with those made since; "
-            "412 with `details.conflicts` where they overlap. `undo`: the answer offers in `Quire-Undo` to "
+            "412 with `details.conflicts` where they overlap. `undo`: the answer offers in `Bifolio-Undo` to "
             "take the write back, by `POST /batch/undo/{id}`.",
         ),
     )
@@ -119,7 +119,7 @@ def _headers() -> Iterator[tuple[str, JsonSchema]]:
         in_header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
     )
     said = "A commit that the answer has to have, by at least 7 digits of its id; 503 where it does not come."
-    yield "after", in_header("Quire-After", said, pattern=PATTERN)
+    yield "after", in_header("Bifolio-After", said, pattern=PATTERN)
 
 
 def _locale_sentence(settings: Settings) -> str:

@@ -140,7 +140,7 @@ class Area:
     - `name` labels requests in metrics.
     - `parts` are the first segments of the paths, with `api/` before those below /api.
     - `takes_at`: a read may be of a past commit (`at`).
-    - `varies_by_commit`: the response depends on the served commit, and has `Quire-Commit`.
+    - `varies_by_commit`: the response depends on the served commit, and has `Bifolio-Commit`.
     - `uses_current_settings`: the response also depends on the current settings, so it is never immutable.
     - `ignores_served_commit`: the response is about the repository as it is now.
     - `may_query_accounts`: it may wait for the accounts database, whoever calls.

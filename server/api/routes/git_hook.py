@@ -22,7 +22,7 @@ from server.history.remote.waking import wake
 from server.site.site import Site
 from server.storage.git.refs import BRANCH_PREFIX, COMMIT_ID, checked_out
 
-SECRET = "QUIRE_GIT_HOOK_SECRET"
+SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The routes of `/problems`: what `quire check` says of the site that is served, and its fixes."""
+"""The routes of `/problems`: what `bifolio check` says of the site that is served, and its fixes."""
 
 from typing import Any
 

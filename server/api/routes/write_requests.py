@@ -20,10 +20,10 @@ from server.service.write import Result, UndoOffer, Writes
 WRITE_METHODS = ("POST", "PUT", "DELETE")
 DRY_RUN = "dryRun"  # the parameter
 _LIKE = "dryrun"  # the parameter and its misspellings in lower case, without hyphens
-MESSAGE = "Quire-Message"  # the header that has the message of a commit
+MESSAGE = "Bifolio-Message"  # the header that has the message of a commit
 MAX_MESSAGE_CHARS = 10_000
 MERGE, UNDO = "merge", "undo"  # preferences
-UNDO_HEADER = "Quire-Undo"
+UNDO_HEADER = "Bifolio-Undo"
 APPLIED = "Preference-Applied"
 STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}  # of the answer to a write; otherwise 200
 VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
@@ -82,7 +82,7 @@ def is_dry_run() -> bool:
 
 def message_of(request: Request, otherwise: str = "") -> str:
     """Return the message that a request has for its commit. Raises ValidationError if it is too long."""
-    said = wsgi_text(request.environ.get("HTTP_QUIRE_MESSAGE", "")) or otherwise
+    said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"{MESSAGE} must have at most {MAX_MESSAGE_CHARS:,} characters")
     return said

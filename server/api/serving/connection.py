@@ -527,7 +527,7 @@ class Exchange:
         if self._closes != (self._version == "1.0"):
             more = b"connection: %s\r\n%s" % (b"close" if self._closes else b"keep-alive", more)
         date = b"" if head.has_date else server.date
-        return b"%sserver: quire\r\n%s%s\r\n" % (head.lines, more, date)
+        return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
         """Return whether closing the connection is better than receiving the rest of the body."""

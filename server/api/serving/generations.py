@@ -25,7 +25,7 @@ from server.api.serving.supervisor import (
 )
 from server.api.serving.takeover import Offer
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 MARGIN_S = 2.0  # How much longer a generation may take to end than its workers.
 _NEWS = struct.Struct("=cI")  # what a process has to say, and of which generation it is

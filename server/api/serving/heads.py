@@ -27,10 +27,10 @@ _PHRASES = {
 }
 _STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for s in HTTPStatus}
 # Conditions of a request. If one can't be read, the request is refused, not carried out without it.
-_CONDITIONS = ("If-Match", "Prefer", "Quire-After")
+_CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
-    "SERVER_SOFTWARE": "quire",
+    "SERVER_SOFTWARE": "bifolio",
     "wsgi.errors": sys.stderr,
     "wsgi.input": BytesIO(),
     "wsgi.input_terminated": True,

@@ -36,7 +36,7 @@ from server.errors import ApiError, ClientGone, NeedsThreadPool
 from server.events.hub import Hub
 from server.events.stream import Stream
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
 COMPUTING_THREADS = 2  # for longer reads; a costly read may hold one

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from server.api.serving.heartbeats import INTERVAL_S, TIMEOUT_S, Heartbeats
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)  # Until the next worker starts, by how many before it ended early.
 MIN_UPTIME_S = 60.0  # A worker that ran for so long has not ended early.

@@ -1,6 +1,6 @@
 """Lets another server of the same site take over the port of this one, so that no request is refused.
 
-The first process of a server offers the socket that it listens on, at a socket in `.quire/` that only who
+The first process of a server offers the socket that it listens on, at a socket in `.bifolio/` that only who
 runs it may use. A server that is to take its place asks for that, loads the site, and says so when it
 answers: then this one lets its clients go, as a generation that is replaced does. Until then it goes on,
 whatever becomes of the other one. Both accept from one queue, which is why no connection is lost in it.
@@ -24,7 +24,7 @@ HANDOVER_TIMEOUT_S = 5.0  # How long the running server may take to hand its soc
 READY_TIMEOUT_S = 300.0  # How long a successor may take to serve if another one asks as well.
 BACKLOG_CONNECTIONS = 8  # Connections that have not asked for anything yet.
 _ASK, _READY = b"a", b"r"
-_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # the sockets of servers, in .quire/
+_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # the sockets of servers, in .bifolio/
 _HANDED, _BUSY = b".", b"b"  # with the socket; without it, since another server has it already
 _CREDENTIALS = struct.Struct("3i")
 

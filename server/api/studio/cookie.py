@@ -1,7 +1,7 @@
 """The cookie of the studio: which requests it speaks for, and how it is given and taken away.
 
 A browser sends a cookie along with requests of other pages too. So this one counts only for requests that the
-studio's own page has made: those with the header `Quire-Studio`, which a page of another origin can't send
+studio's own page has made: those with the header `Bifolio-Studio`, which a page of another origin can't send
 together with a cookie, unless `api.cors` names it; that come from this origin, by what the browser says, so
 that no other origin may use the cookie, named or not; and that have no `Authorization`, which wins. All
 others are requests of the public (docs/studio.md).
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flask import Request, Response
 
 PATH = "/studio"
-HEADER = "HTTP_QUIRE_STUDIO"
+HEADER = "HTTP_BIFOLIO_STUDIO"
 OTHER_PAGE_MESSAGE = "A request of the studio must come from its own page"
 
 
@@ -107,4 +107,4 @@ def _scheme(environ: Environ) -> str:
 def _name(environ: Environ) -> str:
     """The cookie's name, with the port: all servers of a host share its cookies."""
     port = host_of(environ).rpartition("]")[2].rpartition(":")[2]
-    return f"quire_studio_{port}" if port.isdigit() else "quire_studio"
+    return f"bifolio_studio_{port}" if port.isdigit() else "bifolio_studio"

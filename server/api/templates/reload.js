@@ -2,8 +2,8 @@
 // The server fills in KINDS, the names of events, and leaves out comments and indentation.
 {
   const base = new URL("..", document.currentScript.src).href, known = new Set(["_site"]), seen = {};
-  let shown, timer, source, { quire: last } = sessionStorage;
-  delete sessionStorage.quire;
+  let shown, timer, source, { bifolio: last } = sessionStorage;
+  delete sessionStorage.bifolio;
 
   // Ask which tags something has that the page has loaded. Files alone do not tell what a page shows.
   const note = async ({ name }) => {
@@ -24,7 +24,7 @@
     last = seq ?? end;
     if (tags && (shown || said[0]) && !tags.some((tag) => known.has(tag) || own.includes(tag))) return;
     clearTimeout(timer);
-    timer = setTimeout(() => location.reload((sessionStorage.quire = last)), 100);
+    timer = setTimeout(() => location.reload((sessionStorage.bifolio = last)), 100);
   };
 
   // A browser opens a stream again that breaks off, but not one that is refused; and it has six connections for

@@ -44,7 +44,7 @@ from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Tim
 from server.paths import SETTINGS, state_folder
 from server.storage.file_lock import FileLock
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS_PER_WEBHOOK = 5  # at once; one for a webhook whose last try failed
 MAX_CONCURRENT_ATTEMPTS = 40  # Of all webhooks; each has a thread.
@@ -260,7 +260,7 @@ class Deliverer(Job):
                 finish(connection, delivery, FAILED)
                 disable(connection, delivery.webhook, at, f"given up: {outcome.error}")
                 log.warning(
-                    "webhook %s answered 410 and is disabled (quire webhook enable)", delivery.webhook
+                    "webhook %s answered 410 and is disabled (bifolio webhook enable)", delivery.webhook
                 )
             elif again is None:
                 finish(connection, delivery, FAILED)

@@ -351,7 +351,7 @@ def post(
     headers = {
         **webhook.headers,
         "Content-Type": "application/json",
-        "User-Agent": f"Quire/{__version__}",
+        "User-Agent": f"Bifolio/{__version__}",
         "X-Strapi-Event": event,
         **sign(secrets, webhook_id, int(at), body),
     }

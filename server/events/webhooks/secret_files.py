@@ -1,4 +1,4 @@
-"""The secrets that were made for webhooks: `.quire/webhooks/NAME.secret`, which only its owner may read.
+"""The secrets that were made for webhooks: `.bifolio/webhooks/NAME.secret`, which only its owner may read.
 
 The first line has the secret that signs; while keys rotate, a second one has the secret before,
 and until when it signs as well.
@@ -76,4 +76,4 @@ def _path(root: Path, name: str) -> Path:
 
 
 def _unusable(name: str, why: str) -> SetupError:
-    return SetupError(f".quire/webhooks/{name}.secret", None, f"can't be used: {why}", _FIX_HINT)
+    return SetupError(f".bifolio/webhooks/{name}.secret", None, f"can't be used: {why}", _FIX_HINT)

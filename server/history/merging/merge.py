@@ -328,7 +328,7 @@ class Merger:
 
     def _write(self, files: _Files, by: Authorship) -> str:
         """Put the files in place and commit them; what the answer says of the commit."""
-        message = files.ready.message.rpartition("\n\nQuire-Actor: ")[0]
+        message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]
         signed = Authorship(by.actor, by.name, by.email, message)
         fit = partial(self._require_fit, files.ready)
         try:

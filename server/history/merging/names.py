@@ -1,4 +1,4 @@
-"""Names that a commit can have and nothing may write: those git refuses, those of .quire/, those too long.
+"""Names that a commit can have and nothing may write: those git refuses, those of .bifolio/, those too long.
 
 A tree can be made with any name in it, and is fetched as it is. Written, such a file would be in the
 repository itself, or outside of it: on file systems that ignore case, or what is behind a name, too.

@@ -42,7 +42,7 @@ from server.storage.changeset import Changeset
 from server.storage.git.commit import Made
 from server.storage.git.refs import head_commit
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 Contents = Mapping[str, bytes | Path | None]
 RETRY_TIMEOUT_S = 10.0  # A write whose push loses to others is pushed again for so long.

@@ -31,7 +31,7 @@ from server.storage.git.tree import changed_files
 from server.storage.intent import Write
 from server.write.context import FirstSeen
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 WRITE_TIMEOUT_S = 15.0  # How long a write waits for others and for the remote.
 TAKEOVER_BACKOFF_S = 0.1  # Before the next attempt to take over what the remote has.

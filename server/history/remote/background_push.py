@@ -18,7 +18,7 @@ from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Tim
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import head_mark
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS = 3  # In a row, if others push faster.
 

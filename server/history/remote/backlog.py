@@ -1,7 +1,7 @@
 """What is committed here and not at the remote yet: how much, since when, and why it waits.
 
-How much it is git knows, whatever becomes of the processes. Why it waits is in a small file in .quire/, which
-the process that pushes writes and all others read.
+How much it is git knows, whatever becomes of the processes. Why it waits is in a small file in .bifolio/,
+which the process that pushes writes and all others read.
 """
 
 import json

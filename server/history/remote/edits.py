@@ -66,7 +66,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
     `folder` is for its index. Raises CommitError.
     """
     top = repository.top
-    nobody = Person("Quire", "quire@localhost")
+    nobody = Person("Bifolio", "bifolio@localhost")
     environment = {
         "GIT_INDEX_FILE": str(folder / "edits-index"),
         **nobody.environment("AUTHOR", 0),

@@ -31,9 +31,9 @@ from server.storage.git.command import git
 from server.storage.git.refs import checked_out, head_commit, is_ancestor
 from server.storage.git.remote import fetch
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
-_LOCK_FILE = "following.lock"  # In .quire/.
+_LOCK_FILE = "following.lock"  # In .bifolio/.
 MAX_RETRY_INTERVAL_S = 60.0  # Between two attempts while the remote is away.
 STUCK_RETRY_INTERVAL_S = 10.0  # What blocks the remote's commit is tried again after so long.
 MAX_REST_S = 0.5  # After a request, the follower rests as long as it took, at most so long.

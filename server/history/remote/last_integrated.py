@@ -10,7 +10,7 @@ from pathlib import Path
 from server.storage.git.command import git, git_as_owner
 from server.storage.git.refs import ref_commit
 
-_INTEGRATED_REF, _BEFORE_REF = "refs/quire/remote", "refs/quire/before"
+_INTEGRATED_REF, _BEFORE_REF = "refs/bifolio/remote", "refs/bifolio/before"
 
 
 def ref_name(branch: str) -> str:

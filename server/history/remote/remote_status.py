@@ -1,4 +1,4 @@
-"""How what is served stands to the remote: one process writes it to a file in .quire/, and all read it."""
+"""How what is served stands to the remote: one process writes it to a file in .bifolio/, and all read it."""
 
 import json
 from contextlib import suppress

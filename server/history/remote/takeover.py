@@ -49,7 +49,7 @@ from server.write.context import Context
 
 MAX_ATTEMPTS = 5  # Attempts to take a commit over while others change files or the branch.
 LOCK_TIMEOUT_S = 15.0  # How long one takeover waits for another.
-_LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # In .quire/.
+_LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # In .bifolio/.
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ def served_branch(root: Path, wanted: str) -> str:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a file is one to take over: what is in .quire/ is the server's own."""
+    """Whether a file is one to take over: what is in .bifolio/ is the server's own."""
     return path.split("/")[0] != STATE_FOLDER
 
 

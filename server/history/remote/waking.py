@@ -1,4 +1,4 @@
-"""Wakes the process that follows the remote: by a pipe in .quire/, into which any process may write.
+"""Wakes the process that follows the remote: by a pipe in .bifolio/, into which any process may write.
 
 It has the name of a file, so that whoever is told of a push need not know which process that is, nor be of
 the same server. Where nobody follows, nothing happens.

@@ -1,4 +1,4 @@
-"""Jobs of a site: follow the log of other workers, commit what was written, scale pictures, sweep .quire/."""
+"""Jobs of a site: follow the log of other workers, commit what was written, scale pictures and sweep."""
 
 import logging
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from server.auth.session_files import sweep_sessions
 from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.site.site import Site
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 
 class FollowLog(Job):
@@ -47,10 +47,10 @@ class CommitWrites(Job):
 
 
 class SweepState(Job):
-    """Removes what nobody needs any more in `.quire/`: formats of pictures, and sessions that have ended."""
+    """Removes what nobody needs any more in `.bifolio/`: formats of pictures, and ended sessions."""
 
     name = "sweep"
-    failure = "what nobody needs any more could not be removed from .quire/"
+    failure = "what nobody needs any more could not be removed from .bifolio/"
 
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self.first_pause_s, self._pause_s = site, timing.first_sweep_s, timing.sweep_s

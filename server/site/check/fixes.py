@@ -1,9 +1,9 @@
-"""`quire check --fix`: fixes what needs no decision, with as few bytes changed as possible.
+"""`bifolio check --fix`: fixes what needs no decision, with as few bytes changed as possible.
 
 A document gets the id that its other locales have. A mistyped value of an enumeration, where it is certain
 which one it stands for, is that one. In blocks the text "null" becomes null if that was meant. A relation or
 media path that is spelled in another way, and leads to exactly one document or file, gets the spelling that
-Quire itself writes; so does one that is mistyped, where it is certain what it stands for. One that git says
+Bifolio itself writes; so does one that is mistyped, where it is certain what it stands for. One that git says
 was renamed gets the new name. Trees of `options.files` are used by a site generator as well: nothing in them
 is changed. Of a key that stands twice the earlier one is removed, there too.
 """
@@ -204,7 +204,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
 
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
-    """Fixes for the keys that stand twice in some files. A generator takes the last value as Quire does."""
+    """Fixes for the keys that stand twice in some files. A generator takes the last value as Bifolio does."""
     broken = {document.path: document for document in audit.broken}
     for path in sorted(paths):
         document = audit.documents.get(path) or broken.get(path)

@@ -26,7 +26,7 @@ from server.site.check.survey import look_at
 from server.site.problems import problems_between
 from server.site.site import Site
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 MAX_LOCAL_DOCUMENTS = 300  # This process checks a site of so many itself.
 MAX_PROBLEMS = 20_000  # Problems that are kept.
@@ -40,7 +40,7 @@ BACKOFF_S = 15.0  # After a check that failed.
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value that a fix writes, as `quire check --format json` names it."""
+    """One value that a fix writes, as `bifolio check --format json` names it."""
 
     path: str
     key: str

@@ -264,7 +264,7 @@ def _configuration(root: Path) -> list[Problem]:
     if problems:  # They may be why; of a site that can be loaded, its own problems have them.
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
-        fix = f"add {TYPES}/NAME.json, or let `quire init` do it"
+        fix = f"add {TYPES}/NAME.json, or let `bifolio init` do it"
         problems.append(Problem(TYPES, None, "the site has no content types", fix, rule="schema"))
     return problems
 

@@ -53,7 +53,7 @@ from server.storage.git.tree import changed_files
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.intent import Write
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 PENDING = "pending"
 QUEUE_TIMEOUT_S = 5.0  # How long a request waits for the commits before its own.

@@ -22,7 +22,7 @@ MAX_TITLE_CHARS = 60  # Characters of a document's title in a message.
 MAX_LISTED_DOCUMENTS = 50  # Documents that a message lists.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 # A line that begins like our trailers, or behind which git looks for none (of `git commit --verbose`).
-_TRAILER_LIKE = re.compile(r"^(?=quire-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
+_TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +187,8 @@ def summary(sentences: Collection[str]) -> str:
 
 def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
     """A message with what programs read: who wrote, and which documents."""
-    trailers = [f"Quire-Actor: {_short(actor, 200)}"]
-    trailers.extend(f"Quire-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
+    trailers = [f"Bifolio-Actor: {_short(actor, 200)}"]
+    trailers.extend(f"Bifolio-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
     return "\n".join((message, "", *trailers, ""))
 
 

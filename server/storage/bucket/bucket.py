@@ -23,7 +23,7 @@ from obstore.store import S3Store
 from server.errors import BucketError, MissingObjectError
 from server.storage.bucket.stored import StoredObject
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 CONNECT_TIMEOUT_S = 3
 REQUEST_TIMEOUT_S = 15
@@ -46,7 +46,7 @@ _CREDENTIALS = {
 }
 _RANGE_ERROR = "416 Range Not Satisfiable"  # obstore reports this for an empty object.
 _FORBIDDEN = re.compile(r"status code: 40[13]\b")
-_UNUSED_PREFIX = "/.quire"  # There are no objects below it.
+_UNUSED_PREFIX = "/.bifolio"  # There are no objects below it.
 
 
 @dataclass(frozen=True, slots=True)

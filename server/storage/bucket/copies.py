@@ -1,6 +1,6 @@
 """Copies of a bucket's objects on this machine's disk, so that most files are answered without asking it.
 
-They are kept in .quire/media/ by key, and can be deleted at any time. Each was compared with its hash
+They are kept in .bifolio/media/ by key, and can be deleted at any time. Each was compared with its hash
 before it came there. Those that were used longest ago go where there are too many.
 """
 

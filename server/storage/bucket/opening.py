@@ -12,7 +12,7 @@ from server.errors import BucketError, SetupError
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-MISSING_LIBRARY = "media.store of site.yaml needs the library obstore: pip install 'quire[s3]'"
+MISSING_LIBRARY = "media.store of site.yaml needs the library obstore: pip install 'bifolio[s3]'"
 _Key = tuple[int, str, str, str]
 _opened: dict[_Key, "Bucket"] = {}
 _lock = threading.Lock()
@@ -21,7 +21,7 @@ _lock = threading.Lock()
 def require_library(settings: Settings) -> None:
     """Raise SetupError where settings name a bucket, and obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
-        raise SetupError(FILE, None, "media.store needs the library obstore", "pip install 'quire[s3]'")
+        raise SetupError(FILE, None, "media.store needs the library obstore", "pip install 'bifolio[s3]'")
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":

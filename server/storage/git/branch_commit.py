@@ -49,7 +49,7 @@ def make_commit(
     modes = _modes(root, parents[0], files.keys() - odd, gone)
     full = partial(full_path, prefix_of(root))
     now = f"{int(time.time())} +0000"
-    lines = [b"commit refs/quire/next", b"mark :1", f"author {by.author.ident} {now}".encode()]
+    lines = [b"commit refs/bifolio/next", b"mark :1", f"author {by.author.ident} {now}".encode()]
     lines += [f"committer {by.committer.ident} {now}".encode(), _data(by.message.encode())]
     lines += [f"{word} {id_}".encode() for word, id_ in zip(("from", "merge"), parents, strict=False)]
     # What is gone comes first, since a folder may take the place of a file.
@@ -66,7 +66,7 @@ def make_commit(
             lines += [b"M %b inline %b" % (mode, name), _data(data)]
     # The name that fast-import needs is not to be left.
     nothing = "0" * len(parents[0])
-    lines += [b"", b"get-mark :1", f"reset refs/quire/next\nfrom {nothing}\n".encode(), b"done\n"]
+    lines += [b"", b"get-mark :1", f"reset refs/bifolio/next\nfrom {nothing}\n".encode(), b"done\n"]
     given = b"\n".join(lines).decode(errors="surrogateescape")
     options = ("--quiet", "--done", "--force", "--cat-blob-fd=1", "--date-format=raw")
     made = (git(root, "fast-import", *options, given=given) or "").strip()
@@ -87,7 +87,7 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
     """Raise ConflictError for files that are to be kept in another form, as Git LFS does: no filter runs."""
     if not paths or filter_names(root) == ():
         return
-    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         index = Path(folder, "index")
         git_or_fail(root, "read-tree", commit, index=index)
         given = "".join(f"{path}\0" for path in paths)

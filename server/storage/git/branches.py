@@ -71,7 +71,7 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
     above or below another, such as `a/b` beside `a`. Raises GitError.
     """
     nothing = "0" * len(commit)
-    moved = ("-m", f"quire: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
+    moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
     try:
         git_or_fail(root, "update-ref", *moved)
     except GitError as error:

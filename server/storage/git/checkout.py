@@ -22,7 +22,7 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
     The clone shares the objects of the repository, to which nothing is written. Raises StorageError.
     """
-    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
             site = _check_out(root, commit, Path(folder).resolve() / "clone")
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Runs git, so that nothing runs which a repository configures: its owner need not be who runs Quire.
+"""Runs git, so that nothing runs which a repository configures: its owner need not be who runs Bifolio.
 
 Only git's own code is at work: no hook, monitor, filter, pager or signature program, no submodule, no fetch.
 Whose repository may be read at all is for git to say (`safe.directory`), and is not said here: what keeps
@@ -22,7 +22,7 @@ from typing import IO
 from server.errors import CommitError, GitError, GitSlowError
 from server.storage.git.trouble import DISK_FULL, Concern, trouble_log
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 MAX_PATH_ARGUMENTS = 1000  # Paths on a command line.
 

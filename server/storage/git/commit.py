@@ -23,8 +23,8 @@ from server.storage.git.repository import Repository, Staged, Tree
 _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
 _AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # in the environment, before what is configured
 _FILE_MODE = "100644"
-_MESSAGE_FILE = "quire-merge-message"  # in the folder of the repository
-_ACTOR_TRAILER = "Quire-Actor: "  # in every commit of ours
+_MESSAGE_FILE = "bifolio-merge-message"  # in the folder of the repository
+_ACTOR_TRAILER = "Bifolio-Actor: "  # in every commit of ours
 # What fast-import packs it unpacks at once: a folder of 5,000 files takes 6 ms less to pack so.
 _UNPACKED_ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "1",
@@ -190,7 +190,7 @@ def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
     """Make the objects of a commit on top of another; nothing leads to them yet. Returns its id."""
     lines = [
-        b"commit refs/quire/next\nmark :1",
+        b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.authored} +0000".encode(),
         f"committer {new.committer.ident} {new.committed} +0000".encode(),
         b"data %d\n%b" % (len(message := new.message.encode()), message),
@@ -204,7 +204,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
         lines.append(b"M %b %b %b" % (file.mode.encode(), file.id.encode(), name) if file else b"D " + name)
     none = repository.nothing.encode()
     # No name is to be left of it: the branch moves to it by itself, when the index is ready.
-    lines.append(b"\nget-mark :1\nreset refs/quire/next\nfrom %b\n\n" % none)
+    lines.append(b"\nget-mark :1\nreset refs/bifolio/next\nfrom %b\n\n" % none)
     options = ("--quiet", "--cat-blob-fd=1", "--date-format=raw", "--force")
     stream, began = b"\n".join(lines), time.time()
     try:
@@ -288,6 +288,6 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
     """Return whether this server made a commit, and it changes some of the given files. Raises GitError."""
-    form = "--format=%H %(trailers:key=Quire-Actor,valueonly)"
+    form = "--format=%H %(trailers:key=Bifolio-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
     return last[:1] == [commit] and len(last) > 1

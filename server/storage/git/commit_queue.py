@@ -1,4 +1,4 @@
-"""The writes that are still to be committed, in .quire/commits/: they outlast whatever becomes of the server.
+"""The writes that wait to be committed, in .bifolio/commits/: they outlast whatever becomes of the server.
 
 A write is staged before its files are put in place and kept once they are, both under the site's write lock.
 So one that is staged when somebody else has that lock is of a writer that was killed; what it has written is
@@ -55,7 +55,7 @@ class Pending:
 
 
 class CommitQueue:
-    """The queue of the site whose .quire/ is `folder`."""
+    """The queue of the site whose .bifolio/ is `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"

@@ -17,7 +17,7 @@ from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner
 from server.storage.git.repository import Repository, Staged, Tree, git_lock, is_old
 
-_INDEX_COPY, OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
+_INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # in the folder of the repository
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
 Identity = tuple[int, int] | None  # of a file: its device and its number there
 _POLL_INTERVAL_S = 0.01
@@ -47,7 +47,7 @@ class LockedIndex:
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
         given = "".join(f"{line}\n" for line in lines).encode()
-        command = ("update-ref", "-m", "quire: commit", "--stdin")
+        command = ("update-ref", "-m", "bifolio: commit", "--stdin")
         git_as_owner(self.repository.root, *command, given=given, environment=environment)
         self.replace()
 

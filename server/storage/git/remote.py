@@ -119,7 +119,10 @@ def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> 
     Raises RemoteAwayError and RemoteAccessError.
     """
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
-    refspecs = (f"+{BRANCH_PREFIX}*:{tracking_ref(remote, '*')}", f"+refs/tags/*:refs/quire/tags/{remote}/*")
+    refspecs = (
+        f"+{BRANCH_PREFIX}*:{tracking_ref(remote, '*')}",
+        f"+refs/tags/*:refs/bifolio/tags/{remote}/*",
+    )
     done = _run(root, seconds, "fetch", *options, "--", remote, *refspecs)
     if done.status != 0:
         raise _failure("fetch", done, seconds)

@@ -213,7 +213,7 @@ def _merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
 
 def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
     ended = _merge_flag(*(text.endswith("\n") for text in (base, ours, theirs)))
-    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
             for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
                 body = text.removesuffix("\n")

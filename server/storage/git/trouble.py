@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from zlib import crc32
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 # The last is what git says of a branch, without the reason.
 DISK_FULL = r"No space left on device|Out of diskspace|Disk quota exceeded|couldn't write '[^']*\.lock'"

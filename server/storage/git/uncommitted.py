@@ -79,7 +79,7 @@ def _run_on_index(root: Path, arguments: Collection[str], index: Path, kept: Pat
     if filters is None:
         return ""
     try:
-        with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+        with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
             # git writes what it learns of the files into the index: into a copy, which nobody else locks.
             copy = Path(shutil.copy2(index, Path(folder) / "index"))
             before = file_mark_of(copy)
@@ -118,7 +118,7 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
     kept = _cached_index(index, cache)
     source = kept if kept and kept.exists() else index
     try:
-        with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+        with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
             copy = Path(shutil.copy2(source, Path(folder) / "index"))
             listed = ("ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
             found = git_or_fail(root, *listed, index=copy, filters=filters)

@@ -1,6 +1,6 @@
 """The smaller formats of pictures that clients ask for, made once for each content.
 
-They are kept in .quire/formats/ under the hash of the picture, and can be deleted at any time. One
+They are kept in .bifolio/formats/ under the hash of the picture, and can be deleted at any time. One
 picture of a site is scaled at a time, by a process of its own (`scale`).
 """
 
@@ -43,7 +43,7 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this
 _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
 
-log = logging.getLogger("quire")
+log = logging.getLogger("bifolio")
 
 
 class UnscalableError(Exception):

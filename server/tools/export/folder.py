@@ -24,7 +24,7 @@ from server.tools.export.contents import Response
 
 # --- manifest -------------------------------------------------------------------------------------
 
-NAME = "quire-export.json"
+NAME = "bifolio-export.json"
 TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # An export writes into these folders.
 _VERSION = 1
 
@@ -57,7 +57,7 @@ class Manifest:
     def text(self) -> str:
         """The manifest as JSON, with one line for each file, sorted by path."""
         head = {
-            "quireExport": _VERSION,
+            "bifolioExport": _VERSION,
             "site": self.site,
             "role": self.role,
             "drafts": self.drafts,
@@ -84,7 +84,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         if path.is_symlink():
             raise ValueError("it is a link")
         data = json.loads(path.read_bytes())
-        if data["quireExport"] != _VERSION:
+        if data["bifolioExport"] != _VERSION:
             raise ValueError("it is of another version")
         files = {check_path(name): _read_file(entry) for name, entry in data["files"].items()}
         head = (str(data["site"]), str(data["role"]), bool(data["drafts"]), str(data["baseUrl"]))
@@ -314,7 +314,7 @@ def _check_name(path: str) -> None:
 
 # --- target ---------------------------------------------------------------------------------------
 
-_STAGE = ".quire-export-"  # the beginning of the name of the folder for files that are being written
+_STAGE = ".bifolio-export-"  # the beginning of the name of the folder for files that are being written
 
 
 def check_target(target: Path, site: Site) -> None:

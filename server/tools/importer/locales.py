@@ -81,7 +81,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """The permissions of each role, as far as Quire has the same action."""
+    """The permissions of each role, as far as Bifolio has the same action."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):

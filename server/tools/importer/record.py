@@ -1,6 +1,6 @@
 """The record of earlier imports, which tells changes that people made from changes of the source.
 
-.quire/imports.json has two digests for each file: of what the source said, and of the file that was
+.bifolio/imports.json has two digests for each file: of what the source said, and of the file that was
 written. Without the record, as in a fresh clone, nothing is lost: a file that says what the source
 says is up to date, and any other counts as changed by somebody.
 """

@@ -1,7 +1,7 @@
 """The schemas of a source → schema files, and the schema that a site has with them.
 
 They stay as they are, without the attributes that Strapi adds at its start, and with the uids that
-types have in Quire. What Quire does not support is left out, with everything that needs it.
+types have in Bifolio. What Bifolio does not support is left out, with everything that needs it.
 """
 
 import re
@@ -44,10 +44,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 UNKNOWN_TYPE_MESSAGE = "belongs to a plugin or to the admin panel, for which there is nothing here"
 LEFT: Mapping[str, str] = {
     "plugin::upload.folder": "the media library's folders have no counterpart; their files came",
-    "plugin::users-permissions.user": "accounts are not content: make them with quire user create",
+    "plugin::users-permissions.user": "accounts are not content: make them with bifolio user create",
     "plugin::users-permissions.role": "roles are written in site.yaml (docs/access.md)",
     "plugin::users-permissions.permission": "permissions are written in site.yaml (docs/access.md)",
-    "admin::api-token": "tokens are secrets: make them with quire token create",
+    "admin::api-token": "tokens are secrets: make them with bifolio token create",
     "plugin::content-releases.release": "there are no releases; git has branches",
     "plugin::review-workflows.workflow": "there are no review workflows; git hosts have reviews",
 }
@@ -62,7 +62,7 @@ class Fitted:
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """The uid of each type in Quire: `api::blog.article` becomes `api::article.article`."""
+    """The uid of each type in Bifolio: `api::blog.article` becomes `api::article.article`."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -73,7 +73,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """The content types and components of a source, by their uids in Quire, as for schema.json files."""
+    """The content types and components of a source, by their uids in Bifolio, as for schema.json files."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -162,7 +162,7 @@ def fit(
 ) -> tuple[Merge, Fitted]:
     """Merge the schemas into the site at `root`, with a merge that `begin` makes.
 
-    Schemas that Quire refuses are left out and noted. Raises SetupError for problems in the site's own
+    Schemas that Bifolio refuses are left out and noted. Raises SetupError for problems in the site's own
     files.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
@@ -173,7 +173,7 @@ def fit(
         paths = {there.get(uid) or str(schema_path(uid, schema)): uid for uid, schema in left.items()}
         for path, uid in paths.items():
             _merge_schema(merge, path, left[uid])
-        with tempfile.TemporaryDirectory(prefix="quire-import-") as folder:
+        with tempfile.TemporaryDirectory(prefix="bifolio-import-") as folder:
             stage = Path(folder)
             _copy_site(root, stage, merge)
             try:
@@ -226,7 +226,7 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Why Quire can't have an attribute, to follow its name; "" if it can."""
+    """Why Bifolio can't have an attribute, to follow its name; "" if it can."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which there is not here"

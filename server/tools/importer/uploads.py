@@ -60,7 +60,7 @@ def read_upload(
     if data.get("provider") not in (None, "local"):
         notes.add(UPLOAD, f"kept by {data['provider']}: its URL is /uploads/… here")
     for name in dict(data.get("formats") or {}).keys() - FORMATS.keys():
-        notes.add(UPLOAD, f'the format "{name}" is not one that Quire makes')
+        notes.add(UPLOAD, f'the format "{name}" is not one that Bifolio makes')
     measured = ending.lower() in MEASURED_ENDINGS
     names = [name for name in _DESCRIBED if not (measured and name in _SIZE_FIELDS)]
     return SourceUpload(

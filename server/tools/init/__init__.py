@@ -1,1 +1,1 @@
-"""`quire init`: makes a new site, or content types for an existing tree of Markdown files."""
+"""`bifolio init`: makes a new site, or content types for an existing tree of Markdown files."""

@@ -89,7 +89,7 @@ class ProposedType:
 
     @property
     def has_drafts(self) -> bool:
-        """Whether some file is a draft in another way, which Quire would serve like any other."""
+        """Whether some file is a draft in another way, which Bifolio would serve like any other."""
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
@@ -240,7 +240,7 @@ def _schema(each: ProposedType) -> str:
 
 
 def _settings(proposal: Proposal, name: str, *, has_history: bool) -> str:
-    what = "some of its files say that they are drafts, and Quire serves those like the others."
+    what = "some of its files say that they are drafts, and Bifolio serves those like the others."
     comments = [f"{each.singular} is not here: {what}" for each in proposal.types if each.has_drafts]
     readable = [each.singular for each in proposal.types if not each.has_drafts]
     return settings_text(name, proposal.locales, readable, comments, has_history=has_history)

@@ -28,7 +28,7 @@ def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
     found = _in_settings(root)
     if found is None and len(below) == 1:
         found = _in_settings(root / below[0])
-    return found or _in_readme(root) or _of_folder(root.resolve().name) or "Quire"
+    return found or _in_readme(root) or _of_folder(root.resolve().name) or "Bifolio"
 
 
 def _in_data(tree: Tree) -> str | None:

@@ -40,7 +40,7 @@ the two lines of dashes are its attributes, and `content-types/article.json` say
 
 - Add a file beside it, and `/api/articles` has one more.
 - Name one `NAME.draft.md`, and only those who may read drafts see it.
-- `quire check` says what is wrong with any of them.
+- `bifolio check` says what is wrong with any of them.
 """,
 }
 
@@ -118,9 +118,9 @@ _SCP_ADDRESS = re.compile(r"(?P<user>[\w.-]+@)(?P<host>[\w.-]+):(?P<path>[^/\s]\
 _COMPOSE_TEXT = """\
 # `docker compose up` serves this folder at http://127.0.0.1:1337/; what changes in it is served changed.
 services:
-  quire:
-    image: quire
-    {build}    user: "{owner}"  # who owns this folder, so that Quire can write to it
+  bifolio:
+    image: bifolio
+    {build}    user: "{owner}"  # who owns this folder, so that Bifolio can write to it
     ports: ["127.0.0.1:1337:1337"]
     volumes: [".:/site"]
     restart: unless-stopped
@@ -138,13 +138,13 @@ jobs:
         with: {{fetch-depth: 0}}  # timestamps of documents that say none come from the history
       - uses: actions/setup-python@v5
         with: {{python-version: "3.12"}}
-      - run: pip install "quire @ git+{repository}"
-      - run: quire check{site} --format github
+      - run: pip install "bifolio @ git+{repository}"
+      - run: bifolio check{site} --format github
 """
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """The compose file of a site; its image is built from Quire's repository, or from a clone of it.
+    """The compose file of a site; its image is built from Bifolio's repository, or from a clone of it.
 
     Raises SetupError where neither is known.
     """
@@ -157,7 +157,7 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
     """The workflow of a site, by its path from the site's folder: GitHub reads it at the repository's top.
 
-    Raises SetupError where the address of Quire's repository is not known.
+    Raises SetupError where the address of Bifolio's repository is not known.
     """
     address = repository_of(repository)
     if address is None:
@@ -171,7 +171,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """The address of the repository that is named, else of that which this Quire is from, where it is known.
+    """The address of the named repository, else of the one that this Bifolio is from, if it is known.
 
     Raises SetupError for what is no address.
     """
@@ -189,7 +189,7 @@ def repository_of(told: str | None) -> str | None:
 def _installed_from() -> str | None:
     """The address that pip has written down, where it installed from one."""
     try:
-        told = json.loads(distribution("quire").read_text("direct_url.json") or "{}")
+        told = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
         return None
     return _as_address(str(told["url"])) if "vcs_info" in told else None
@@ -203,7 +203,7 @@ def _as_address(told: str) -> str | None:
 
 
 def _clone() -> str | None:
-    """The folder of the clone that this Quire runs from, where it does."""
+    """The folder of the clone that this Bifolio runs from, where it does."""
     root = _PACKAGE.parent
     return str(root) if (root / "Dockerfile").is_file() and (root / ".git").exists() else None
 
@@ -220,5 +220,5 @@ def _owner(folder: Path) -> str:
 
 
 def _unknown() -> SetupError:
-    message = "where Quire is to be installed from is not known"
+    message = "where Bifolio is to be installed from is not known"
     return SetupError("--from", None, message, "give the address of its git repository: --from https://…")

@@ -78,7 +78,7 @@ def test_the_decoder_finds_what_was_encoded(run: Run) -> None:
 
 
 def schemas(api: Api) -> Mapping[str, Any]:
-    """The schemas of a site as the reference has them; of files, with the texts alone that Quire marks."""
+    """The schemas of a site as the reference has them; of files, with the texts alone that Bifolio marks."""
     described = {}
     for uid, type_ in api.site.state.schema.types.items():
         kind = {} if type_.kind == "component" else {"kind": type_.kind}

@@ -162,7 +162,7 @@ def test_the_library_of_standard_webhooks_verifies_what_is_sent(site: Site, rece
     assert verify(made, second)
     with pytest.raises(WebhookVerificationError):
         verify("whsec_" + base64.b64encode(b"x" * 32).decode(), second)
-    file = site.root / ".quire/webhooks/build.secret"
+    file = site.root / ".bifolio/webhooks/build.secret"
     assert file.stat().st_mode & 0o777 == 0o600
     day = 24 * 3600
     assert secrets_of(site.root, site.settings.webhooks[0], time.time() + day - 60) == (made, before)
@@ -186,7 +186,7 @@ def test_a_secret_of_the_settings_signs(
 
 def test_a_damaged_secret_sends_nothing_and_is_told(site: Site, receiver: Receiver) -> None:
     secrets_of(site.root, site.settings.webhooks[0])
-    (site.root / ".quire/webhooks/build.secret").write_text("nothing\n")
+    (site.root / ".bifolio/webhooks/build.secret").write_text("nothing\n")
     with site.delivering():
         site.record(update())
         until(lambda: site.states() == ["failed"], 20)

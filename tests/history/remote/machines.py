@@ -13,7 +13,7 @@ from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, component, opened, relation, write
 
 FILES: Mapping[str, str | bytes] = {
-    ".gitignore": ".quire/\ncontent/uploads/private/\n",
+    ".gitignore": ".bifolio/\ncontent/uploads/private/\n",
     **component("page.block", {"heading": STRING, "text": STRING}),
     **collection("tag", {"name": STRING}),
     **collection(

@@ -10,7 +10,7 @@ from tests.sites import STRING, Api, collection, make, relation, write
 
 FILES: dict[str, str | bytes] = {
     "site.yaml": "search: {index: false}\n",
-    ".gitignore": ".quire/\n*.tmp\n",
+    ".gitignore": ".bifolio/\n*.tmp\n",
     "README.md": "First\n\nSecond\n\nThird\n",
     **collection("tag", {"name": STRING}),
     **collection(

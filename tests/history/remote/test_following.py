@@ -80,7 +80,7 @@ def test_a_commit_that_is_taken_over_takes_few_git_commands(
 def test_what_is_in_the_way_is_said_once_and_heals(
     places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "quire")
+    caplog.set_level(logging.INFO, "bifolio")
     places.edit({ONE: TEXT.replace("Short", "Hand")})
     places.push({ONE: TEXT.replace("Short", "There")})
     places.push({"README.md": "New\n"})
@@ -105,7 +105,7 @@ def test_what_is_in_the_way_is_said_once_and_heals(
     assert places.api.get("/_health/ready?lag=0", "public").status == 503
     assert places.api.get("/_health/ready?lag=soon", "public").status == 400
     metrics = places.api.get("/metrics").body.decode()
-    assert "quire_remote_behind_commits 2.0" in metrics
+    assert "bifolio_remote_behind_commits 2.0" in metrics
     places.edit({ONE: TEXT})
     places.api.site.refresh()
     assert asked(places, follower) == CURRENT
@@ -116,7 +116,7 @@ def test_what_is_in_the_way_is_said_once_and_heals(
 def test_a_remote_that_is_away_for_a_while(
     places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "quire")
+    caplog.set_level(logging.INFO, "bifolio")
     asked(places, follower)
     elsewhere = places.remote.with_name("elsewhere.git")
     places.remote.rename(elsewhere)

@@ -37,7 +37,7 @@ def test_a_write_that_is_answered_is_committed_and_pushed_as_soon_as_there_is_ro
     with machines(tmp_path, "a", push="after") as made:
         api = made["a"]
         hook(api.root / ".git", "pre-commit", FULL)
-        assert api.put("/api/notes/one", {"title": "Uno"}).headers["Quire-Commit"] == "pending"
+        assert api.put("/api/notes/one", {"title": "Uno"}).headers["Bifolio-Commit"] == "pending"
         (api.root / ".git/hooks/pre-commit").unlink()
         api.site.committer.commit_due()  # as half a second later: it is no refusal, which would rest longer
         Outgoing(PastStates(api.site), Timing()).push_due()

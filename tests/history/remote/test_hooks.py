@@ -111,7 +111,7 @@ def test_a_hook_before_the_commit(after: Machines, tmp_path: Path, body: str) ->
     """With `after`, the write is made, and committed and pushed once the hook lets it; with `before`, 409."""
     api, tip = after["a"], after.tip
     hook(api.root / ".git", "pre-commit", body)
-    assert change(api, "Uno").headers["Quire-Commit"] == "pending"
+    assert change(api, "Uno").headers["Bifolio-Commit"] == "pending"
     push(api)
     assert after.tip == tip
     (api.root / ".git/hooks/pre-commit").unlink()

@@ -63,7 +63,7 @@ class Server:
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 answer.read()
-                return answer.status, answer.headers["Quire-Commit"]
+                return answer.status, answer.headers["Bifolio-Commit"]
         except urllib.error.HTTPError as error:
             with error:
                 error.read()

@@ -36,7 +36,7 @@ def go_back(places: Places, commit: str) -> None:
     """Be at a commit again, here and elsewhere."""
     git(places.root, "reset", "-q", "--hard", commit)
     git(places.other, "reset", "-q", "--hard", commit)
-    git(places.root, "update-ref", "refs/quire/remote/main", commit)
+    git(places.root, "update-ref", "refs/bifolio/remote/main", commit)
     places.api.site.refresh()
 
 

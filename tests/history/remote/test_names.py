@@ -22,8 +22,8 @@ NAMES = [
     ".git.",
     "git~1",
     ".git:x",
-    ".quire",
-    ".QUIRE",
+    ".bifolio",
+    ".BIFOLIO",
     "x" * 256,
     "é" * 128,
 ]
@@ -77,7 +77,7 @@ def test_a_path_that_the_system_refuses_is_named_and_the_site_stays_as_it_is(pla
 
 
 @pytest.mark.parametrize(
-    "name", ["x" * 255, "git", ".github", ".gitignored", "a..b", "...", "git~10", ".quires"]
+    "name", ["x" * 255, "git", ".github", ".gitignored", "a..b", "...", "git~10", ".bifolios"]
 )
 def test_names_that_only_look_alike_are_taken(places: Places, name: str) -> None:
     push_tree(places, name)
@@ -88,13 +88,13 @@ def test_names_that_only_look_alike_are_taken(places: Places, name: str) -> None
 def test_a_state_folder_that_was_committed_can_be_removed_again(places: Places) -> None:
     git(places.other, "config", "core.excludesFile", "/dev/null")
     for folder in (places.other, places.root):
-        write(folder, {".quire/note": "x"})
-        git(folder, "add", "-f", ".quire/note")
+        write(folder, {".bifolio/note": "x"})
+        git(folder, "add", "-f", ".bifolio/note")
         git(folder, "commit", "-qm", "by mistake", at=TIME)
     git(places.other, "push", "-q", "origin", "main")
     places.take()
-    git(places.other, "rm", "-q", "--cached", ".quire/note")
+    git(places.other, "rm", "-q", "--cached", ".bifolio/note")
     places.push({})
     places.take()
     assert places.status == ""
-    assert (places.root / ".quire/note").exists()
+    assert (places.root / ".bifolio/note").exists()

@@ -37,7 +37,7 @@ def pusher(api: Api, told: list[str] | None = None) -> Outgoing:
 def change(api: Api, **values: object) -> str:
     answer = api.put("/api/notes/one", values)
     assert answer.status == 200, answer.body
-    return answer.headers["Quire-Commit"]
+    return answer.headers["Bifolio-Commit"]
 
 
 def waiting(api: Api) -> int:
@@ -83,7 +83,7 @@ def test_what_others_have_pushed_is_merged_by_attribute(two: Machines) -> None:
 def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
     two: Machines, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "quire")
+    caplog.set_level(logging.INFO, "bifolio")
     change(two["a"], title="Uno")
     ours = change(two["b"], title="Eins")
     pusher(two["a"]).push_due()
@@ -97,7 +97,7 @@ def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
     assert found["since"] is not None
     assert "note/one/en" in found["reason"]
     assert "reason" not in two["b"].get("/_health/ready", "public").body["data"]["push"]
-    assert "quire_push_waiting_commits 1.0" in two["b"].get("/metrics").text
+    assert "bifolio_push_waiting_commits 1.0" in two["b"].get("/metrics").text
     assert [r.message for r in caplog.records if "is not pushed yet" in r.message][1:] == []
     git(two["b"].root, "merge", "-q", "-s", "ours", "-m", "Ours", "origin/main")
     two["b"].site.refresh()

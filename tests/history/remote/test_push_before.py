@@ -34,11 +34,13 @@ def test_a_write_is_at_the_remote_when_it_is_answered(two: Machines) -> None:
     answer = change(two["a"], title="Uno")
     assert answer.status == 200
     assert answer.data["title"] == "Uno"
-    assert answer.headers["Quire-Commit"] == two.tip == head(two["a"].root)
+    assert answer.headers["Bifolio-Commit"] == two.tip == head(two["a"].root)
     assert "title: Uno" in at_remote(two, "content/notes/one.md")
     assert note(two["a"])["title"] == "Uno"
     assert status(two["a"]) == ""
-    said = git(two.bare, "log", "-1", "--format=%an|%s|%(trailers:key=Quire-Actor,valueonly)", "main").strip()
+    said = git(
+        two.bare, "log", "-1", "--format=%an|%s|%(trailers:key=Bifolio-Actor,valueonly)", "main"
+    ).strip()
     assert said == 'full|Update note "Uno"|token:full'
 
 
@@ -49,7 +51,7 @@ def test_a_write_takes_few_git_commands(
     with counting(monkeypatch, tmp_path) as commands:
         assert change(two["a"], title="Eins").status == 200
     assert commands == ["ls-tree", "hash-object", "fast-import", "push", "update-index", "update-ref"]
-    assert two["a"].site.state.commit == two.tip == head(two["a"].root, "refs/quire/remote/main")
+    assert two["a"].site.state.commit == two.tip == head(two["a"].root, "refs/bifolio/remote/main")
     assert not two["a"].site.state.changed
     assert status(two["a"]) == ""
     two["a"].site.refresh()
@@ -328,7 +330,7 @@ def test_a_write_that_others_overtake_again_and_again_is_made(two: Machines) -> 
     (elsewhere / "count").touch()
     hook(a.root / ".git", "pre-push", faster)
     answer = change(a, title="Uno")
-    assert (answer.status, answer.headers["Quire-Commit"]) == (200, two.tip)
+    assert (answer.status, answer.headers["Bifolio-Commit"]) == (200, two.tip)
     subjects = git(two.bare, "log", "--format=%s", "-6", "main").splitlines()
     assert subjects == ['Update note "Uno"', *["Faster"] * 5]
     assert b.put("/api/notes/one", {"summary": "Long"}).status == 200
@@ -357,7 +359,7 @@ def test_a_push_whose_answer_is_lost_is_found_to_be_made(two: Machines) -> None:
     hook(two.bare, "post-receive", "kill -9 $PPID")
     answer = change(two["a"], title="Uno")
     assert answer.status == 200
-    assert answer.headers["Quire-Commit"] == two.tip == head(two["a"].root)
+    assert answer.headers["Bifolio-Commit"] == two.tip == head(two["a"].root)
     assert note(two["a"])["title"] == "Uno"
 
 
@@ -401,10 +403,10 @@ def test_uploads_are_pushed(two: Machines) -> None:
 
 def test_a_write_can_be_undone(two: Machines) -> None:
     before = at_remote(two, "content/notes/one.md")
-    undo = change_with(two["a"], "undo", title="Uno").headers["Quire-Undo"]
+    undo = change_with(two["a"], "undo", title="Uno").headers["Bifolio-Undo"]
     assert two["a"].ask("POST", f"/batch/undo/{undo}").status == 200
     assert at_remote(two, "content/notes/one.md") == before
-    undo = change_with(two["a"], "undo", title="Uno").headers["Quire-Undo"]
+    undo = change_with(two["a"], "undo", title="Uno").headers["Bifolio-Undo"]
     assert change(two["b"], summary="Long").status == 200
     assert two["a"].ask("POST", f"/batch/undo/{undo}").status == 409  # It would take that back as well.
     assert "summary: Long" in at_remote(two, "content/notes/one.md")

@@ -77,7 +77,7 @@ def test_writes_that_wait_are_one_push_and_a_commit_each(two: Machines) -> None:
         'Update note "Zwei"', 'Delete tag "Sky"',
     ]  # fmt: skip
     commits = git(two.bare, "rev-list", "--reverse", f"{before}..main").split()
-    assert [answer.headers["Quire-Commit"] for answer in answers] == commits[1:]
+    assert [answer.headers["Bifolio-Commit"] for answer in answers] == commits[1:]
     assert (answers[0].data["summary"], answers[1].data["title"]) == ("Short", "Uno")
     assert (head(a.root), git(a.root, "status", "--short")) == (two.tip, "")
     assert a.get("/api/notes/one").data["summary"] == "Long"

@@ -37,7 +37,7 @@ def test_an_edit_by_hand_goes_on_that_a_write_has_taken_along(two: Machines) -> 
     edited_when_pushed(two, "summary: First", "summary: Second")
     answer = change(two, title="Uno")
     assert answer.status == 200, answer.raw
-    assert (answer.headers["Quire-Commit"], head(a.root)) == (two.tip, two.tip)
+    assert (answer.headers["Bifolio-Commit"], head(a.root)) == (two.tip, two.tip)
     assert "summary: First" in at_remote(two, NOTE)
     assert "title: Uno" in (a.root / NOTE).read_text()
     assert "summary: Second" in (a.root / NOTE).read_text()

@@ -346,7 +346,7 @@ def test_a_commit_that_is_left_several_times_is_kept_once(places: Places) -> Non
     for commit in (second, first, second, first):
         git(places.other, "push", "-q", "--force", "origin", f"{commit}:main")
         places.take()
-    kept = git(places.root, "for-each-ref", "--format=%(objectname)", "refs/quire/before").split()
+    kept = git(places.root, "for-each-ref", "--format=%(objectname)", "refs/bifolio/before").split()
     assert kept == [second]
 
 
@@ -398,7 +398,7 @@ def test_at_every_step_a_process_is_killed(places: Places, edited: bool) -> None
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):
         git(places.root, "reset", "-q", "--hard", first)
         git(places.other, "reset", "-q", "--hard", first)
-        git(places.root, "update-ref", "-d", "refs/quire/remote/main")
+        git(places.root, "update-ref", "-d", "refs/bifolio/remote/main")
         places.api.site.refresh()
         theirs = places.push(
             {

@@ -18,7 +18,7 @@ FIELDS = ("a", "b", "c", "d")
 NAMES = ("one", "two", "three")
 SITE = {
     "site.yaml": "search: {index: false}\n",
-    ".gitignore": ".quire/\n",
+    ".gitignore": ".bifolio/\n",
     "lines.txt": "".join(f"line {number}\n\n\n" for number in range(12)),
     **collection("note", dict.fromkeys(FIELDS, STRING)),
     **{f"content/notes/{name}.yaml": "".join(f"{field}: begun\n" for field in FIELDS) for name in NAMES},

@@ -109,17 +109,17 @@ def test_copies_are_bounded_and_the_last_used_stay(bucket: Bucket, tmp_path: Pat
     for i, object_ in enumerate(objects):
         with copies.open(object_, bucket, 5000) as file:
             assert file.read() == bytes([i]) * 1000
-        os.utime(tmp_path / ".quire/media" / object_.key, (i, i))
-    held = {path.name for path in (tmp_path / ".quire/media").glob("*/*")}
+        os.utime(tmp_path / ".bifolio/media" / object_.key, (i, i))
+    held = {path.name for path in (tmp_path / ".bifolio/media").glob("*/*")}
     assert 1 <= len(held) <= 6
     assert objects[-1].key[3:] in held
-    assert not [*(tmp_path / ".quire/media").glob("new-*")]
+    assert not [*(tmp_path / ".bifolio/media").glob("new-*")]
 
 
 def test_a_copy_that_was_cut_off_is_fetched_again(bucket: Bucket, tmp_path: Path) -> None:
     copies, object_ = Copies(tmp_path), put(bucket, tmp_path, b"text")
     copies.open(object_, bucket, MB).close()
-    (tmp_path / ".quire/media" / object_.key).write_bytes(b"te")
+    (tmp_path / ".bifolio/media" / object_.key).write_bytes(b"te")
     with copies.open(object_, bucket, MB) as file:
         assert file.read() == b"text"
 
@@ -167,5 +167,5 @@ def test_a_server_does_not_begin_without_the_library(tmp_path: Path) -> None:
     code += "opening.find_spec = lambda name: None  # as where it is not installed\nmain()"
     command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    said = "media.store needs the library obstore (pip install 'quire[s3]')"
+    said = "media.store needs the library obstore (pip install 'bifolio[s3]')"
     assert (done.returncode, said in done.stderr) == (1, True), done

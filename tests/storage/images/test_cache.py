@@ -50,7 +50,7 @@ def age(path: Path, days: float) -> None:
 
 def test_formats_that_no_file_has_are_removed_after_a_while(api: Api) -> None:
     used, gone, lately = (upload(api, (picture(width), "a.png")).body[0] for width in (600, 610, 620))
-    cache, folder = api.site.image_cache, api.root / ".quire/formats"
+    cache, folder = api.site.image_cache, api.root / ".bifolio/formats"
     keys = [key_of(picture(width)) for width in (600, 610, 620)]
     for file in (gone, lately):
         assert api.ask("DELETE", f"/api/upload/files/{file['id']}").status == 200
@@ -73,7 +73,7 @@ def test_formats_that_no_file_has_are_removed_after_a_while(api: Api) -> None:
 
 def test_formats_of_a_picture_that_can_not_be_read_stay(api: Api) -> None:
     file = upload(api, (picture(), "a.png")).body[0]
-    folder = api.root / ".quire/formats"
+    folder = api.root / ".bifolio/formats"
     age(folder / key_of(picture()), 31)
     (api.root / "content/uploads").rename(api.root / "aside")
     assert api.site.image_cache.sweep(api.site.state.snapshot.media.values()) == 0
@@ -115,7 +115,7 @@ def test_damaged_formats_are_made_again(api: Api, name: str, how: str) -> None:
     file = upload(api, (picture(900, 700), "a.png")).body[0]
     url, before = file["formats"]["small"]["url"], api.ask("GET", f"/api/upload/files/{file['id']}").body
     small = api.ask("GET", url).raw
-    damage(api.root / ".quire/formats" / key_of(picture(900, 700)) / name, how)
+    damage(api.root / ".bifolio/formats" / key_of(picture(900, 700)) / name, how)
     assert api.ask("GET", url).status == 404
     wanting = api.site.unscaled()
     assert len(wanting) == 1
@@ -129,7 +129,7 @@ def test_damaged_formats_are_made_again(api: Api, name: str, how: str) -> None:
 def test_damaged_formats_are_made_again_after_a_start(api: Api, how: str) -> None:
     upload(api, (picture(900, 700), "a.png"))
     (before,) = api.site.state.snapshot.media.values()
-    damage(api.root / ".quire/formats" / key_of(picture(900, 700)) / "formats.json", how)
+    damage(api.root / ".bifolio/formats" / key_of(picture(900, 700)) / "formats.json", how)
     site = opened(api.root)
     for path in site.unscaled():
         site.scale(path)
@@ -149,7 +149,7 @@ def test_a_damaged_record_of_known_pictures_is_not_believed(tmp_path: Path) -> N
 
 def test_formats_that_are_whole_are_not_made_again(api: Api) -> None:
     upload(api, (picture(900, 700), "a.png"))
-    folder = api.root / ".quire/formats" / key_of(picture(900, 700))
+    folder = api.root / ".bifolio/formats" / key_of(picture(900, 700))
     before = {path.name: path.stat().st_ino for path in folder.iterdir()}
     cache = ImageCache(api.root)
     assert cache.make_from(folder.name, ".png", lambda: io.BytesIO(picture(900, 700)))

@@ -1,4 +1,4 @@
-"""After an import Quire answers what the reference implementation answered: every recorded request.
+"""After an import Bifolio answers what the reference implementation answered: every recorded request.
 
 What differs is listed here, with the reason, and in docs/import.md: everything else is equal. Numeric
 ids are not compared, since those of rows and of documents are different things; documentIds are.

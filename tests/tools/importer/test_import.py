@@ -31,13 +31,13 @@ def imported(root: Path, path: Path = EXPORT, **options: bool) -> Imported:
 
 
 def files(root: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file of a site, the state in .quire included: its bytes and when it was written."""
+    """Every file of a site, the state in .bifolio included: its bytes and when it was written."""
     found = [p for p in sorted(root.rglob("*")) if p.is_file()]
     return {str(p.relative_to(root)): (p.read_bytes(), p.stat().st_mtime_ns) for p in found}
 
 
 def texts(root: Path) -> dict[str, bytes]:
-    return {name: data for name, (data, _) in files(root).items() if not name.startswith(".quire/")}
+    return {name: data for name, (data, _) in files(root).items() if not name.startswith(".bifolio/")}
 
 
 def kept(result: Imported) -> list[str]:
@@ -90,7 +90,7 @@ def test_twice_changes_nothing(root: Path) -> None:
 
 
 def test_twice_changes_nothing_in_a_fresh_clone(root: Path) -> None:
-    shutil.rmtree(root / ".quire")
+    shutil.rmtree(root / ".bifolio")
     before = texts(root)
     assert imported(root).files == 0
     assert texts(root) == before
@@ -221,7 +221,7 @@ def test_overwrite_takes_what_the_source_says_and_no_more(root: Path) -> None:
 
 
 def test_without_a_record_other_words_are_a_persons(root: Path) -> None:
-    shutil.rmtree(root / ".quire")
+    shutil.rmtree(root / ".bifolio")
     mine = edit(root / SALT)
     assert kept(imported(root)) == [SALT]
     assert (root / SALT).read_bytes() == mine
@@ -468,7 +468,7 @@ def test_a_full_disk_leaves_the_site_as_it_was(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_disk_that_is_full_of_media(tmp_path: Path) -> None:
-    staging = tmp_path / "site/.quire/import"
+    staging = tmp_path / "site/.bifolio/import"
     staging.mkdir(parents=True)
     for name in members():
         (staging / hashlib.sha256(name.encode()).hexdigest()).symlink_to("/dev/full")
@@ -498,14 +498,14 @@ def test_a_killed_import_is_finished_or_was_never_begun(tmp_path: Path, once: Pa
             [sys.executable, "-c", code, str(EXPORT), str(left), str(root)], capture_output=True
         )
         assert done.returncode == 9
-        journal = Journal(root, root / ".quire")
+        journal = Journal(root, root / ".bifolio")
         with journal.writing():
             journal.recover()
         found = {n for n in texts(root) if not n.startswith("site.yaml")}
         assert found in (set(), {n for n in whole if n != "site.yaml"})
         imported(root)
         assert texts(root) == whole
-        assert not list((root / ".quire").glob("import/*"))
+        assert not list((root / ".bifolio").glob("import/*"))
 
 
 def test_somebody_writes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def fetched(root: Path, address: str, token: str = TOKEN, **options: bool) -> Im
 def texts(root: Path) -> dict[str, str]:
     """The texts of a site, without what only an archive has."""
     found = {}
-    for path in sorted(p for p in root.rglob("*") if p.is_file() and ".quire" not in p.parts):
+    for path in sorted(p for p in root.rglob("*") if p.is_file() and ".bifolio" not in p.parts):
         lines = path.read_bytes().decode("latin-1").splitlines(keepends=True)
         found[str(path.relative_to(root))] = "".join(line for line in lines if not line.startswith(PRIVATE))
     return found
@@ -74,7 +74,7 @@ def test_what_the_api_does_not_tell_stays(tmp_path: Path, there: str) -> None:
     root = tmp_path / "site"
     root.mkdir()
     run(root, Archive(EXPORT), ImportOptions(), lambda *_: None)
-    before = {p: p.read_bytes() for p in root.rglob("*") if p.is_file() and ".quire" not in p.parts}
+    before = {p: p.read_bytes() for p in root.rglob("*") if p.is_file() and ".bifolio" not in p.parts}
     fetched(root, there, overwrite=True)
     assert {p: p.read_bytes() for p in before} == before
     assert any(b"note: not for the public" in data for data in before.values())
@@ -227,7 +227,7 @@ def test_the_command_ends_with_1_where_something_was_kept(tmp_path: Path) -> Non
     assert command(str(EXPORT), "--site", str(tmp_path)).exit_code == 0
     path = tmp_path / "content/books/the-salt-road.md"
     path.write_text(path.read_text().replace("title: The Salt Road", "title: Mine"))
-    (tmp_path / ".quire/imports.json").unlink()
+    (tmp_path / ".bifolio/imports.json").unlink()
     done = command(str(EXPORT), "--site", str(tmp_path))
     assert done.exit_code == 1
     assert "content/books/the-salt-road.md is there, says something else" in done.output

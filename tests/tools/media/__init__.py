@@ -1,1 +1,1 @@
-"""Tests of `quire media`."""
+"""Tests of `bifolio media`."""

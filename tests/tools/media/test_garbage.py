@@ -1,4 +1,4 @@
-"""`quire media gc`: what is named anywhere stays, and so does what is young."""
+"""`bifolio media gc`: what is named anywhere stays, and so does what is young."""
 
 import hashlib
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.commands.cli import main
-from server.errors import QuireError
+from server.errors import BifolioError
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
 from server.tools.media_garbage import find_garbage, remove
@@ -131,7 +131,7 @@ def test_the_branches_of_a_remote_are_fetched_first(root: Path, s3: S3, tmp_path
     assert collect(root) == (4, 3, 0, 1)
     (tmp_path / "bare").rename(tmp_path / "away")
     put(s3, b"more")
-    with pytest.raises(QuireError, match="remote"):
+    with pytest.raises(BifolioError, match="remote"):
         collect(root)
     assert b"more" in s3.objects().values()
 

@@ -1,4 +1,4 @@
-"""`quire media push` and `pull`: both ways, killed in between, and beside what people do meanwhile."""
+"""`bifolio media push` and `pull`: both ways, killed in between, and beside what people do meanwhile."""
 
 import hashlib
 import io
@@ -146,7 +146,7 @@ def test_a_bucket_that_is_away_moves_nothing(root: Path, monkeypatch: pytest.Mon
     done = run(root, "push")
     assert (done.exit_code, done.output) == (
         1,
-        "quire: The bucket of media does not answer; try again later\n",
+        "bifolio: The bucket of media does not answer; try again later\n",
     )
     assert content(root) == disk
     (root / "site.yaml").write_text("")
@@ -255,7 +255,7 @@ def test_a_file_that_somebody_changes_meanwhile_is_not_lost(
 
 def test_moves_are_commits_where_the_site_commits_writes(root: Path, s3: S3) -> None:
     settings = f"{s3.settings()}git: {{commit: each, committer: Site <site@example.org>}}\n"
-    write(root, {"site.yaml": settings, ".gitignore": ".quire/\n"})
+    write(root, {"site.yaml": settings, ".gitignore": ".bifolio/\n"})
     commit_all(root)
     git(root, "config", "user.name", "Ada")
     git(root, "config", "user.email", "ada@example.org")

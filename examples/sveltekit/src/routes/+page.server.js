@@ -1,4 +1,4 @@
-import { listArticles } from "$lib/server/quire";
+import { listArticles } from "$lib/server/bifolio";
 
 export async function load({ locals }) {
   return { articles: await listArticles(locals.draft) };

@@ -5,7 +5,7 @@ import { connectionFound, connectionLost } from "./connection/connection.js";
 import { parseJson, writeJson } from "./json.js";
 import { currentVersion } from "./router.js";
 
-const OWN = { "Quire-Studio": "1", "Strapi-Response-Format": "v5" }; // whatever `api.format` of the site is
+const OWN = { "Bifolio-Studio": "1", "Strapi-Response-Format": "v5" }; // whatever `api.format` of the site is
 const READ_AT = /^\/?(api\/|search|overview)/;
 const WRITTEN_TO_BRANCH = /^\/?(api\/|batch$|history\/.*\/restore$)/;
 const OF_PEOPLE = /^\/?api\/(auth|connect|users)/;
@@ -83,7 +83,7 @@ export async function ask(path, { method = "GET", query, body, headers = {}, exa
   }, exact ? parseJson : JSON.parse);
   if (response.ok) {
     const etag = response.headers.get("ETag") ?? "";
-    const undo = response.headers.get("Quire-Undo") ?? "";
+    const undo = response.headers.get("Bifolio-Undo") ?? "";
     return { data: answered?.data ?? null, meta: answered?.meta ?? {}, body: answered, etag, undo };
   }
   if (response.status === 401 && !path.startsWith("studio/")) onEnd.forEach((listener) => listener());

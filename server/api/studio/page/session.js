@@ -3,10 +3,10 @@
 import { ApiError, ask } from "./api.js";
 
 const SESSION = "studio/-/session";
-const DEVICE = "quire.device"; // The key of localStorage with the random id of this browser.
+const DEVICE = "bifolio.device"; // The key of localStorage with the random id of this browser.
 
 /**
- * Use the key that is in the address, if there is one: `quire serve` prints it. It is taken out of the address,
+ * Use the key that is in the address, if there is one: `bifolio serve` prints it. It is taken out of the address,
  * and so out of the browser's history, before it is sent.
  * @returns {Promise<ApiError | null>}  Why it is of no use, if it is not.
  */

@@ -17,7 +17,7 @@ export function SignIn({ model, done }) {
     ${message.text && !message.isError && html`<p class="notice" role="status">${message.text}</p>`}
     ${model.allows("auth", "callback") ? html`<${PasswordForm} done=${done} />` : ""}
     <p class="hint">
-      On the machine that serves this site, open the address that <code>quire serve</code> prints: it has a key
+      On the machine that serves this site, open the address that <code>bifolio serve</code> prints: it has a key
       that signs you in.
     </p>
   </main>`;

@@ -1,6 +1,6 @@
 /** Light or dark: as the system says, until somebody chooses; the browser remembers what was chosen. */
 
-const KEY = "quire.theme";
+const KEY = "bifolio.theme";
 export const THEMES = ["system", "light", "dark"];
 
 /** The theme that was chosen. */

@@ -2,7 +2,7 @@ import { marked } from "marked";
 import { draftMode } from "next/headers";
 import Image from "next/image";
 import { notFound } from "next/navigation";
-import { getArticle, listArticles } from "@/lib/quire";
+import { getArticle, listArticles } from "@/lib/bifolio";
 
 export async function generateStaticParams() {
   const articles = await listArticles(false);

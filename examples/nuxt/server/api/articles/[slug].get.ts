@@ -1,5 +1,5 @@
 export default defineEventHandler(async (event) => {
-  const [article] = await findInQuire<Article>(event, "articles", {
+  const [article] = await findInBifolio<Article>(event, "articles", {
     "filters[slug][$eq]": getRouterParam(event, "slug", { decode: true }) ?? "",
     "populate[author][fields]": "name",
     "populate[cover]": "true",

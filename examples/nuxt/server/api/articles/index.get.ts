@@ -1,5 +1,5 @@
 export default defineEventHandler((event) =>
-  findInQuire<Article>(event, "articles", {
+  findInBifolio<Article>(event, "articles", {
     fields: "title,slug,summary",
     sort: "publishedOn:desc",
     "pagination[pageSize]": "100",

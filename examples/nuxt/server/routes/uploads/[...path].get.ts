@@ -1,4 +1,4 @@
-// Visitors ask this server for pictures, so that Quire need not be reachable for them.
+// Visitors ask this server for pictures, so that Bifolio need not be reachable for them.
 export default defineEventHandler((event) =>
-  proxyRequest(event, `${useRuntimeConfig(event).quireUrl}/uploads/${getRouterParam(event, "path")}`),
+  proxyRequest(event, `${useRuntimeConfig(event).bifolioUrl}/uploads/${getRouterParam(event, "path")}`),
 );

@@ -6,7 +6,7 @@ import { useEffect, useState } from "../vendor/preact.js";
 import { whenBack } from "./connection.js";
 
 const OWN_FILES = FILES.pathname.slice(STUDIO.pathname.length); // such as -/0123abcd/
-const RELOADED_AT = "quire-reloaded-at";
+const RELOADED_AT = "bifolio-reloaded-at";
 const RELOAD_PAUSE_MS = 60_000; // between two reloads that nobody asked for: a reload that does not help ends there
 
 let updated = false;

@@ -69,7 +69,7 @@ export function useChanges(type, id, changed, others) {
 async function follow(query, signal, tell, begun) {
   try {
     const url = new URL(`events?${query}`, SITE);
-    const headers = { Accept: "text/event-stream", "Quire-Studio": "1" };
+    const headers = { Accept: "text/event-stream", "Bifolio-Studio": "1" };
     const { ok, body } = await fetch(url, { headers, signal });
     if (!ok || !body) return "refused";
     begun();

@@ -1,6 +1,6 @@
 /** Whether changes are looked at before they are saved; the browser remembers it. */
 
-const KEY = "quire.review";
+const KEY = "bifolio.review";
 
 /** Whether changes are looked at before they are saved. */
 export function reviewsSaves() {

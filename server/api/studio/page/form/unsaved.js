@@ -21,7 +21,7 @@ import { changedNames, isHidden, pick, Unparsed } from "./values.js";
  * @param {string} locale
  */
 export function placeOf(model, type, id, locale) {
-  return ["quire-unsaved", model.caller.kind, model.caller.name, type.uid, id, locale].join("/");
+  return ["bifolio-unsaved", model.caller.kind, model.caller.name, type.uid, id, locale].join("/");
 }
 
 /**

@@ -14,7 +14,7 @@ import { html, useMemo, useState } from "../vendor/preact.js";
  * @returns {[Column[], string[], (names: string[] | null) => void]}
  */
 export function useChosenColumns({ name, fixed, columns, usualColumns }) {
-  const key = `quire.columns.${name}`;
+  const key = `bifolio.columns.${name}`;
   const [chosen, set] = useState(() => readNames(key) ?? usualColumns);
   const shown = useMemo(() => [...fixed, ...columns.filter((one) => chosen.includes(one.name))], [columns, chosen]);
   /** @param {string[] | null} names  null for the usual ones. */

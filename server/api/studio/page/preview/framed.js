@@ -7,7 +7,7 @@ import { useConnection } from "./connection.js";
 
 /** In CSS pixels: what such devices have most often. @type {Record<string, number>} */
 const DEVICES = { Phone: 390, Tablet: 820, Desktop: 1280 };
-const KEY = "quire.preview.device";
+const KEY = "bifolio.preview.device";
 const TYPING_MS = 150; // until what is typed is sent
 const ANSWER_MS = 4000; // after which a page that has loaded is taken for one that does not answer
 const SILENT =

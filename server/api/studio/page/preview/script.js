@@ -8,7 +8,7 @@
  */
 (/** @param {{parentOrigin: string, accent: string}} config */ function preview({ parentOrigin, accent }) {
   const SOURCE = "data-strapi-source";
-  const END = "quire-preview-end"; // the event that ends a script which runs already
+  const END = "bifolio-preview-end"; // the event that ends a script which runs already
   const TWICE_MS = 300; // within which a second click makes a double click
   const MARK = /\u200b{4}[\u200b\u200c\u200d\ufeff]{8,}/g;
   const DIGITS = "\u200b\u200c\u200d\ufeff";

@@ -1,4 +1,4 @@
-import { getArticle } from "$lib/server/quire";
+import { getArticle } from "$lib/server/bifolio";
 import { marked } from "marked";
 
 export async function load({ params, locals }) {

@@ -1,4 +1,4 @@
-const url = process.env.QUIRE_URL ?? "http://127.0.0.1:1337";
+const url = process.env.BIFOLIO_URL ?? "http://127.0.0.1:1337";
 
 export interface Picture {
   url: string;
@@ -18,15 +18,15 @@ export interface Article {
   cover: Picture | null;
 }
 
-/** A list from Quire. Drafts are for those who have a token. */
+/** A list from Bifolio. Drafts are for those who have a token. */
 async function find<T>(path: string, parameters: Record<string, string>, draft: boolean): Promise<T[]> {
   const query = new URLSearchParams({ ...parameters, status: draft ? "draft" : "published" });
   const answer = await fetch(`${url}/api/${path}?${query}`, {
-    headers: draft ? { Authorization: `Bearer ${process.env.QUIRE_TOKEN}` } : {},
+    headers: draft ? { Authorization: `Bearer ${process.env.BIFOLIO_TOKEN}` } : {},
     ...(draft ? { cache: "no-store" } : { next: { revalidate: 60 } }),
   });
   if (!answer.ok) {
-    throw new Error(`Quire answers ${answer.status} to /api/${path}?${query}: ${await answer.text()}`);
+    throw new Error(`Bifolio answers ${answer.status} to /api/${path}?${query}: ${await answer.text()}`);
   }
   return (await answer.json()).data;
 }

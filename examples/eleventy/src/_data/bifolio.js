@@ -1,7 +1,7 @@
-const url = process.env.QUIRE_URL ?? "http://127.0.0.1:1337";
+const url = process.env.BIFOLIO_URL ?? "http://127.0.0.1:1337";
 // Drafts are for those who have a token.
-const status = process.env.QUIRE_STATUS ?? "published";
-const headers = process.env.QUIRE_TOKEN ? { Authorization: `Bearer ${process.env.QUIRE_TOKEN}` } : {};
+const status = process.env.BIFOLIO_STATUS ?? "published";
+const headers = process.env.BIFOLIO_TOKEN ? { Authorization: `Bearer ${process.env.BIFOLIO_TOKEN}` } : {};
 
 /** Every document of a content type, by its plural name. */
 async function findAll(plural, parameters) {
@@ -11,7 +11,7 @@ async function findAll(plural, parameters) {
     const query = new URLSearchParams({ ...parameters, ...paging, status });
     const answer = await fetch(`${url}/api/${plural}?${query}`, { headers });
     if (!answer.ok) {
-      throw new Error(`Quire answers ${answer.status} to /api/${plural}?${query}: ${await answer.text()}`);
+      throw new Error(`Bifolio answers ${answer.status} to /api/${plural}?${query}: ${await answer.text()}`);
     }
     const { data, meta } = await answer.json();
     documents.push(...data);
@@ -20,7 +20,7 @@ async function findAll(plural, parameters) {
   return documents;
 }
 
-/** What templates see as `quire`. */
+/** What templates see as `bifolio`. */
 export default async function () {
   const articles = await findAll("articles", {
     sort: "publishedOn:desc",

@@ -1,4 +1,4 @@
-"""`quire` in the examples: runs in a fork of a process that has imported it (docs/forks.py)."""
+"""`bifolio` in the examples: runs in a fork of a process that has imported it (docs/forks.py)."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ told = {"arguments": sys.argv[1:], "environment": environment, "folder": folder}
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forks:
     forwarded = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)  # until it is known whom to forward them to
-    forks.connect(environment["QUIRE_FORKS"])
+    forks.connect(environment["BIFOLIO_FORKS"])
     socket.send_fds(forks, [dumps(told).encode()], [0, 1, 2])
     pid = int(forks.recv(20))
 

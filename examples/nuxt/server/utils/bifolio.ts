@@ -10,13 +10,13 @@ export interface Article {
   cover: { url: string; alternativeText: string | null; width: number; height: number } | null;
 }
 
-/** A list from Quire: of drafts, for whoever knows the secret of previews. */
-export async function findInQuire<T>(event: H3Event, plural: string, query: Record<string, string>): Promise<T[]> {
-  const { quireUrl, quireToken, previewSecret } = useRuntimeConfig(event);
+/** A list from Bifolio: of drafts, for whoever knows the secret of previews. */
+export async function findInBifolio<T>(event: H3Event, plural: string, query: Record<string, string>): Promise<T[]> {
+  const { bifolioUrl, bifolioToken, previewSecret } = useRuntimeConfig(event);
   const draft = previewSecret !== "" && getQuery(event).token === previewSecret;
-  const { data } = await $fetch<{ data: T[] }>(`${quireUrl}/api/${plural}`, {
+  const { data } = await $fetch<{ data: T[] }>(`${bifolioUrl}/api/${plural}`, {
     query: { ...query, status: draft ? "draft" : "published" },
-    headers: draft ? { Authorization: `Bearer ${quireToken}` } : {},
+    headers: draft ? { Authorization: `Bearer ${bifolioToken}` } : {},
   });
   return data;
 }

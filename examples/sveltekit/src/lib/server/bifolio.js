@@ -1,15 +1,15 @@
 import { env } from "$env/dynamic/private";
 import { error } from "@sveltejs/kit";
 
-export const url = env.QUIRE_URL ?? "http://127.0.0.1:1337";
+export const url = env.BIFOLIO_URL ?? "http://127.0.0.1:1337";
 
-/** A list from Quire. Drafts are for those who have a token. */
+/** A list from Bifolio. Drafts are for those who have a token. */
 async function find(plural, parameters, draft) {
   const query = new URLSearchParams({ ...parameters, status: draft ? "draft" : "published" });
-  const headers = draft ? { Authorization: `Bearer ${env.QUIRE_TOKEN}` } : {};
+  const headers = draft ? { Authorization: `Bearer ${env.BIFOLIO_TOKEN}` } : {};
   const answer = await fetch(`${url}/api/${plural}?${query}`, { headers });
   if (!answer.ok) {
-    error(502, `Quire answers ${answer.status} to /api/${plural}?${query}: ${await answer.text()}`);
+    error(502, `Bifolio answers ${answer.status} to /api/${plural}?${query}: ${await answer.text()}`);
   }
   return (await answer.json()).data;
 }

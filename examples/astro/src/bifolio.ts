@@ -1,14 +1,14 @@
 import type { Loader } from "astro/loaders";
 
-export const url = process.env.QUIRE_URL ?? "http://127.0.0.1:1337";
+export const url = process.env.BIFOLIO_URL ?? "http://127.0.0.1:1337";
 // Drafts are for those who have a token.
-const status = process.env.QUIRE_STATUS ?? "published";
-const headers: HeadersInit = process.env.QUIRE_TOKEN ? { Authorization: `Bearer ${process.env.QUIRE_TOKEN}` } : {};
+const status = process.env.BIFOLIO_STATUS ?? "published";
+const headers: HeadersInit = process.env.BIFOLIO_TOKEN ? { Authorization: `Bearer ${process.env.BIFOLIO_TOKEN}` } : {};
 
-/** Loads every document of a content type, by its plural name: `quire("articles", { sort: "title" })`. */
-export function quire(plural: string, parameters: Record<string, string> = {}): Loader {
+/** Loads every document of a content type, by its plural name: `bifolio("articles", { sort: "title" })`. */
+export function bifolio(plural: string, parameters: Record<string, string> = {}): Loader {
   return {
-    name: "quire",
+    name: "bifolio",
     async load({ store, parseData, generateDigest, renderMarkdown, logger }) {
       const documents = await findAll(plural, parameters);
       store.clear();
@@ -35,7 +35,7 @@ async function findAll(plural: string, parameters: Record<string, string>): Prom
     const query = new URLSearchParams({ ...parameters, ...paging, status });
     const answer = await fetch(`${url}/api/${plural}?${query}`, { headers });
     if (!answer.ok) {
-      throw new Error(`Quire answers ${answer.status} to /api/${plural}?${query}: ${await answer.text()}`);
+      throw new Error(`Bifolio answers ${answer.status} to /api/${plural}?${query}: ${await answer.text()}`);
     }
     const { data, meta } = await answer.json();
     documents.push(...data);
