@@ -31,6 +31,7 @@ from server.storage.git.command import git
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.images.cache import ImageCache
+from server.tools.former_folder import adopt_former_folder
 
 PROGRESS_DELAY_S = 1.0  # A command that takes longer shows a progress bar.
 
@@ -91,11 +92,13 @@ def check_folder(root: Path) -> None:
 def check_site(root: Path) -> None:
     """Raise SetupError if there is no such folder, or neither `site.yaml` nor `content-types/` is in it.
 
-    Without this, a command in the wrong folder would do nothing and say that all is well.
-    Raises GitError where git does not say whether it has them.
+    Without this, a command in the wrong folder would do nothing and say that all is well. Renames the state
+    folder of a version before Bifolio. Raises GitError if git can't say whether it has the files.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
+        if adopted := adopt_former_folder(root):
+            click.echo(adopted, err=True)
         return
     place = "this folder" if root == Path() else str(root)
     if head_commit(root) and git(root, "ls-tree", "HEAD", "--", "site.yaml", "content-types"):

@@ -12,7 +12,7 @@ from slugify import slugify
 
 from server.documents.document import DRAFT, Document
 from server.documents.encode import Reading, read_attributes
-from server.documents.keys import gather
+from server.documents.file_keys import gather
 from server.documents.timestamps import now
 from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem

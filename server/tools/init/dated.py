@@ -6,7 +6,7 @@ They may be in folders for years and months, `2024/01/2024-01-31-hello.md`.
 from collections import Counter
 from dataclasses import replace
 
-from server.documents.keys import read_name
+from server.documents.file_keys import read_name
 from server.formats.tree import Tree, is_null
 from server.schema.model import DATE_PARTS, DATE_TYPES
 from server.tools.init.groups import PageGroup, PageMember

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from os.path import splitext
 
 from server.config.values import LOCALE
-from server.documents.locales import is_language
+from server.documents.locale_names import is_language
 
 
 @dataclass(frozen=True)

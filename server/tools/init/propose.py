@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from server.config.model import FILE, LocaleSettings, Settings
+from server.documents.file_keys import DRAFT_KEYS, says
 from server.documents.ids import id_of_name
-from server.documents.keys import DRAFT_KEYS, says
 from server.documents.path_rules import MARKDOWN, Layout
 from server.formats.tree import is_null
 from server.formats.yaml.writer import yaml_entry

@@ -1,0 +1,56 @@
+"""The folder `.quire/` of a site: until Bifolio had its name, what is in `.bifolio/` was there.
+
+This module and its test are the only places that remember the former name.
+"""
+
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from server.errors import SetupError
+from server.paths import STATE_FOLDER
+from server.storage.git.repository import is_tracked
+
+FORMER_FOLDER = ".quire"
+MAX_ADDRESS_BYTES = 104  # of a Unix socket, on the systems that allow the fewest
+
+
+def adopt_former_folder(root: Path) -> str:
+    """Rename a site's `.quire/` to `.bifolio/`, and return a line that says so; "" if there is nothing to do.
+
+    If both are there, the former one is kept and not read. Raises SetupError if a server still uses it, if it
+    is a link or in git (who commits would choose the site's keys), or if it can't be renamed, and GitError.
+    """
+    former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
+    if not os.path.lexists(former) or os.path.lexists(folder):
+        return ""
+    if former.is_symlink() or not former.is_dir():
+        raise SetupError(FORMER_FOLDER, None, "is not a folder", "replace it by a folder, or delete it")
+    if is_tracked(root, FORMER_FOLDER):
+        fix = f"git rm -r --cached {FORMER_FOLDER}, and delete {FORMER_FOLDER}/jwt.key, which others may know"
+        raise SetupError(FORMER_FOLDER, None, "is in git, with the keys of the site", fix)
+    if any(_listens(path) for path in former.glob("serve-*.sock")):
+        raise SetupError(FORMER_FOLDER, None, "a server still uses it", "stop that server first")
+    try:
+        former.rename(folder)
+    except FileNotFoundError:  # Another process has just done it.
+        return ""
+    except OSError as error:
+        fix = f"rename it to {STATE_FOLDER} by hand"
+        raise SetupError(FORMER_FOLDER, None, f"can't be renamed: {error.strerror}", fix) from error
+    return f"{FORMER_FOLDER}/ is {STATE_FOLDER}/ now, with its accounts and keys: Quire is called Bifolio"
+
+
+def _listens(path: Path) -> bool:
+    """Whether a process accepts connections at a Unix socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
+        client.settimeout(1)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:  # Linux reaches longer paths in this way.
+            is_short = len(os.fsencode(path)) < MAX_ADDRESS_BYTES
+            client.connect(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
+        finally:
+            os.close(folder)
+        return True
+    return False

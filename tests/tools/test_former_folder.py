@@ -1,0 +1,91 @@
+"""A site that was served before the product had its name keeps its accounts, keys and unfinished writes."""
+
+import socket
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from server.paths import STATE_FOLDER
+from server.tools.former_folder import FORMER_FOLDER
+from tests.commands.test_cli import run
+from tests.git import commit_all
+from tests.servers import free_port, get, start, stop, wait
+from tests.sites import STRING, collection, documents, write
+
+FILES = {
+    **collection("article", {"title": STRING}),
+    **documents("articles", a={"title": "A"}),
+    "site.yaml": "name: Test\nsearch: {index: false}\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A site whose state folder, with a token in it, has its former name."""
+    return former_site(tmp_path)[0]
+
+
+def former_site(folder: Path) -> tuple[Path, str]:
+    """Make a site whose state folder has its former name; returns its folder, and a token that may read."""
+    write(folder, FILES)
+    made = run("token", "create", "build", "--type", "read-only", "--site", str(folder))
+    (folder / STATE_FOLDER).rename(folder / FORMER_FOLDER)
+    return folder, made.stdout.strip()
+
+
+def test_the_first_command_renames_the_folder_and_says_so_once(root: Path) -> None:
+    first, second = (run("token", "list", "--site", str(root)) for _ in range(2))
+    assert first.stderr == ".quire/ is .bifolio/ now, with its accounts and keys: Quire is called Bifolio\n"
+    assert "build" in first.stdout
+    assert second.stderr == ""
+    assert second.stdout == first.stdout
+    assert not (root / FORMER_FOLDER).exists()
+
+
+def test_tokens_of_before_are_valid_on_a_server(tmp_path: Path) -> None:
+    folder, token = former_site(tmp_path)
+    port = free_port()
+    process = start(folder, port)
+    try:
+        wait(process, port)
+        url = f"http://127.0.0.1:{port}/api/articles"
+        with urlopen(Request(url, headers={"Authorization": f"Bearer {token}"}), timeout=10) as response:
+            assert response.status == 200
+        assert get(port, "/api/articles")[0] == 403  # without it
+    finally:
+        stop(process)
+
+
+def test_a_running_server_keeps_its_folder(root: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(root / FORMER_FOLDER / "serve-1337.sock"))
+        server.listen()
+        refused = run("token", "list", "--site", str(root))
+        assert refused.exit_code == 1
+        assert "a server still uses it (stop that server first)" in refused.stderr
+        assert (root / FORMER_FOLDER).is_dir()
+    assert run("token", "list", "--site", str(root)).exit_code == 0  # The socket is a dead server's now.
+
+
+def test_keys_that_others_may_have_chosen_are_not_adopted(root: Path) -> None:
+    (root / FORMER_FOLDER / ".gitignore").unlink()
+    commit_all(root)
+    refused = run("check", "--site", str(root))
+    assert refused.exit_code == 1
+    assert ".quire: is in git, with the keys of the site" in refused.stderr
+    assert not (root / STATE_FOLDER).exists()
+
+
+def test_a_link_is_not_adopted(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "state"
+    (root / FORMER_FOLDER).rename(elsewhere)
+    (root / FORMER_FOLDER).symlink_to(elsewhere)
+    assert "is not a folder" in run("check", "--site", str(root)).stderr
+    assert elsewhere.is_dir()
+
+
+def test_a_folder_beside_the_new_one_stays(root: Path) -> None:
+    (root / STATE_FOLDER).mkdir()
+    assert run("token", "list", "--site", str(root)).stderr == ""
+    assert (root / FORMER_FOLDER / "accounts.db").exists()
