@@ -24,8 +24,8 @@ from server.index.user_index import UserIndex
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
     from server.auth.directory import Directory
+    from server.auth.json_web_tokens import JsonWebTokens
     from server.auth.logins import Logins
-    from server.auth.sessions import Sessions
     from server.auth.users import Users
 
 log = logging.getLogger("bifolio")
@@ -130,7 +130,7 @@ class Identities:
         return self.directory().logins
 
     @property
-    def sessions(self) -> "Sessions":
+    def sessions(self) -> "JsonWebTokens":
         """What makes and reads the tokens of users."""
         return self.directory().sessions
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from server.auth.login import Attempt
+from server.auth.login_record import Attempt
 from server.bounded import network_of
 from server.database.engine import Connection, DuplicateError, Engine
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from server.auth.accounts import Accounts
 from server.auth.attempts import LOGINS, MAILS, Attempts
+from server.auth.json_web_tokens import JsonWebTokens
 from server.auth.logins import Logins
 from server.auth.session_key import previous_key, session_key
-from server.auth.sessions import Sessions
 from server.auth.users import Users
 from server.config.model import Settings
 from server.database.engine import DuplicateError
@@ -26,7 +26,7 @@ class Directory:
     accounts: Accounts
     users: Users
     logins: Logins
-    sessions: Sessions
+    sessions: JsonWebTokens
     attempts: Attempts
     mails: Attempts
 
@@ -43,7 +43,7 @@ def open_directory(
         accounts,
         Users(accounts),
         Logins(accounts),
-        Sessions(
+        JsonWebTokens(
             key or session_key(root),
             settings.auth.session.total_seconds(),
             accounts.site_id,

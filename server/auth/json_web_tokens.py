@@ -6,14 +6,14 @@ from typing import Any
 
 import jwt
 
-from server.auth.login import Login
+from server.auth.login_record import Login
 from server.auth.session_key import PreviousKey
 from server.auth.user import User
 
 ALGORITHM = "HS256"
 
 
-class Sessions:
+class JsonWebTokens:
     """Makes and reads the tokens of one site.
 
     Each token names its site, as the issuer: another site with the same key has other users.

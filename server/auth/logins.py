@@ -9,7 +9,7 @@ from dataclasses import astuple, fields
 from datetime import UTC, datetime, timedelta
 
 from server.auth.accounts import Accounts
-from server.auth.login import MAX_DEVICE_CHARS, Login
+from server.auth.login_record import MAX_DEVICE_CHARS, Login
 from server.auth.user import User
 from server.documents.timestamps import from_datetime, now
 

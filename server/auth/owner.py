@@ -5,8 +5,8 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from server.auth.owner_session_files import KEY_TTL_S, age_of
 from server.auth.permissions import Actor
-from server.auth.session_files import KEY_TTL_S, age_of
 from server.paths import state_folder, studio_folder
 
 SESSION_PREFIX = "owner_"  # Tells the secret of a session from the token of a user.

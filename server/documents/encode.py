@@ -6,9 +6,9 @@ from typing import Any
 
 from server.documents.advice import advice, component_advice, timestamp_advice
 from server.documents.blocks import damaged_members
-from server.documents.hashes import mask_hashes
+from server.documents.file_keys import spread
 from server.documents.ids import compose
-from server.documents.keys import spread
+from server.documents.password_masks import mask_hashes
 from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Component, components_in, empty_value, identify, is_empty, same_values

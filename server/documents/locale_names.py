@@ -42,5 +42,5 @@ def _names() -> Mapping[str, str]:
 
     tests/documents/locale_names.py makes the file with Babel, which has 33 MB, since it knows all languages.
     """
-    lines = Path(__file__).with_name("locales.tsv").read_text("utf-8").splitlines()
+    lines = Path(__file__).with_name("locale_names.tsv").read_text("utf-8").splitlines()
     return dict(line.split("\t") for line in lines)

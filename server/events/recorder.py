@@ -31,8 +31,8 @@ from server.events.change_events import (
     versions_by_key,
 )
 from server.events.database import BEGIN_NOTE, EventDatabase, Recorded, Transaction
+from server.events.lineage import Lineage
 from server.events.model import Counts, Event, Key
-from server.events.sharing import Lineage
 from server.site.change import Origin
 from server.site.changed_files import has_changed
 from server.site.configure import configuration_mark

@@ -3,7 +3,7 @@
 `log` is one row: its id, the last number of an event, and how often it was written. Versions, types and notes
 are of one clone of the site each, since it has files of its own, or of all together. `commits` are those
 whose events are recorded, and `told` says of files by what their last event came: by a commit, or on a clone
-by what is in no commit yet (`server.events.sharing`).
+by what is in no commit yet (`server.events.lineage`).
 """
 
 # A delivery gathers events, stands behind another one of its document, waits to be tried, or is done.

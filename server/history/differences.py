@@ -14,8 +14,8 @@ from typing import Any
 
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import Reading, encode, read_attributes, read_own_id
-from server.documents.hashes import mask_hashes
-from server.documents.keys import gather, reserved_keys, with_name
+from server.documents.file_keys import gather, reserved_keys, with_name
+from server.documents.password_masks import mask_hashes
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import SyntaxProblem, Tree
 from server.history.versions import Version

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from server.documents.encode import encode
-from server.documents.hashes import mask_hashes
+from server.documents.password_masks import mask_hashes
 from server.documents.values import Component, components_in, is_empty
 from server.history.differences import Values, plain
 from server.history.viewer import Viewer

@@ -11,7 +11,7 @@ from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import SITE_SUBJECTS, Actor, may_find, may_of_site, may_write
 from server.auth.user import User
 from server.config.model import ACTIONS, Settings, known_actions
-from server.documents.locales import name_of
+from server.documents.locale_names import name_of
 from server.documents.timestamps import from_seconds
 from server.history.past import PastStates
 from server.schema.describe import describe_component, describe_type

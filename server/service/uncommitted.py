@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from server.documents.hashes import without_hashes
+from server.documents.password_masks import without_hashes
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import SyntaxProblem
 from server.history.differences import (

@@ -20,7 +20,7 @@ from server.documents.encode import (
     read_own_timestamp,
     warn_unknown,
 )
-from server.documents.keys import gather, is_draft, unused_key, with_name
+from server.documents.file_keys import gather, is_draft, unused_key, with_name
 from server.documents.path_rules import MARKDOWN, Claim, Layout
 from server.formats.frontmatter import TOML, split
 from server.formats.text_positions import Positions, RepeatedKey, nearest

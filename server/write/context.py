@@ -10,7 +10,7 @@ from typing import Any
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
-from server.documents.keys import gather, spread
+from server.documents.file_keys import gather, spread
 from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError

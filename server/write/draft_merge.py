@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from server.documents.document import Document
-from server.documents.keys import draft_mark, is_draft, published_value
+from server.documents.file_keys import draft_mark, is_draft, published_value
 from server.documents.values import same_values
 from server.formats.edits import REMOVE
 from server.write.context import Context, Values

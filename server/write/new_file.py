@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from server.documents.encode import encode_attributes
-from server.documents.keys import draft_mark, name_of
+from server.documents.file_keys import draft_mark, name_of
 from server.documents.path_rules import ENDINGS, Claim, is_partial
 from server.errors import ConflictError
 from server.storage.document_text import new_text

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.keys import draft_mark
+from server.documents.file_keys import draft_mark
 from server.documents.values import same_values
 from server.errors import ValidationError
 from server.schema.model import Type

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.documents.document import Document
-from server.documents.hashes import HIDDEN, without_hashes
+from server.documents.password_masks import HIDDEN, without_hashes
 from server.documents.path_rules import MARKDOWN, TOML
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError, PreconditionError, ValidationError

@@ -14,8 +14,8 @@ from server.documents.advice import advice
 from server.documents.blocks import cast_blocks, wrong_blocks
 from server.documents.constraints import Limits, broken_by_text, broken_within
 from server.documents.document import DRAFT, ID, PUBLISHED, column_of
+from server.documents.file_keys import reserved_keys
 from server.documents.ids import compose
-from server.documents.keys import reserved_keys
 from server.documents.readers import Unreadable
 from server.documents.values import Component, Hashed, empty_value, identify
 from server.errors import ApplicationError, ValidationError

@@ -11,7 +11,7 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.attempts import AttemptLimits, Attempts
-from server.auth.login import Attempt
+from server.auth.login_record import Attempt
 from server.bounded import network_of
 from tests.sites import STRING, Api, collection, make
 

@@ -1,13 +1,13 @@
-"""`python -m tests.documents.locale_names`: write server/documents/locales.tsv anew, of what Babel knows."""
+"""`python -m tests.documents.locale_names`: write server/documents/locale_names.tsv from Babel."""
 
 from pathlib import Path
 
 from babel import Locale, UnknownLocaleError
 from babel.localedata import locale_identifiers
 
-from server.documents import locales
+from server.documents import locale_names
 
-TABLE = Path(locales.__file__).with_suffix(".tsv")
+TABLE = Path(locale_names.__file__).with_suffix(".tsv")
 
 
 def table() -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.documents.locales import is_language, name_of
+from server.documents.locale_names import is_language, name_of
 from tests.documents.locale_names import TABLE, table
 
 

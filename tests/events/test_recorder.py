@@ -12,7 +12,7 @@ import pytest
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.recorder import Recorder
-from server.events.recording import RecordEvents
+from server.events.recorder_job import RecordEvents
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from server.site.site import Site

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
+from server.auth.json_web_tokens import JsonWebTokens
 from server.auth.session_key import session_key
-from server.auth.sessions import Sessions
 from server.auth.users import Users
 from tests.git import git
 from tests.servers import free_port, kill_all, start, stop, wait, workers
@@ -272,7 +272,7 @@ def test_all_workers_take_timestamps_from_a_repository_that_appears(server: Serv
 def test_a_key_of_sessions_that_is_deleted_counts_in_all_workers_until_the_next_start(server: Server) -> None:
     accounts = Accounts(server.root)
     user = Users(accounts).register("ann", "ann@example.org", "secret12", confirmed=True)
-    token = Sessions(session_key(server.root), 600, accounts.site_id).token(user)
+    token = JsonWebTokens(session_key(server.root), 600, accounts.site_id).token(user)
     accounts.close()
     (server.root / ".bifolio/jwt.key").unlink()
     for _ in range(8 * WORKERS):

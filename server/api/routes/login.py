@@ -10,7 +10,7 @@ from flask import Request, Response
 
 from server.api.operations.people import LOGIN
 from server.api.request import FORM, answer, identities_of, read_body, state_of
-from server.auth.login import MAX_DEVICE_CHARS, MIN_DEVICE_CHARS, Attempt, Login
+from server.auth.login_record import MAX_DEVICE_CHARS, MIN_DEVICE_CHARS, Attempt, Login
 from server.auth.user import User, name_key, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError

@@ -7,7 +7,7 @@ from flask import Response, request
 from server.api.request import answer, parameters, require_permission, state_of
 from server.api.routes.handlers import Handlers
 from server.config.model import FILE
-from server.documents.locales import describe
+from server.documents.locale_names import describe
 from server.errors import NotFoundError, ValidationError
 from server.schema.describe import describe_component, describe_types, describe_visible_type
 from server.schema.model import Schema

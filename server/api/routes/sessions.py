@@ -10,7 +10,7 @@ from server.api.request import answer, read_body, require_permission, state_of
 from server.api.response import NO_STORE
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import COOKIE, forget_cookie, in_cookie, with_tokens
-from server.auth.login import Login
+from server.auth.login_record import Login
 from server.errors import BadRequestError, NotFoundError, UnauthorizedError
 from server.service.render import dumps
 

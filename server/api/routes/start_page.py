@@ -18,7 +18,7 @@ from server.api.request import actor_of, answer, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED, Document
-from server.documents.locales import name_of
+from server.documents.locale_names import name_of
 from server.errors import NotFoundError
 from server.schema.model import Attribute, Type
 from server.service.render import dumps

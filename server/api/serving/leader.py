@@ -13,7 +13,7 @@ from typing import cast
 from server.api.limiting.table import CountTable
 from server.api.monitoring.request_counts import Watched
 from server.database.notices import COMMITS
-from server.events.recording import RecordEvents
+from server.events.recorder_job import RecordEvents
 from server.jobs.job import DeferredJob, Job
 from server.jobs.runner import Runner
 from server.service.opening import OpenSite

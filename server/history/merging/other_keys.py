@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from server.documents.keys import gather
+from server.documents.file_keys import gather
 from server.documents.values import Component, components_in
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Tree

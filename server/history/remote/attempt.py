@@ -17,7 +17,7 @@ from server.errors import (
     NotTakenOverError,
     OvertakenError,
 )
-from server.history.remote.group_commit import Turn
+from server.history.remote.push_queue import Turn
 from server.site.commits.commit_first import commit_ahead
 from server.site.commits.contents import contents_of
 from server.site.commits.message import Authorship

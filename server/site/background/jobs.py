@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from server.auth.session_files import sweep_sessions
+from server.auth.owner_session_files import sweep_sessions
 from server.jobs.job import Backoff, Job, JobContext, Timing
 from server.site.site import Site
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from server.config.model import Settings
 from server.documents.document import Document, make
 from server.documents.encode import Reading, read_attributes, read_own_id
-from server.documents.keys import gather
+from server.documents.file_keys import gather
 from server.documents.path_rules import Claim, Layout
 from server.formats.text_positions import KeyPath, Position, nearest
 from server.index.dangling import MEDIA, Key

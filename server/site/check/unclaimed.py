@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from server.config.model import FILE
 from server.config.values import LOCALE
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.documents.locales import is_language
+from server.documents.locale_names import is_language
 from server.documents.path_rules import ENDINGS, MARKDOWN, Claim, is_partial
 from server.formats.text_positions import line_and_column
 from server.paths import CONTENT, UPLOADS

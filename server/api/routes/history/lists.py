@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from server.api.routes.history.document import MessageOf, commit_of
-from server.documents.hashes import mask_hashes
+from server.documents.password_masks import mask_hashes
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
 from server.history.differences import values_of
