@@ -1,1 +1,1 @@
-"""The log of events: what each change of the site did to its documents, media and content types."""
+"""The event log: what each change of the site did to documents, media and content types."""

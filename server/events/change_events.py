@@ -1,4 +1,4 @@
-"""Changes of documents, files and content types as events."""
+"""Computation of events from changes of documents, files and content types."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +16,11 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
-DERIVED_FIELDS = ("formats",)  # The fields of a media file that are computed later.
+DERIVED_FIELDS = ("formats",)  # Fields of a media file that are computed after the upload.
 
 
 class Unknown(Enum):
-    """A version that was there, and of which nothing else is known any more."""
+    """Marker for a version that existed but whose values are no longer known."""
 
     VERSION = "unknown"
 
@@ -30,29 +30,29 @@ Version = Document | Unknown | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The versions of a document in one locale; without any, it is not there."""
+    """The versions of a document in one locale; both None if it does not exist."""
 
     published: Version = None
     draft: Version = None
 
     @property
     def edited(self) -> Version:
-        """What `status=draft` shows: the draft, or what is published where nothing differs from it."""
+        """Return what `status=draft` shows: the draft, or the published version if there is no draft."""
         return self.published if self.draft is None else self.draft
 
 
 def key_of(document: Document) -> Key:
-    """What the events of a document version are about."""
+    """Return the key of a document version's events."""
     return Key(document.type.uid, document.document_id, document.locale)
 
 
-def versions_by_key(found: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """The versions of each document, from the key, status and version of each file, by path.
+def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
+    """Group versions by document, given the key, status and version of each file, sorted by path.
 
-    Of two files that claim the same one, the first is served.
+    If two files claim the same version, the first counts.
     """
     by_key: dict[Key, Versions] = {}
-    for key, status, version in found:
+    for key, status, version in versions_of_files:
         versions = by_key.get(key, Versions())
         if status == DRAFT and versions.draft is None:
             by_key[key] = replace(versions, draft=version)
@@ -62,9 +62,9 @@ def versions_by_key(found: Iterable[tuple[Key, str, Version]]) -> dict[Key, Vers
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """What happened to a document that had some versions and has others now, in order."""
+    """Yield the events between two states of a document, in order."""
     if key.uid == UPLOAD:
-        yield from _of_media(key, before, after)
+        yield from _media_events(key, before, after)
         return
     published = _difference(before.published, after.published)
     same = before.edited is before.published and after.edited is after.published  # There is no draft.
@@ -84,18 +84,18 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
         yield _event(key, kind, PUBLISHED, published)
 
 
-def _of_media(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
+def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
     difference = _difference(before.published, after.published)
     if difference:
-        what = "delete" if after.published is None else "update" if before.published else "create"
-        yield Event(f"media.{what}", key.uid, key.document_id, changed=difference.changed)
+        verb = "delete" if after.published is None else "update" if before.published else "create"
+        yield Event(f"media.{verb}", key.uid, key.document_id, changed=difference.changed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """That two versions differ, and in which attributes that are shown; None where that is not known.
+    """The visible attributes in which two versions differ; `changed` is None if that is unknown.
 
-    `hidden`, where they differ in none that is. `links`: see Event.
+    `hidden`: only private attributes differ. `links`: see Event.
     """
 
     changed: tuple[str, ...] | None
@@ -104,14 +104,14 @@ class _Difference:
 
 
 def _is_within(edited: _Difference, published: _Difference) -> bool:
-    """Whether readers see all that editors see to differ: what differs in a draft alone is not for them."""
+    """Return whether readers see every difference that editors see."""
     if edited.changed is None or published.changed is None:
         return edited.changed == published.changed
     return set(edited.changed) <= set(published.changed)
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
-    """How two versions differ; None where they say the same, whatever their timestamps are."""
+    """Return how two versions differ, or None if only their timestamps do."""
     if before is after:
         return None
     if after is None:
@@ -138,7 +138,6 @@ def _difference(before: Version, after: Version) -> _Difference | None:
 
 
 def _values(document: Document) -> dict[str, object]:
-    """The values that an attribute has in a version."""
     pairs = zip(document.type.attributes, document.values, strict=True)
     derived = DERIVED_FIELDS if document.type.uid == UPLOAD else ()
     return {name: value for name, value in pairs if not is_empty(value) and name not in derived}
@@ -149,14 +148,14 @@ def _is_shown(attribute: Attribute) -> bool:
 
 
 def _differs_visibly(attribute: Attribute, old: object, new: object) -> bool:
-    """Whether two values that differ do so in what is shown: of components, not in what is private there."""
+    """Return whether two different values of an attribute differ in visible parts."""
     if not _is_shown(attribute) or not attribute.holds_components:
         return _is_shown(attribute)
     return not same_values(_shown_components(old), _shown_components(new))
 
 
 def _shown_components(value: object) -> tuple[object, ...]:
-    """The types of the components that a value holds, each with the values that are shown."""
+    """Return the type and visible values of each component in a value."""
     return tuple((one.type.uid, *_shown_values(one)) for one in components_in(value))
 
 
@@ -166,16 +165,16 @@ def _shown_values(component: Component) -> Iterator[object]:
 
 
 def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
-    """The attributes of a component that are shown, with their values."""
+    """Yield the visible attributes of a component with their values."""
     for attribute, value in zip(component.type.attributes.values(), component.values, strict=True):
         if _is_shown(attribute):
             yield attribute, value
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """The types of the targets in which two values differ, if these are all that is shown to differ.
+    """Return the target types whose links differ, if nothing else visible does.
 
-    Empty for a relation to one type, whose name says as much.
+    Empty for a relation to one type, since its name implies the target.
     """
     if attribute.type == "relation" and not attribute.polymorphic:
         return ()
@@ -201,7 +200,7 @@ def _without_links(value: object) -> tuple[object, ...]:
 
 
 def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
-    """The targets of a relation, or of those in the components of a value, by type, each with its place."""
+    """Return the targets of a relation, or of those in a value's components, by type, with positions."""
     found: dict[str, list[object]] = {}
     if attribute.type == "relation" and isinstance(value, tuple):
         for target in value:
@@ -241,13 +240,13 @@ def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
 
 
 def shapes_of(schema: Schema) -> dict[str, str]:
-    """What the files of content types and components say, by uid, as digests."""
+    """Return a digest of each content type's and component's schema, by uid."""
     types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
     return {uid: digest(repr(type_.raw)).hex() for uid, type_ in types}
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """The events of the types whose shapes differ, where `after` are those of a schema."""
+    """Yield an event for each type whose digest differs; `after` belongs to `schema`."""
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
             type_ = schema.types.get(uid)
@@ -255,7 +254,7 @@ def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: S
 
 
 def digest(text: str) -> bytes:
-    """16 bytes that stand for a text."""
+    """Return a 16-byte digest of a text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -265,10 +264,9 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """The events that lead from the state at a commit to the one now, without numbers and times.
+    """Return the events between a commit and the current state, without numbers and times.
 
-    Of a file that is broken now nothing is said.
-    Raises ConflictError where the configuration at the commit is broken.
+    Files that are broken now are skipped. Raises ConflictError if the configuration at the commit is broken.
     """
     before = past.at(commit)
     _, configuration, committed, entries = past.site.basis()
@@ -276,9 +274,9 @@ def events_since(past: PastStates, commit: str) -> list[Event]:
     touched: dict[Key, set[str]] = defaultdict(set)
     changed = past.changed_between(commit)
     changed |= {path.removesuffix(SIDECAR_SUFFIX) for path in changed if upload_path(path)}
-    changed |= {path for path, entry in entries.items() if entry.beside}  # has a description that may differ
+    changed |= {path for path, entry in entries.items() if entry.beside}  # Its description may differ.
     for path in changed:
-        if path in new or path not in entries:  # of a broken file nobody knows what it says
+        if path in new or path not in entries:  # The values of a broken file are unknown.
             for document in filter(None, (old.get(path), new.get(path))):
                 touched[key_of(document)].add(path)
     then, now = _versions(old, touched), _versions(new, touched)
@@ -297,8 +295,6 @@ def _documents(entries: Mapping[str, Entry]) -> dict[str, Document]:
 
 
 def _versions(documents: Documents, keys: Mapping[Key, object]) -> dict[Key, Versions]:
-    """The versions of some documents."""
-
     def found() -> Iterator[tuple[Key, str, Version]]:
         for _, document in sorted(documents.items()):
             if (key := key_of(document)) in keys:

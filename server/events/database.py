@@ -1,9 +1,8 @@
-"""The log of events: the events of a site in their order, and which versions they lead up to.
+"""The event log's database: the events of a site in order, and the versions that they lead up to.
 
-Both are written in one transaction, so that whoever compares the versions with the site's files knows which
-changes have no events yet. It is in `.bifolio/events.db`, or in PostgreSQL where the accounts are there, in
-tables whose names begin with `event_`. A file that is damaged or removed is made anew, as a log with another
-id.
+Both are written in one transaction. Comparing the versions with the site's files thus shows which changes
+have no events yet. The database is `.bifolio/events.db`, or PostgreSQL tables named `event_…` if the accounts
+are there. A damaged or missing file is replaced by an empty log with a new id.
 """
 
 import json
@@ -34,11 +33,11 @@ log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
 ALL_CLONES = "*"
-MAX_COMMITS = 10_000  # Commits that are kept as recorded.
-BEGIN_NOTE = "begun"  # The note of when versions were first recorded.
+MAX_COMMITS = 10_000  # Recorded commits that are kept.
+BEGIN_NOTE = "begun"  # Name of the note with the time of the first recorded versions.
 LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # In `.bifolio/`.
-ELECTION_INTERVAL_S = 2.0  # Between two attempts to become the process that delivers webhooks.
-_ELECTION_LOCK = 0x71756972650002  # Nobody else locks by this number.
+ELECTION_INTERVAL_S = 2.0  # Between attempts to become the machine that delivers webhooks.
+_ELECTION_LOCK = 0x71756972650002  # The key of the advisory lock.
 _CLAIM = "UPDATE log SET changes = changes + 1"
 _COLUMNS = (
     "kind, uid, document_id, locale, status, changed, actor, source, commit_id, write_name, counts, hidden"
@@ -50,7 +49,7 @@ _MAX_PARAMETERS = 400  # Paths or keys of one statement.
 
 
 class Recorded(NamedTuple):
-    """A version that the events lead up to: its file, a mark of what the file says, and what it is of."""
+    """One recorded version: its file, a digest of the file's content, its document and status."""
 
     path: str
     mark: bytes
@@ -61,12 +60,12 @@ class Recorded(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """What its events are about."""
+        """Return the key of its events."""
         return Key(self.uid, self.document_id, self.locale)
 
 
-class Told(NamedTuple):
-    """By what the last event of a file came: a commit, "" for what is in none yet, and whose it is."""
+class LastSource(NamedTuple):
+    """The clone and commit of a file's last event; the commit is "" if not committed yet."""
 
     clone: str
     commit: str
@@ -74,7 +73,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Which log this is, the first event that it still has, and the last that it ever had; 0 for none."""
+    """The id of a log with the numbers of its first kept and last event; 0 for none."""
 
     id: str
     first: int
@@ -82,75 +81,72 @@ class Bounds:
 
 
 class EventDatabase:
-    """The log of the site at `root`, for several threads; each process opens it for itself.
+    """The event log of the site at `root`; thread-safe, opened by each process itself.
 
-    `accounts` is where the accounts are, as settings say it.
+    `accounts` is the setting that names the accounts database.
     """
 
     def __init__(self, root: Path, accounts: str = "") -> None:
         self.root, self.accounts = root, accounts
         self._is_shared = is_postgres(accounts)
-        self._own = 0  # how often this has written
+        self._own_writes = 0  # transactions of this object
         self._lead_at = 0.0
 
     @property
     def path(self) -> Path:
-        """Where the file is, where there is one."""
+        """Return the path of the SQLite file."""
         return self.root / ".bifolio" / LOG_FILE
 
     @cached_property
     def _engine(self) -> Engine:
-        tables = Tables(SCHEMA, self._begin_log, self._refuse, "event_")
+        tables = Tables(SCHEMA, self._begin_log, self._storage_error, "event_")
         prepare = partial(private_file, self.root, LOG_FILE)
         try:
-            return make_engine(self.accounts, prepare, tables, size=1, replaced=_tell_replaced)
+            return make_engine(self.accounts, prepare, tables, size=1, replaced=_log_replacement)
         except ModuleNotFoundError as error:
             raise LogUnavailableError(f"The log of events has no driver: {error}") from error
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """A transaction that is done, or not done, with the block; it waits so long for those of others.
+        """Context manager: one write transaction; waits up to `seconds` for others. Raises StorageError.
 
-        One writes at a time, so that the order of events is that in which they are seen. Raises StorageError.
+        One transaction writes at a time, so events become visible in their order.
         """
         with self._engine.writing(seconds, claim=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone)
-            self._own += 1
+            self._own_writes += 1
 
     def query(self, work: Callable[[Connection], T]) -> T:
-        """What `work` reads with a connection, from one state. Raises StorageError."""
+        """Return what `work` reads over a connection, from one state. Raises StorageError."""
         with self._engine.reading() as connection:
             return work(connection)
 
     def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
-        """Up to so many events after one, in order; with the files that changed. Raises StorageError."""
+        """Return up to `most` events after `since`, in order, optionally with paths. Raises StorageError."""
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         return self.query(lambda c: [_event(row) for row in c.execute(statement, (since, most))])
 
     def bounds(self) -> Bounds:
-        """Which events there are. Raises StorageError."""
+        """Return the bounds of the log. Raises StorageError."""
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """The last event before all that are from a time or later; None where the log begins after it.
+        """Return the number of the last event before a time, or None if the log begins later.
 
         Raises StorageError.
         """
         return self.query(lambda c: _last_before(c, self.clone, time))
 
     def mark(self) -> int:
-        """A number that differs whenever anybody else has written. Raises StorageError."""
+        """Return a number that changes whenever another writer has written. Raises StorageError."""
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
-        return number - self._own if self._is_shared else number
+        return number - self._own_writes if self._is_shared else number
 
     @cached_property
     def clone(self) -> str:
-        """What `.bifolio/clone-id` says, which is made once; "" where no other clone of the site has the log.
-
-        Raises StorageError.
-        """
+        """Return the id in `.bifolio/clone-id`, "" if the log is not shared. Raises StorageError."""
         if not self._is_shared:
             return ""
         try:
@@ -162,9 +158,9 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def leads(self) -> bool:
-        """Whether this machine delivers webhooks, of those that share the log. Raises StorageError.
+        """Return whether this machine delivers webhooks. Raises StorageError.
 
-        It has a lock of PostgreSQL for that, which goes with the connection.
+        In PostgreSQL, the leader holds an advisory lock, which ends with its connection.
         """
         if not self._is_shared:
             return True
@@ -176,14 +172,13 @@ class EventDatabase:
         return leads
 
     def close(self) -> None:
-        """Let go of the database."""
         if "_engine" in self.__dict__:
             self._engine.close()
 
     def _begin_log(self, connection: Connection) -> None:
-        """Note the id of a log, and which number its events follow, unless that is noted.
+        """Insert the row of a new log: its id and the number before its first event.
 
-        After a log that was damaged, numbers begin where it can't have come to.
+        After a damaged log, numbers continue from the time in ms, which the old ones can't have reached.
         """
         again = self.path.with_name(LOG_FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(
@@ -191,34 +186,34 @@ class EventDatabase:
             (secrets.token_hex(4), time_ns() // 10**6 if again else 0),
         )
 
-    def _refuse(self, trouble: Trouble) -> StorageError:
+    def _storage_error(self, trouble: Trouble) -> StorageError:
         if not trouble.reason:
             return LogUnavailableError()
         error = LogUnavailableError if self._is_shared else StorageError
         return error(f"The log of events can't be used: {trouble.reason}")
 
 
-def _tell_replaced() -> None:
-    log.warning("%s was damaged; the log of events begins anew, and says so to its readers", LOG_FILE)
+def _log_replacement() -> None:
+    log.warning("%s was damaged and has been replaced; clients of the event log start over", LOG_FILE)
 
 
 class Transaction:
-    """One transaction that writes events, and the versions that they lead up to."""
+    """One transaction that writes events and the versions that they lead up to."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
 
     @property
     def is_shared(self) -> bool:
-        """Whether other machines may have the log in common with this one."""
+        """Whether other machines may share the log."""
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """The same, with the versions, types and notes of all machines together."""
+        """Return this transaction with the versions, types and notes common to all machines."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
-        """Those of some commits whose events are recorded."""
+        """Return which of some commits have recorded events."""
         found = set[str]()
         for part in _parts(commits):
             statement = f"SELECT id FROM commits WHERE id IN ({_marks(part)})"
@@ -226,41 +221,41 @@ class Transaction:
         return found
 
     def put_commits(self, commits: Iterable[str]) -> None:
-        """The events of some commits are recorded; the oldest come first."""
+        """Mark commits as recorded, oldest first."""
         statement = "INSERT INTO commits (id) VALUES (?) ON CONFLICT (id) DO NOTHING"
         self.connection.executemany(statement, ((commit,) for commit in commits))
 
     def forget_commits(self, commits: Iterable[str]) -> None:
-        """The events of some commits are not known to be recorded any more."""
+        """Unmark commits as recorded."""
         self.connection.executemany("DELETE FROM commits WHERE id = ?", ((commit,) for commit in commits))
 
-    def told_by(self, paths: Sequence[str]) -> dict[str, Told]:
-        """By what the last events of some files came, of those of which that is known."""
-        found = dict[str, Told]()
+    def last_sources(self, paths: Sequence[str]) -> dict[str, LastSource]:
+        """Return the source of each file's last event, if known."""
+        found = dict[str, LastSource]()
         for part in _parts(paths):
             statement = f"SELECT path, clone, commit_id FROM told WHERE path IN ({_marks(part)})"
-            found.update((path, Told(*by)) for path, *by in self.connection.execute(statement, part))
+            found.update((path, LastSource(*by)) for path, *by in self.connection.execute(statement, part))
         return found
 
-    def put_told(self, paths: Iterable[str], commit: str) -> None:
-        """The last events of some files have come by a commit, "" for none yet, on this clone."""
+    def put_last_sources(self, paths: Iterable[str], commit: str) -> None:
+        """Set the source of some files' last events: a commit, or "" for uncommitted changes here."""
         self.connection.executemany(
             "INSERT INTO told (path, clone, commit_id) VALUES (?, ?, ?)"
             " ON CONFLICT (path) DO UPDATE SET clone = excluded.clone, commit_id = excluded.commit_id",
             ((path, self.clone, commit) for path in paths),
         )
 
-    def told_here(self) -> list[str]:
-        """The files whose last events have come by what is in no commit of this clone yet."""
+    def uncommitted_paths(self) -> list[str]:
+        """Return the files whose last events come from uncommitted changes of this clone."""
         statement = "SELECT path FROM told WHERE clone = ? AND commit_id = ''"
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
-        """What is noted under a name; "" for nothing."""
+        """Return the note with a name, or ""."""
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
-        """Note something under a name."""
+        """Set the note with a name."""
         self.connection.execute(
             "INSERT INTO notes (clone, name, value) VALUES (?, ?, ?)"
             " ON CONFLICT (clone, name) DO UPDATE SET value = excluded.value",
@@ -268,17 +263,17 @@ class Transaction:
         )
 
     def versions(self) -> Iterator[tuple[Any, ...]]:
-        """All versions, as rows of what `Recorded` has."""
+        """Yield all versions as rows of `Recorded`'s columns."""
         return iter(
             self.connection.execute(f"SELECT {_VERSION} FROM versions WHERE clone = ?", (self.clone,))
         )
 
     def versions_at(self, paths: Collection[str]) -> dict[str, Recorded]:
-        """The versions in some files."""
+        """Return the versions in some files, by path."""
         return {version.path: version for version in self._versions("path", list(paths))}
 
     def versions_of(self, keys: Collection[Key]) -> list[Recorded]:
-        """The versions of some documents, by path."""
+        """Return the versions of some documents, sorted by path."""
         found = self._versions("document_id", list({key.document_id for key in keys}))
         return sorted(version for version in found if version.key in keys)
 
@@ -289,7 +284,7 @@ class Transaction:
                 yield Recorded(*row)
 
     def put_versions(self, versions: Iterable[Recorded], gone: Iterable[str] = ()) -> None:
-        """Take versions in the place of those at their paths; at some paths are none any more."""
+        """Replace the versions at some paths, and delete those at `gone`."""
         delete = "DELETE FROM versions WHERE clone = ? AND path = ?"
         self.connection.executemany(delete, ((self.clone, path) for path in gone))
         self.connection.executemany(
@@ -300,22 +295,22 @@ class Transaction:
         )
 
     def shapes(self) -> dict[str, str]:
-        """The shape of each type, by uid."""
+        """Return the digest of each type, by uid."""
         statement = "SELECT uid, shape FROM types WHERE clone = ?"
         return dict(self.connection.execute(statement, (self.clone,)).fetchall())
 
     def put_shapes(self, shapes: Iterable[tuple[str, str]]) -> None:
-        """Take shapes in the place of all that there are."""
+        """Replace the digests of all types."""
         self.connection.execute("DELETE FROM types WHERE clone = ?", (self.clone,))
         statement = "INSERT INTO types (clone, uid, shape) VALUES (?, ?, ?)"
         self.connection.executemany(statement, ((self.clone, *shape) for shape in shapes))
 
     def bounds(self) -> Bounds:
-        """Which events there are."""
+        """Return the bounds of the log."""
         return _bounds(self.connection)
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events, which get the numbers that follow the last."""
+        """Append events with consecutive numbers, and notify other machines."""
         before = _bounds(self.connection).last
         rows = [
             (*_row(event), event.at, json.dumps(event.paths), seq)
@@ -329,12 +324,12 @@ class Transaction:
             notify(self.connection, EVENTS, f"{before + len(rows)} {self.clone}")
 
     def committed(self, write: str, commit: str) -> None:
-        """Name the commit of the events of a write."""
+        """Set the commit of a write's events."""
         statement = "UPDATE events SET commit_id = ? WHERE write_name = ? AND write_name != ''"
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Remove events that are older than a timestamp, "" for none, or more than so many."""
+        """Delete events older than a timestamp ("" for no limit), or beyond a number of events."""
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))
@@ -387,13 +382,13 @@ def _row(event: Event) -> tuple[Any, ...]:
 def _event(row: tuple[Any, ...]) -> Event:
     kind, uid, document_id, locale, status, changed, *origin, counts, hidden, at, seq, paths = row
     names, links = (None, ()) if changed is None else _changed(json.loads(changed))
-    told = None if counts is None else json.loads(counts)
-    about = Event(kind, uid, document_id, locale, status, names, *origin)
-    found = tuple(json.loads(paths))
-    return replace(about, links=links, counts=told, hidden=bool(hidden), paths=found, at=at, seq=seq)
+    numbers = None if counts is None else json.loads(counts)
+    event = Event(kind, uid, document_id, locale, status, names, *origin)
+    event = replace(event, links=links, counts=numbers, hidden=bool(hidden))
+    return replace(event, paths=tuple(json.loads(paths)), at=at, seq=seq)
 
 
 def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """The names in a column `changed`, and of those that are lists the types that follow the name."""
+    """Parse the JSON of a column `changed`: names, and lists of a name and target types."""
     names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
     return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))

@@ -1,4 +1,4 @@
-"""An event: one thing that happened to one document in one locale, to a media file, or to a content type."""
+"""The model of events: one change of a document in a locale, a media file or a content type."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,27 +7,27 @@ from typing import Any, NamedTuple
 from server.auth.permissions import subject_of
 from server.schema.model import SITE_TAG, UPLOAD, document_tag, type_tag
 
-# What can happen, and when it is said.
+# The kinds of events, with descriptions for the documentation.
 KINDS: Mapping[str, str] = {
-    "entry.create": "a document is there in a locale in which it was not",
-    "entry.update": "what an editor sees of a document has changed",
-    "entry.publish": "what readers see of a document has changed, or they see it for the first time",
-    "entry.unpublish": "readers see a document no more, of which a draft is left",
-    "entry.delete": "a document is gone, with its draft",
-    "media.create": "a media file is there that was not",
-    "media.update": "a media file or its description has changed",
-    "media.delete": "a media file is gone",
+    "entry.create": "a document was created in a locale",
+    "entry.update": "the version of a document that editors see changed",
+    "entry.publish": "the version that readers see changed, or a document was published for the first time",
+    "entry.unpublish": "a document was unpublished, and its draft is kept",
+    "entry.delete": "a document was deleted with its draft",
+    "media.create": "a media file was added",
+    "media.update": "a media file or its description changed",
+    "media.delete": "a media file was deleted",
     "schema.update": "a content type or component was added, changed or removed",
-    "site.update": "more documents have changed at once than are told one by one",
+    "site.update": "more documents changed at once than get events of their own",
 }
 SOURCES = ("api", "file", "git")  # a write through the API, an edit of files, a commit that was checked out
 
-# Of a site.update: how many events there would have been, by uid, status and kind.
+# For a site.update: the number of single events, by uid, status and kind.
 Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Key(NamedTuple):
-    """What an event is about: a document in one locale."""
+    """The subject of an event: a document in one locale."""
 
     uid: str
     document_id: str
@@ -36,14 +36,14 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One entry of the log.
+    """One entry of the event log.
 
-    `status` is "published" where readers could see it before or after, else "draft"; "" where there is no
-    status. `changed` names the attributes that differ, None where that is not known; where nothing differs
-    but what nobody is shown, the event is `hidden`. `links` has the attributes that differ in relations
-    alone, each with the types of their targets: who may find none of these is not told of it. `actor`,
-    `commit` and `write`, the name of a write that is committed later, are "" where there is none. `paths`
-    are the files that changed, which only those who ask for them read from the log.
+    `status` is "published" if readers could see the document before or after, else "draft"; "" without
+    status. `changed` names the attributes that differ, None if unknown. An event is `hidden` if only private
+    attributes differ. `links` lists the attributes that differ only in relations, with the types of their
+    targets; a caller without access to any of these types does not learn of the attribute. `actor`, `commit`
+    and `write` (the name of a write that is committed later) are "" if there is none. `paths` are the changed
+    files, read from the log only on request.
     """
 
     kind: str
@@ -65,12 +65,12 @@ class Event:
 
     @property
     def model(self) -> str:
-        """What the type is called: the singular API id of a content type, `shared.seo` of a component."""
+        """Return the name of its type: a content type's singular API id, or for example `shared.seo`."""
         return self.uid.partition("::")[2].rpartition(".")[2] if "::" in self.uid else self.uid
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of the answers that it may change (`server.schema.model`)."""
+        """Return the cache tags of the responses that it may change (`server.schema.model`)."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:
@@ -79,12 +79,12 @@ class Event:
 
     @property
     def is_media(self) -> bool:
-        """Whether it is about a media file."""
+        """Whether it concerns a media file."""
         return self.uid == UPLOAD
 
     def shown(self) -> dict[str, Any]:
-        """What JSON says of it, to whoever may see everything."""
-        said: dict[str, Any] = {
+        """Return its JSON for a caller with full access."""
+        body: dict[str, Any] = {
             "seq": self.seq or None,
             "event": self.kind,
             "createdAt": self.at or None,
@@ -100,5 +100,5 @@ class Event:
             "tags": list(self.tags),
         }
         if self.counts is not None:
-            said["counts"] = {subject_of(uid): counts for uid, counts in self.counts.items()}
-        return said
+            body["counts"] = {subject_of(uid): counts for uid, counts in self.counts.items()}
+        return body

@@ -23,12 +23,12 @@ from server.site.site import State
 
 # --- table ----------------------------------------------------------------------------------------
 
-ENTRY_TTL_S = 30.0  # After the last message of a client.
+ENTRY_TTL_S = 30.0  # Since the last message of a client.
 MAX_CLIENTS = 1024  # Of one server.
-MAX_CLIENTS_PER_CALLER = 20  # Of more, the one that was silent longest gives way.
-MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # Messages of a caller, in each worker.
+MAX_CLIENTS_PER_CALLER = 20  # Another one replaces the one that was silent longest.
+MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # Messages of a caller in each worker.
 MAX_ENTRY_BYTES = 1024
-TOO_MANY_MESSAGE = "Too many clients are at documents; try again"
+TOO_MANY_MESSAGE = "Too many clients are viewing documents; try again later"
 _HALF_KEY_BYTES = 8  # One half for the caller, one for its client.
 _KEY_BYTES = 2 * _HALF_KEY_BYTES
 _LENGTH = struct.Struct("=H")
@@ -37,9 +37,9 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Where a client is: at a document in a locale, and in a field of it, as a dotted path, or in none.
+    """The position of a client: a document in a locale, and a field as a dotted path, or None.
 
-    `caller` is the name of its actor; `kind` and `name` are what others are told: ("user", "ann").
+    `caller` is the name of the actor; `kind` and `name` are shown to others, such as ("user", "ann").
     """
 
     caller: str
@@ -52,7 +52,7 @@ class Presence:
 
 
 class PresenceTable:
-    """The entries of all workers. To be made before the workers are forked; safe for many threads."""
+    """The entries of all workers; thread-safe. Create it before forking the workers."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
@@ -61,27 +61,27 @@ class PresenceTable:
         self._entries = times + MAX_CLIENTS * 2 * 8
         view = memoryview(self._memory)
         self._version = view[:8].cast("Q")
-        self._ends = view[times : times + MAX_CLIENTS * 8].cast("d")  # 0 for a slot that is free
+        self._ends = view[times : times + MAX_CLIENTS * 8].cast("d")  # 0 for a free slot
         self._since = view[times + MAX_CLIENTS * 8 : self._entries].cast("d")
         self._lock = SharedLock()
         self._counting = threading.Lock()
-        self._window, self._said = 0.0, dict[str, int]()
+        self._window, self._message_counts = 0.0, dict[str, int]()
 
     @property
     def version(self) -> int:
-        """Another number whenever an entry was added, changed or removed, but not where one has ended."""
+        """Return a number that changes with each entry put or removed, but not when one expires."""
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
-        """Say where a client of a caller is.
+        """Set the position of a client.
 
-        Raises RateLimitError for a caller that says too much, ValidationError for more than an entry can
-        hold, and BusyError where there are too many.
+        Raises RateLimitError if the caller sends too much, ValidationError if the entry is too long, and
+        BusyError if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
         if len(entry) > MAX_ENTRY_BYTES:
-            raise ValidationError("The names of the document and the field are too long")
+            raise ValidationError("The document id or the field path is too long")
         key, now = _key(presence.caller, client), time.monotonic()
         with self._lock:
             slot = self._find(key)
@@ -98,7 +98,7 @@ class PresenceTable:
             self._version[0] += 1
 
     def remove(self, caller: str, client: str) -> None:
-        """Let a client of a caller be nowhere. Raises RateLimitError."""
+        """Remove a client of a caller. Raises RateLimitError."""
         self._count(caller)
         with self._lock:
             slot = self._find(_key(caller, client))
@@ -107,28 +107,27 @@ class PresenceTable:
                 self._version[0] += 1
 
     def all(self) -> list[Presence]:
-        """Where clients are now, in the order in which they came."""
+        """Return the positions of all clients, oldest entries first."""
         with self._lock:
             now = time.monotonic()
-            found = [
+            entries = [
                 (self._since[slot], self._read(slot))
                 for slot, ends in enumerate(self._ends.tolist())
                 if ends > now
             ]
-        return [_decode(entry) for _, entry in sorted(found)]
+        return [_decode(entry) for _, entry in sorted(entries)]
 
     def _count(self, caller: str) -> None:
-        """Count what a caller says. Raises RateLimitError."""
+        """Count a message of a caller. Raises RateLimitError."""
         now = time.monotonic()
         with self._counting:
             if now - self._window > WINDOW_S:
-                self._window, self._said = now, {}
-            said = self._said[caller] = self._said.get(caller, 0) + 1
-        if said > MAX_MESSAGES_PER_WINDOW:
+                self._window, self._message_counts = now, {}
+            count = self._message_counts[caller] = self._message_counts.get(caller, 0) + 1
+        if count > MAX_MESSAGES_PER_WINDOW:
             raise RateLimitError(int(self._window + WINDOW_S - now) + 1)
 
     def _find(self, key: bytes) -> int | None:
-        """The slot of a key, if it has one."""
         start, end = self._keys, self._keys + MAX_CLIENTS * _KEY_BYTES
         at = self._memory.find(key, start, end)
         while at >= 0 and (at - start) % _KEY_BYTES:
@@ -136,7 +135,7 @@ class PresenceTable:
         return None if at < 0 else (at - start) // _KEY_BYTES
 
     def _free(self, key: bytes, now: float) -> int:
-        """A slot that a new key can have. Raises BusyError."""
+        """Return a slot for a new key. Raises BusyError."""
         ends = self._ends.tolist()
         mine = [slot for slot in range(MAX_CLIENTS) if ends[slot] > now and self._is_of(slot, key)]
         if len(mine) >= MAX_CLIENTS_PER_CALLER:
@@ -147,7 +146,6 @@ class PresenceTable:
         return slot
 
     def _is_of(self, slot: int, key: bytes) -> bool:
-        """Whether the key of a slot is of the same caller as another key."""
         at = self._keys + slot * _KEY_BYTES
         return self._memory[at : at + _HALF_KEY_BYTES] == key[:_HALF_KEY_BYTES]
 
@@ -166,7 +164,7 @@ def _key(caller: str, client: str) -> bytes:
     return b"".join(blake2b(text.encode(), digest_size=_HALF_KEY_BYTES).digest() for text in (caller, client))
 
 
-# Saves 320 µs of 450 of a look at who is where, with 50 clients.
+# Saves 320 µs of 450 µs of reading the table with 50 clients.
 @lru_cache(2 * MAX_CLIENTS)
 def _decode(entry: bytes) -> Presence:
     return Presence(**json.loads(entry))
@@ -175,13 +173,13 @@ def _decode(entry: bytes) -> Presence:
 # --- people ---------------------------------------------------------------------------------------
 
 PUBLIC_ACTOR = "public"
-_MAX_PATH_PARTS = 20  # Names and numbers in the path of a field.
+_MAX_PATH_PARTS = 20  # Names and indexes in the path of a field.
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Whether an actor is told who is at the documents of a type, and others of it there.
+    """Return whether an actor sees who is viewing documents of a type, and is shown to others there.
 
-    Those are who works on them: who may find them, and see their drafts or change them. The public never is.
+    Requires permission to find the type, and to see its drafts or change it. The public never may.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
@@ -190,7 +188,7 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """The types that `may_attend` allows an actor, by name. Raises ForbiddenError where there is none."""
+    """Return the types that `may_attend` allows, by name. Raises ForbiddenError if there is none."""
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:
         raise ForbiddenError()
@@ -198,7 +196,7 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Whether a document exists in a version that the actor may see. The actor may find the type."""
+    """Return whether a document has a version that the actor may see, assuming that it may find the type."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -208,17 +206,17 @@ def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) ->
 
 
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Whether a dotted path such as `sections.2.title` is of an attribute that an actor may know of."""
+    """Return whether a path such as `sections.2.title` names an attribute that an actor may know of."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
     while parts:
         name, *parts = parts
-        found = [each.attributes[name] for each in types if name in each.attributes]
-        types = [schema.types[uid] for a in found for uid in _components(a)]
-        if not any(_is_known(a, type_, actor) for a in found):
+        attributes = [each.attributes[name] for each in types if name in each.attributes]
+        types = [schema.types[uid] for a in attributes for uid in _components(a)]
+        if not any(_is_known(a, type_, actor) for a in attributes):
             return False
-        if parts and parts[0].isascii() and parts[0].isdigit() and any(a.to_many for a in found):
+        if parts and parts[0].isascii() and parts[0].isdigit() and any(a.to_many for a in attributes):
             parts = parts[1:]
     return True
 
@@ -228,7 +226,7 @@ def _components(attribute: Attribute) -> tuple[str, ...]:
 
 
 def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:
-    """Whether an actor may know of an attribute, as `/access` shows it."""
+    """Return whether an actor may know of an attribute, by the rules of `/access`."""
     if attribute.type == "relation" and attribute.target and not may_find(actor, attribute.target):
         return False
     writes = actor.may(type_.singular, "update") or may_draft(actor, type_, "update")
@@ -236,7 +234,7 @@ def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:
 
 
 def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequence[Presence]]:
-    """Who is where, by the names of types and the ids of documents."""
+    """Group positions by type name and document id."""
     found: dict[tuple[str, str], list[Presence]] = {}
     for one in present:
         found.setdefault((one.type, one.document_id), []).append(one)
@@ -246,9 +244,9 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def others_at(
     document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """What JSON says to an actor of a document, by the name of its type and its id: who is there but itself.
+    """Return JSON for an actor: the other people at a document, given as type name and id.
 
-    A person whose clients are at several places of it is one.
+    A person with several clients is listed once.
     """
     people: dict[str, dict[str, Any]] = {}
     for one in present:
@@ -262,33 +260,33 @@ def others_at(
     return {"type": document[0], "documentId": document[1], "people": list(people.values())}
 
 
-# --- telling --------------------------------------------------------------------------------------
+# --- source ---------------------------------------------------------------------------------------
 
 Document = tuple[str, str]  # the name of its type, and its id
 Present = Mapping[Document, Sequence[Presence]]
 
 
 class PresenceSource:
-    """Who is where, as a hub tells its streams of it (`server.events.hub`)."""
+    """Presence as a hub sends it to streams (`server.events.hub`)."""
 
     def __init__(self, table: PresenceTable, state: Callable[[], State]) -> None:
         self._table, self._state = table, state
 
     def version(self) -> int:
-        """Another number whenever somebody came, left or moved; it costs nothing to ask."""
+        """Return a number that changes with the table; cheap."""
         return self._table.version
 
     def read(self) -> Present:
-        """Who is where now."""
+        """Return all positions, by document."""
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """What an actor is told of a document; nothing where it may not be."""
+        """Return the presence frame of a document for an actor; empty if not allowed."""
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
         if type_ is None or not may_attend(actor, type_):
             return b""
         if not is_shown(state.snapshot, type_, document[1], actor):
             present = {}
-        told = others_at(document, present.get(document, ()), type_, actor, schema)
-        return frame("presence", json.dumps(told, ensure_ascii=False, separators=(",", ":")))
+        others = others_at(document, present.get(document, ()), type_, actor, schema)
+        return frame("presence", json.dumps(others, ensure_ascii=False, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""Reads the log for somebody: what they ask for, of what they may see."""
+"""Reading of the event log for a caller: the selected events, as far as it may see them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
 
-_CHANGES = ("entry.update", "entry.publish")  # The kinds that are told for the attributes that changed.
-HISTORY_FIELDS = ("actor", "commit")  # Only callers who may read the history see these.
+_CHANGES = ("entry.update", "entry.publish")  # Kinds that are visible if a visible attribute changed.
+HISTORY_FIELDS = ("actor", "commit")  # Visible only with permission to read the history.
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """An event as an actor may see it; None where it may not.
+    """Return an event as an actor may see it, or None.
 
-    What is deleted is seen by who could see it before. Where nothing else changed than what nobody is shown,
-    nobody sees the event, but who may do everything. Relations to what the actor may not find are left out of
-    the attributes that changed, and an event of these alone is not seen.
+    A deletion is visible to those who could see the document before. Hidden events are visible only with full
+    access. Relations to types that the actor may not find are removed from `changed`; if nothing is left, so
+    is the event.
     """
     if event.hidden and not actor.everything:
         return None
@@ -57,26 +57,26 @@ def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:
-    """What JSON says of a visible event."""
-    said = event.shown()
+    """Return the JSON of a visible event."""
+    body = event.shown()
     if not actor.may("history", "read"):
-        said.update(dict.fromkeys(HISTORY_FIELDS))
-    return said
+        body.update(dict.fromkeys(HISTORY_FIELDS))
+    return body
 
 
 def _may_see(actor: Actor, uid: str, status: str) -> bool:
-    if "::" not in uid:  # a component, which many types may have
+    if "::" not in uid:  # a component, which many types may use
         return actor.everything or actor.reading
     return may_find(actor, uid) and (status != DRAFT or has_draft_permission(actor, uid))
 
 
 def _visible_counts(counts: Counts, actor: Actor) -> Counts:
-    found: dict[str, Mapping[str, Mapping[str, int]]] = {}
+    visible_counts: dict[str, Mapping[str, Mapping[str, int]]] = {}
     for uid, by_status in counts.items():
         seen = {status: kinds for status, kinds in by_status.items() if _may_see(actor, uid, status)}
         if seen:
-            found[uid] = seen
-    return found
+            visible_counts[uid] = seen
+    return visible_counts
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -88,24 +88,24 @@ PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presenc
 _EVENT_PATTERNS = (
     *KINDS,
     *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS),
-)  # that `events` can name
-_MAX_QUOTED_CHARS = 100  # Characters of a word that an error quotes.
+)  # values of `events`
+_MAX_QUOTED_CHARS = 100  # Longer words are cut in errors.
 _BATCH_EVENTS = 500  # Events that are read at once.
-MAX_READ_EVENTS = 20_000  # Events that one response searches.
+MAX_READ_EVENTS = 20_000  # Events that one response examines.
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which events are asked for; an empty set asks for all."""
+    """The selected events; an empty set selects all."""
 
     types: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
     locales: frozenset[str] = frozenset()
     status: frozenset[str] = frozenset()
-    presence: tuple[str, str] | None = None  # the type and id of a document: who is there is asked as well
+    presence: tuple[str, str] | None = None  # type and id of a document whose presence is sent, too
 
     def has(self, event: Event) -> bool:
-        """Whether an event is asked for. Those of the whole site concern any type, locale and status."""
+        """Return whether an event is selected. Events of the whole site match any type, locale and status."""
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
@@ -121,7 +121,7 @@ class Selection:
 
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
-    """What an actor can be told of: the types that it may find. Raises ForbiddenError where there is none."""
+    """Return the names of the types that an actor may find. Raises ForbiddenError if there is none."""
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:
@@ -130,58 +130,58 @@ def subjects_of(actor: Actor, schema: Schema) -> list[str]:
 
 
 def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """The events that a request asks for, of some subjects. Raises ValidationError for what can't be."""
+    """Parse the selection of a request, among some type names. Raises ValidationError."""
     for name in parameters:
         if name not in PARAMETERS:
-            raise _unknown(f'There is no parameter "{name[:_MAX_QUOTED_CHARS]}"', name, PARAMETERS)
+            raise _unknown_error(f'Unknown parameter "{name[:_MAX_QUOTED_CHARS]}"', name, PARAMETERS)
     return Selection(
-        _among(parameters, "types", subjects),
-        _among(parameters, "events", _EVENT_PATTERNS),
-        _among(parameters, "locales", None),
-        _among(parameters, "status", STATUSES),
+        _parse_words(parameters, "types", subjects),
+        _parse_words(parameters, "events", _EVENT_PATTERNS),
+        _parse_words(parameters, "locales", None),
+        _parse_words(parameters, "status", STATUSES),
         _document(parameters),
     )
 
 
 def _document(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The type and id that `presence` names, as `article:ID`. Raises ValidationError."""
+    """Parse the type and id of `presence=article:ID`. Raises ValidationError."""
     value = parameters.get("presence", "")
     type_, _, document_id = value.partition(":") if isinstance(value, str) else ("", "", "")
     if value and not (type_ and document_id):
-        raise ValidationError('"presence" must be a type and the id of a document, such as article:launch')
+        raise ValidationError('"presence" must be a type and a document id, such as article:launch')
     return (type_, document_id) if value else None
 
 
-def _among(parameters: Mapping[str, Any], name: str, known: Any) -> frozenset[str]:
+def _parse_words(parameters: Mapping[str, Any], name: str, known: Any) -> frozenset[str]:
     value = parameters.get(name, "")
     texts = value if isinstance(value, list) else [value]
     if not all(isinstance(text, str) for text in texts):
-        raise ValidationError(f'"{name}" must be words with commas between them')
+        raise ValidationError(f'"{name}" must be a comma-separated list')
     words = frozenset(word.strip() for text in texts for word in text.split(",") if word.strip())
     for word in sorted(words):
         if known is not None and word not in known:
-            raise _unknown(f'"{name}" names "{word[:_MAX_QUOTED_CHARS]}", which there is not', word, known)
+            raise _unknown_error(f'"{name}" has an unknown value "{word[:_MAX_QUOTED_CHARS]}"', word, known)
     return words
 
 
-def _unknown(message: str, word: str, known: Iterable[str]) -> ValidationError:
+def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationError:
     hint = suggestion(word[:_MAX_QUOTED_CHARS], known)
     return ValidationError(f"{message}: {hint}" if hint else message)
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = MAX_INTEGER) -> int:
-    """A whole number that a request says. Raises ValidationError."""
+    """Parse a whole number of a request. Raises ValidationError."""
     text = parameters.get(name, "")
     if text == "":
         return default
     if not isinstance(text, str) or not text.isascii() or not text.isdigit() or int(text[:20]) > most:
-        raise ValidationError(f'"{name}" must be a whole number up to {most:,}')
+        raise ValidationError(f'"{name}" must be a whole number of at most {most:,}')
     return int(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Events of the log in their order; up to which one it was read, and whether there are more after it."""
+    """A part of the log: its events, the last number that was read, and whether more follow."""
 
     events: list[Event]
     last: int
@@ -197,9 +197,10 @@ def read_part(
     limit: int,
     spend: Callable[[int], None],
 ) -> Part:
-    """Up to so many events after one, of those asked for and visible.
+    """Return up to `limit` selected and visible events after `since`.
 
-    `spend` counts those that are looked at. Raises GoneError, StorageError, and what that raises.
+    `spend` is called with the number of examined events; its errors pass through. Raises GoneError,
+    StorageError.
     """
     bounds = database.bounds()
     require_kept(bounds, since)

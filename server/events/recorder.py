@@ -1,8 +1,8 @@
-"""Records what each change of a site did: called with it under the site's write lock, before it is shown.
+"""The recorder of events: called for each change under the site's write lock, before readers see it.
 
-The database says which versions of documents its events lead up to. So what changed while nothing was
-recorded (the server was down, or the disk was full) has its events when this is called next, and a change
-that two servers of a site find has its events once.
+The database stores the versions that its events lead up to. Changes that were missed, because the server was
+down or the disk full, thus get their events at the next call, and a change that two servers of a site find
+gets its events once.
 """
 
 import logging
@@ -44,21 +44,21 @@ from server.storage.git.times import CommitTimes
 
 log = logging.getLogger("bifolio")
 
-LOCK_TIMEOUT_S = 1.0  # How long a change of content waits for the database if the last one was recorded.
+LOCK_TIMEOUT_S = 1.0  # How long a change waits for the database if the last one was recorded.
 _MISSED_LOCK_TIMEOUT_S = 0.02  # If it was not.
 _ID_BYTES = 64
-_CHANGES_PER_SWEEP = 500  # After so many changes, old events are removed.
+_CHANGES_PER_SWEEP = 500  # Old events are deleted after so many changes.
 
-Before = Callable[[Recorded], Version]  # what a file held when a version of it was recorded
-After = Callable[[str], Entry | None]  # the entry of a file now
+Before = Callable[[Recorded], Version]  # Returns the content of a recorded version.
+After = Callable[[str], Entry | None]  # Returns the current entry of a file.
 
 
 class Recorder:
-    """Records the events of the site at `root`. It is made before workers are forked, and is theirs together.
+    """Records the events of the site at `root`. Create it before forking workers, which share its state.
 
-    The log is where the `accounts` are, if that is PostgreSQL.
-    `replaced` has the documents that changed before it was made, as they had been, by path. Where the site is
-    not `served`, nothing is said of a broken file: a server shows the version that it held before.
+    `accounts` is the setting of the accounts database; if that is PostgreSQL, so is the log. `replaced` has
+    the earlier versions of documents that changed before the recorder existed, by path. `served` is False
+    outside a server: broken files are then skipped, since a server keeps serving their last good version.
     """
 
     def __init__(
@@ -72,15 +72,15 @@ class Recorder:
         self._served = served
         self.database = EventDatabase(root, accounts)
         self._replaced = dict(replaced or {})
-        # In memory that all workers share: whether changes were not recorded, and the id of the log whose
-        # versions were compared with the files.
+        # In shared memory: whether changes were missed, and the id of the log that was compared
+        # with the files.
         self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_BYTES)
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Record what a record changes in some contents. It never fails: what it misses, it records later.
+        """Record the events of a record; never fails: missed changes are recorded later.
 
-        Returns the number of the last event, None where it missed some.
+        Returns the number of the last event, or None if changes were missed.
         """
         try:
             with self.database.writing(
@@ -90,15 +90,15 @@ class Recorder:
                 compared = not self.missed and self._compared[:] == log_id
                 if not compared:
                     compared = self._compare(transaction, contents)
-                self._take(transaction, contents, record, origin)
+                self._record(transaction, contents, record, origin)
                 last = transaction.bounds().last
         except (StorageError, GitError) as error:
             if not self.missed:
-                log.error("%s; what changes is recorded once it can be used again", error.message)
+                log.error("%s; changes will be recorded when it is available again", error.message)
             self._missed[0] = 1
             return None
         if compared and self.missed:
-            log.info("the log of events has all changes again")
+            log.info("the event log is complete again")
         self._missed[0] = 0 if compared else 1
         if compared:
             self._compared[:] = log_id
@@ -107,11 +107,11 @@ class Recorder:
 
     @property
     def missed(self) -> bool:
-        """Whether there are changes that could not be recorded yet."""
+        """Whether some changes are not recorded yet."""
         return self._missed[0] != 0
 
     def committed(self, write: str, commit: str) -> None:
-        """Name the commit that a write is in."""
+        """Set the commit of a write's events."""
         try:
             with self.database.writing(LOCK_TIMEOUT_S) as transaction:
                 transaction.committed(write, commit)
@@ -119,11 +119,10 @@ class Recorder:
             log.error("%s", error.message)
 
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
-        """Record what has changed since versions were last recorded; at first, note what there is.
+        """Record changes since the last recorded versions; the first time, record the versions only.
 
-        Files that are no longer as they were read are left out: another server may have recorded what they
-        say now, and whoever reads them next records it else. Returns whether the settings and content types
-        are as they were read: otherwise nothing is compared.
+        Skips files that have changed again since they were read: another server may have recorded them, or
+        the next rescan will. Returns False, without comparing, if the configuration has changed since.
         """
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGIN_NOTE):
@@ -131,14 +130,14 @@ class Recorder:
             transaction.put_versions(one for one in recorded if one)
             transaction.put_shapes(shapes_of(schema).items())
             transaction.note(BEGIN_NOTE, now())
-            self._line(transaction, contents, contents.git.committed).arrive()
+            self._lineage(transaction, contents, contents.git.committed).arrive()
         elif configuration_mark(contents.root) != contents.configuration.mark:
             return False
         else:
             paths = _differing(transaction.versions(), contents.entries)
-            paths = {path for path in paths if self._tells(contents, path)}
-            origin = _OriginOf(Origin("file"), contents.git.committed, contents.git.committed)
-            line = self._line(transaction, contents, contents.git.committed)
+            paths = {path for path in paths if self._is_current(contents, path)}
+            origin = _Origins(Origin("file"), contents.git.committed, contents.git.committed)
+            line = self._lineage(transaction, contents, contents.git.committed)
             events = line.of_schema(schema)
             before = partial(self._before, contents)
             events += _changes(line, paths, before, contents.entries.get, origin)
@@ -147,13 +146,12 @@ class Recorder:
         _forget(transaction, settings)
         return True
 
-    def _tells(self, contents: Contents, path: str) -> bool:
-        """Whether contents tell what is shown of a file."""
+    def _is_current(self, contents: Contents, path: str) -> bool:
         entry = contents.entries.get(path)
         shown = self._served or entry is None or entry.document is not None
         return shown and not has_changed(contents, path)
 
-    def _take(self, transaction: Transaction, contents: Contents, record: Record, origin: Origin) -> None:
+    def _record(self, transaction: Transaction, contents: Contents, record: Record, origin: Origin) -> None:
         entries = contents.entries
         configuration = record.configuration or contents.configuration
         paths = record.entries.keys() | (entries.keys() if record.whole else set())
@@ -163,20 +161,20 @@ class Recorder:
 
         committed = contents.git.committed
         later = apply_git(contents.git, record.git).committed if record.git else committed
-        line = self._line(transaction, contents, later)
+        line = self._lineage(transaction, contents, later)
         events = line.of_schema(configuration.schema) if record.configuration else []
         before = partial(self._before, contents)
-        events += _changes(line, paths, before, after, _OriginOf(origin, committed, later))
+        events += _changes(line, paths, before, after, _Origins(origin, committed, later))
         self._append(transaction, events, configuration.settings)
         line.arrive()
 
-    def _line(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> Lineage:
-        """What is to be recorded, where what git says is what `later` has."""
-        origins = _OriginOf(Origin("file"), contents.git.committed, later)
+    def _lineage(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> Lineage:
+        """Return the Lineage for a state whose commit times are `later`."""
+        origins = _Origins(Origin("file"), contents.git.committed, later)
         return Lineage(transaction, contents.root, later.commit, origins.is_from_commit)
 
     def _before(self, contents: Contents, recorded: Recorded) -> Version:
-        """What a file held when a version of it was recorded, where that is known."""
+        """Return the content of a file at a recorded version, if still known."""
         entry = contents.entries.get(recorded.path)
         if entry and entry.document and recorded_version(entry) == recorded:
             return entry.document
@@ -192,35 +190,35 @@ class Recorder:
             _forget(transaction, settings)
 
 
-class _OriginOf:
-    """Where the changes of one record come from, by the files that changed."""
+class _Origins:
+    """The origin of one record's changes, by file."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
         self._moved = origin.source == "file" and before.commit != after.commit
 
     def of(self, event: Event, paths: Collection[str]) -> Event:
-        """An event of what changed in some files, with its origin."""
+        """Return an event with its paths and origin."""
         event, origin = replace(event, paths=tuple(sorted(paths))), self._origin
         if self._moved and any(map(self.is_from_commit, paths)):
             return replace(event, source="git", commit=self._after.commit)
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Whether a file is as the commit has it that was checked out or made."""
+        """Return whether a file's content is that of the commit that was checked out or made."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
 
 def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) -> set[str]:
-    """The paths of the files that do not hold the versions that are recorded, of all.
+    """Return the paths of all files whose versions differ from the recorded rows.
 
-    The rows are no objects: after a start, there is one for each file, and nearly all are as they were.
+    The rows are plain tuples: at a start there is one for each file, and nearly all are unchanged.
     """
-    left, differing = dict(entries), set[str]()
+    unmatched, differing = dict(entries), set[str]()
     for row in rows:
         path, mark, uid, document_id, locale, status = row
-        entry = left.pop(path, None)
+        entry = unmatched.pop(path, None)
         document = entry.document if entry else None
         same = (
             entry is not None
@@ -233,11 +231,11 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
         )
         if not same and recorded_version(entry) != row:
             differing.add(path)
-    return differing | {path for path, entry in left.items() if entry.document}
+    return differing | {path for path, entry in unmatched.items() if entry.document}
 
 
 def recorded_version(entry: Entry | None) -> Recorded | None:
-    """The version that a file holds, as it is recorded."""
+    """Return the version in a file, in its recorded form."""
     if entry is None or entry.document is None:
         return None
     document = entry.document
@@ -245,21 +243,21 @@ def recorded_version(entry: Entry | None) -> Recorded | None:
 
 
 def _changes(
-    line: Lineage, paths: Collection[str], before: Before, after: After, origins: _OriginOf
+    line: Lineage, paths: Collection[str], before: Before, after: After, origins: _Origins
 ) -> list[Event]:
-    """The events of what changed in some files, whose versions are recorded then."""
-    found = {path: recorded_version(after(path)) for path in paths}
-    paths, transaction = line.differing(found), line.versions
+    """Return the events of changes in some files, and record their versions."""
+    versions = {path: recorded_version(after(path)) for path in paths}
+    paths, transaction = line.differing(versions), line.versions
     known = transaction.versions_at(paths)
-    differing = {path for path in paths if known.get(path) != found[path]}
+    differing = {path for path in paths if known.get(path) != versions[path]}
     touched: dict[Key, set[str]] = defaultdict(set)
     for path in differing:
-        for one in (known.get(path), found[path]):
+        for one in (known.get(path), versions[path]):
             if one is not None:
                 touched[one.key].add(path)
-    then = transaction.versions_of(touched.keys())
-    unchanged = [one for one in then if one.path not in differing]
-    now_ = sorted([*unchanged, *(one for path in differing if (one := found[path]))])
+    old_versions = transaction.versions_of(touched.keys())
+    unchanged = [one for one in old_versions if one.path not in differing]
+    new_versions = sorted([*unchanged, *(one for path in differing if (one := versions[path]))])
 
     def now_at(one: Recorded) -> Version:
         entry = after(one.path)
@@ -268,43 +266,43 @@ def _changes(
     def then_at(one: Recorded) -> Version:
         return before(one) if one.path in differing else now_at(one)
 
-    old = versions_by_key((one.key, one.status, then_at(one)) for one in then)
-    new = versions_by_key((one.key, one.status, now_at(one)) for one in now_)
+    old = versions_by_key((one.key, one.status, then_at(one)) for one in old_versions)
+    new = versions_by_key((one.key, one.status, now_at(one)) for one in new_versions)
     events = [
         origins.of(event, touched[key])
         for key in sorted(touched)
         for event in events_between(key, old.get(key, Versions()), new.get(key, Versions()))
     ]
-    gone = [path for path in differing if found[path] is None]
-    transaction.put_versions((one for path in differing if (one := found[path])), gone)
+    gone = [path for path in differing if versions[path] is None]
+    transaction.put_versions((one for path in differing if (one := versions[path])), gone)
     return events
 
 
 def _digest(document: Document) -> bytes:
-    """What a document says that is not read from one file alone, as a media file's."""
+    """Return a digest of a document that is not read from one file only, such as a media file's."""
     pairs = zip(document.type.attributes, document.values, strict=True)
     values = [value for name, value in pairs if name not in DERIVED_FIELDS]
     return digest(repr(values))
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Events of documents and media as one, those that are hidden as another; those of the schema stay."""
-    alone = [event for event in events if event.kind == "schema.update"]
-    others = [event for event in events if event.kind != "schema.update"]
-    groups = ([event for event in others if event.hidden is hidden] for hidden in (False, True))
-    return [*alone, *(_bulk(group) for group in groups if group)]
+    """Join the events of documents and media into one, and hidden ones into another; keep schema events."""
+    schema_events = [event for event in events if event.kind == "schema.update"]
+    content_events = [event for event in events if event.kind != "schema.update"]
+    groups = ([event for event in content_events if event.hidden is hidden] for hidden in (False, True))
+    return [*schema_events, *(_bulk(group) for group in groups if group)]
 
 
 def _bulk(events: Sequence[Event]) -> Event:
-    """One event that stands for many."""
+    """Return one site.update for many events."""
     counted = Counter((event.uid, event.status, event.kind) for event in events)
     counts: dict[str, dict[str, dict[str, int]]] = {}
     for (uid, status, kind), count in sorted(counted.items()):
         counts.setdefault(uid, {}).setdefault(status, {})[kind] = count
-    told: Counts = counts
+    joined: Counts = counts
     origins = {(one.source, one.actor, one.commit, one.write) for one in events}
     source, actor, commit, write = origins.pop() if len(origins) == 1 else ("file", "", "", "")
-    bulk = Event("site.update", "", source=source, actor=actor, commit=commit, write=write, counts=told)
+    bulk = Event("site.update", "", source=source, actor=actor, commit=commit, write=write, counts=joined)
     paths = tuple(sorted({path for event in events for path in event.paths}))
     return replace(bulk, paths=paths, hidden=events[0].hidden)
 

@@ -1,4 +1,4 @@
-"""The job of the recorder: it catches up after the start, and with what it could not record."""
+"""The job of the recorder: it records changes since the last run, and later those that were missed."""
 
 from contextlib import suppress
 
@@ -10,10 +10,10 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Calls the recorder if no change of the site does; other machines tell by `notices` that they have."""
+    """Job that calls the recorder if no change of the site does. Other machines wake it through `notices`."""
 
     name = "record"
-    failure = "what has changed could not be recorded"
+    failure = "changes could not be recorded"
 
     def __init__(
         self, site: Site, recorder: Recorder, timing: Timing, notices: Notices | None = None
@@ -23,23 +23,23 @@ class RecordEvents(Job):
         self._is_due, self._recorded_at = True, 0.0
 
     def start(self, context: JobContext) -> None:
-        """Be woken by other machines from now on."""
+        """Listen to other machines."""
 
-        def hear(payload: str) -> None:
+        def on_notice(payload: str) -> None:
             if payload.partition(" ")[2] != self._recorder.database.clone:
                 context.wake()
 
         if self._notices is not None:
-            self._notices.listen(EVENTS, hear)
+            self._notices.listen(EVENTS, on_notice)
 
     def run(self, context: JobContext) -> float:
-        """Record what has changed: at first, when woken, and from time to time while events are missed."""
+        """Record changes: at first, when woken, and at intervals while events are missing."""
         now = context.clock.monotonic()
         self._is_due |= context.is_woken
         if self._is_due or (self._recorder.missed and now - self._recorded_at > self._timing.record_retry_s):
             self._recorded_at = now
-            with suppress(StorageError):  # which the recorder meets again, and tells of
-                self._recorder.database.bounds()  # A database elsewhere is waited for here, without the lock.
+            with suppress(StorageError):  # The recorder meets and logs it as well.
+                self._recorder.database.bounds()  # Waits for a remote database without holding the lock.
             self._site.record()
         self._is_due = False
         return self._timing.record_s

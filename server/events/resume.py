@@ -1,4 +1,4 @@
-"""Finds where a stream goes on after a break: after the event that the client saw last (docs/events.md)."""
+"""Positions from which event streams resume after a disconnect (docs/events.md)."""
 
 import re
 
@@ -9,22 +9,22 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_kept(bounds: Bounds, since: int) -> None:
-    """Raise GoneError where events after one are no longer kept, or are those of another log."""
+    """Raise GoneError if events after a number are no longer kept, or belong to another log."""
     if since > bounds.last:
-        what = f"The log ends at {bounds.last}; {since} is of another log, such as one that was deleted"
-        raise GoneError(what, {"first": bounds.first, "last": bounds.last})
+        message = f"The log of events ends at {bounds.last}; {since} belongs to another one"
+        raise GoneError(message, {"first": bounds.first, "last": bounds.last})
     if since and since < (bounds.first or bounds.last + 1) - 1:
-        what = f"The events after {since} are no longer kept; fetch everything, then go on from {bounds.last}"
-        raise GoneError(what, {"first": bounds.first, "last": bounds.last})
+        message = f"Events after {since} are no longer kept; fetch everything and continue from {bounds.last}"
+        raise GoneError(message, {"first": bounds.first, "last": bounds.last})
 
 
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """After which event a stream goes on; None where that, or what followed it, is not in the log."""
+    """Return the number after which a stream resumes, or None if events after it are missing."""
     if last_id:
-        found = parse_id(last_id)
-        if found is None or found[0] != bounds.id or (found[1] == 0 and bounds.first > 1):
+        parsed = parse_id(last_id)
+        if parsed is None or parsed[0] != bounds.id or (parsed[1] == 0 and bounds.first > 1):
             return None
-        since = found[1]
+        since = parsed[1]
     try:
         require_kept(bounds, since)
     except GoneError:
@@ -33,11 +33,11 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
 
 
 def parse_id(text: str) -> tuple[str, int] | None:
-    """The log and the number that an id names; None for what is no id."""
-    found = _ID.fullmatch(text.strip())
-    return (found[1], int(found[2])) if found else None
+    """Parse the id of an event into the log's id and the number; None if malformed."""
+    match = _ID.fullmatch(text.strip())
+    return (match[1], int(match[2])) if match else None
 
 
 def id_of(log: str, number: int) -> str:
-    """The id of an event: that of its log, and its number there."""
+    """Return the id of an event: the log's id and the number."""
     return f"{log}-{number}"

@@ -1,4 +1,4 @@
-"""An event stream that was asked for, and what the server of a connection has to do for it."""
+"""An event stream as requested, its frames, its source, and the counts of streams."""
 
 import json
 import mmap
@@ -21,11 +21,11 @@ from server.schema.model import Schema
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What a client is to get: of a selection, what it may see of the log `log_id` after `position`.
+    """A requested stream: the selected and visible events of the log `log_id` after `position`.
 
-    `authorization` is the header that says who it is, from which `actor` was found; it is asked again while
-    the stream is open. `sender` is who is counted to have it, by its address. A stream is the body of an
-    answer; a server without a hub sends its beginning alone.
+    `authorization` is the request's header, checked again while the stream is open; `actor` was identified by
+    it. `sender` is the client whose count includes the stream, by address. As the body of a response, it
+    yields only its opening frames: a hub sends the rest.
     """
 
     authorization: str
@@ -39,7 +39,7 @@ class Stream:
 
     @property
     def opening(self) -> bytes:
-        """The first frames."""
+        """Return the first frames."""
         return opening(self.log_id, self.position, self.newest, restarted=self.restarted)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -54,33 +54,33 @@ class Client(Protocol):
         """The address and port."""
 
     def send(self, data: bytes) -> object:
-        """Send some frames. It does not wait, and does not tell whether they arrive."""
+        """Send frames without waiting; whether they arrive is unknown."""
 
     def end(self) -> None:
-        """End the answer, after what was sent."""
+        """End the response after what was sent."""
 
 
 # --- frames ---------------------------------------------------------------------------------------
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-RECONNECT_DELAY_MS = 2000  # A client that lost its stream reconnects after so long.
+RECONNECT_DELAY_MS = 2000  # Delay before a client reconnects.
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:
-    """An event; its data is one line."""
+    """Return the frame of an event; `data` must be one line."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: {data}\n\n".encode()
 
 
 def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
-    """An event about the stream itself: `welcome`, `restart`."""
+    """Return the frame of an event about the stream itself: `welcome`, `restart`."""
     return frame(event, json.dumps(data, separators=(",", ":")), id_)
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """What a stream begins with, that goes on after the event of a number.
+    """Return the first frames of a stream that begins after an event.
 
-    `restarted`: the id that the client has sent is of no event that the stream could go on from.
+    `restarted`: the stream could not resume after the id that the client sent.
     """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
@@ -88,28 +88,28 @@ def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
 
 
 def goaway(reason: str, retry_ms: int) -> bytes:
-    """What a stream ends with: why, and after how many milliseconds the client may connect again."""
+    """Return the last frame of a stream, with the reason and the delay before reconnecting, in ms."""
     return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
 
 
 def heartbeat(id_: str = "") -> bytes:
-    """A comment, that tells both sides that the other is there.
+    """Return a comment that keeps the connection alive.
 
-    `id_` is of the last event that the client has not been shown, so that it goes on after it.
+    `id_` is the last event that was skipped as invisible, so that the client resumes after it.
     """
     return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
 
 
 # --- source ---------------------------------------------------------------------------------------
 
-MAX_CACHED_FRAMES = 2048  # Encoded frames that are kept for other clients.
+MAX_CACHED_FRAMES = 2048  # Encoded frames that are kept for other streams.
 
 
 class Source:
-    """The log of events in a database. `newest` tells the number of the last event that all workers show.
+    """The event log in a database.
 
-    `identify` finds whom an Authorization header speaks for, and raises what `Identities.identify` does;
-    `schema` returns the one that is served.
+    `newest` returns the number of the last event that all workers show. `identify` returns the actor of an
+    Authorization header, and raises what `Identities.identify` does. `schema` returns the served schema.
     """
 
     def __init__(
@@ -121,13 +121,13 @@ class Source:
     ) -> None:
         self._database, self.newest, self.identify = database, newest, identify
         self._schema = schema
-        # Saves 12 µs of 15 of an event to one of 50 streams.
+        # Saves 12 µs of 15 µs for an event to one of 50 streams.
         self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
-        """The id of the log, and its first events after a position of the log with an id, if it is this one.
+        """Return the id of the log, and its first events after a position if the id matches.
 
-        Raises GoneError where some of them are no longer kept, and StorageError.
+        Raises GoneError if some of them are no longer kept, and StorageError.
         """
         bounds = self._database.bounds()
         if bounds.id != log_id:
@@ -136,7 +136,7 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """The frame of an event, as an actor may see it; empty where it may not, or has not asked for it."""
+        """Return the frame of an event as an actor may see it; empty if hidden or not selected."""
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
             return b""
@@ -145,7 +145,7 @@ class Source:
         return self._encode(log_id, seen, _READER)
 
 
-_READER = Actor("reader")  # stands for all who see the same of an event
+_READER = Actor("reader")  # stands for all actors without the history permission
 
 
 def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
@@ -155,50 +155,50 @@ def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
 
 # --- stream counts --------------------------------------------------------------------------------
 
-MAX_WORKERS = 256  # A worker that ended leaves its place to a later one.
+MAX_WORKERS = 256  # Slots are reused.
 CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """The counts of all workers. Made before the workers are forked; each then enters with its number."""
+    """The numbers of streams in all workers. Create it before forking; each worker then calls `enter`."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
-        self._numbers = memoryview(self._memory).cast("Q")  # by worker: its process, and its count
+        self._numbers = memoryview(self._memory).cast("Q")  # by worker: process id and count
         self._of_clients = memoryview(mmap.mmap(-1, MAX_WORKERS * CLIENT_HASHES * 2)).cast("H")
         self._key = secrets.token_bytes(16)
-        self._place = 0
+        self._slot = 0
 
     def enter(self, worker: int) -> None:
-        """Count the streams of this process from now on, as those of the worker with a number."""
-        self._place = worker % MAX_WORKERS * 2
-        self._numbers[self._place + 1] = 0
-        begin = self._place // 2 * CLIENT_HASHES
+        """Count the streams of this process as those of a worker number."""
+        self._slot = worker % MAX_WORKERS * 2
+        self._numbers[self._slot + 1] = 0
+        begin = self._slot // 2 * CLIENT_HASHES
         self._of_clients[begin : begin + CLIENT_HASHES] = memoryview(bytes(CLIENT_HASHES * 2)).cast("H")
-        self._numbers[self._place] = os.getpid()
+        self._numbers[self._slot] = os.getpid()
 
     def set(self, count: int) -> None:
-        """Say how many streams this process has."""
-        self._numbers[self._place + 1] = count
+        """Set the number of streams of this process."""
+        self._numbers[self._slot + 1] = count
 
     def add(self, client: str, more: int) -> None:
-        """Say that a client has so many more streams in this process."""
-        self._of_clients[self._place // 2 * CLIENT_HASHES + self._hash(client)] += more
+        """Add to the number of a client's streams in this process."""
+        self._of_clients[self._slot // 2 * CLIENT_HASHES + self._hash(client)] += more
 
     def total(self) -> int:
-        """How many streams the processes have that are alive."""
+        """Return the number of streams of all living processes."""
         return sum(count for _, count in self._living())
 
     def of_client(self, client: str) -> int:
-        """How many of these are of a client."""
-        found = self._hash(client)
-        return sum(self._of_clients[place * CLIENT_HASHES + found] for place, _ in self._living())
+        """Return the number of a client's streams in all living processes."""
+        client_hash = self._hash(client)
+        return sum(self._of_clients[slot * CLIENT_HASHES + client_hash] for slot, _ in self._living())
 
     def _living(self) -> list[tuple[int, int]]:
-        """The places of processes that are alive and have streams, and how many."""
+        """Return the slots of living processes with streams, and their counts."""
         counts = self._numbers.tolist()
-        taken = enumerate(zip(counts[::2], counts[1::2], strict=True))
-        return [(place, count) for place, (process, count) in taken if count and is_alive(process)]
+        pairs = enumerate(zip(counts[::2], counts[1::2], strict=True))
+        return [(slot, count) for slot, (process, count) in pairs if count and is_alive(process)]
 
     def _hash(self, client: str) -> int:
         data = client.encode("utf-8", "surrogatepass")
@@ -206,7 +206,7 @@ class StreamCounts:
 
 
 def is_alive(process: int) -> bool:
-    """Whether there is a process with a number."""
+    """Return whether a process exists."""
     with suppress(ProcessLookupError):
         os.kill(process, 0)
         return True

@@ -1,12 +1,11 @@
-"""The tables of the log of events.
+"""SQL tables of the event log.
 
-`log` is one row: its id, the last number of an event, and how often it was written. Versions, types and notes
-are of one clone of the site each, since it has files of its own, or of all together. `commits` are those
-whose events are recorded, and `told` says of files by what their last event came: by a commit, or on a clone
-by what is in no commit yet (`server.events.lineage`).
+`log` is one row: id, number of the last event, and number of writes. Versions, types and notes belong to one
+clone of the site, or to all together (`*`). `commits` are the recorded commits. `told` has the source of each
+file's last event: a commit, or uncommitted changes of one clone (`server.events.lineage`).
 """
 
-# A delivery gathers events, stands behind another one of its document, waits to be tried, or is done.
+# A delivery gathers events, is queued behind another of its document, waits for an attempt, or is done.
 GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
 OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
 TIMED = f"state IN ('{GATHERING}', '{WAITING}')"

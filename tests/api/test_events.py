@@ -218,7 +218,7 @@ def test_some_events_can_be_asked_for(api: Api) -> None:
 
 
 WRONG = {
-    "types=dossiers": 'names "dossiers", which there is not: did you mean "dossier"?',
+    "types=dossiers": 'has an unknown value "dossiers": did you mean "dossier"?',
     "events=entry.made": "entry.made",
     "status=modified": "modified",
     "since=x": "since",
@@ -226,7 +226,7 @@ WRONG = {
     "limit=1001": "1,000",
     "limit=" + "9" * 5000: "limit",
     "kind=x": "kind",
-    "sinse=1": 'There is no parameter "sinse": did you mean "since"?',
+    "sinse=1": 'Unknown parameter "sinse": did you mean "since"?',
     "types[a]=note": "types",
 }
 

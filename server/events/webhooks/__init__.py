@@ -1,1 +1,1 @@
-"""Webhooks: which events are sent where, in which order, how often, and how they are signed."""
+"""Webhooks: matching of events, ordered and retried delivery, and signatures."""

@@ -1,6 +1,6 @@
-"""The deliveries of webhooks, those that wait and those that are done: a table of the log of events.
+"""The deliveries of webhooks, open and done, as a table of the event log.
 
-Every function takes the connection of a transaction. Times are in seconds since 1970.
+Every function takes the connection of a transaction. Times are seconds since 1970.
 """
 
 import json
@@ -20,7 +20,7 @@ from server.events.tables import (
 )
 from server.events.webhooks.http_client import new_id
 
-MAX_DONE_DELIVERIES, RETENTION_S = 1000, 7 * 86_400.0  # Of a webhook's deliveries that are done.
+MAX_DONE_DELIVERIES, RETENTION_S = 1000, 7 * 86_400.0  # For each webhook's done deliveries.
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -29,10 +29,10 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One request to be made, or made: what it tells, how often it was tried, and what came of it last.
+    """One delivery: its event or burst, its attempts, and the outcome of the last one.
 
-    `document` is what it must not overtake another one of, "" for nothing; `first` and `last` are the numbers
-    of the events that it tells of; `body` is kept from the first try until it is done.
+    Deliveries with the same `document` keep their order; "" for none. `first` and `last` are event numbers;
+    `body` is stored from the first attempt until the delivery is done.
     """
 
     number: int
@@ -55,7 +55,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """How a webhook stands: how many deliveries wait, when it was disabled, if it was, and its last try."""
+    """The status of a webhook: number of open deliveries, when it was disabled, and its last attempt."""
 
     waiting: int
     disabled: float | None
@@ -75,13 +75,13 @@ def put(
 
 
 def has_open(connection: Connection, name: str, document: str) -> bool:
-    """Whether a webhook has a delivery of a document that is not done."""
+    """Return whether a webhook has an open delivery of a document."""
     statement = f"SELECT 1 FROM deliveries WHERE webhook = ? AND document = ? AND {OPEN} LIMIT 1"
     return connection.execute(statement, (name, document)).fetchone() is not None
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """The deliveries of a webhook to be tried at a time, at most so many, without those that are `busy`."""
+    """Return up to `most` deliveries of a webhook that are due at a time, without those in `busy`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -90,7 +90,7 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """When the next delivery of a webhook is to be tried, of those that are not `busy`."""
+    """Return when the next delivery of a webhook is due, without those in `busy`."""
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"
@@ -100,29 +100,29 @@ def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float |
 
 
 def _sql_list(numbers: Iterable[int]) -> str:
-    return ",".join(map(str, (0, *numbers)))  # an empty list is no SQL, and no delivery has the number 0
+    return ",".join(map(str, (0, *numbers)))  # SQL has no empty list, and no delivery has the number 0
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
-    """Note that a delivery is tried, and what it sends, so that every try sends the same."""
+    """Store the start of an attempt and the body, so that every attempt sends the same."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, at, delivery.number))
 
 
 def try_again(connection: Connection, delivery: Delivery, at: float, wait: float, step: int) -> None:
-    """Let a delivery be tried again, so many seconds after a time."""
+    """Schedule another attempt `wait` seconds after a time."""
     statement = "UPDATE deliveries SET due = ?, wait = ?, step = ? WHERE number = ?"
     connection.execute(statement, (at + wait, wait, step, delivery.number))
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Note what came of a try."""
+    """Store the outcome of an attempt."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Let a delivery be done, and the next one of its document be tried."""
+    """Mark a delivery as done, and release the next one of its document."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
     if done and delivery.document:
@@ -135,13 +135,13 @@ def finish(connection: Connection, delivery: Delivery, state: str) -> None:
 
 
 def give_up_all(connection: Connection, name: str, why: str) -> None:
-    """Give up every delivery of a webhook that is not done."""
+    """Mark every open delivery of a webhook as failed."""
     statement = f"UPDATE deliveries SET state = ?, error = ?, body = NULL WHERE webhook = ? AND {OPEN}"
     connection.execute(statement, (FAILED, why, name))
 
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """The oldest deliveries of a webhook that are not done, as many as there are more than `beyond`."""
+    """Return the oldest open deliveries of a webhook beyond a number of them."""
     count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
@@ -150,7 +150,7 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 
 
 def shorten(connection: Connection, at: float) -> None:
-    """Bring open deliveries forward to at most their wait from now, after the clock was put back.
+    """Bring open deliveries forward to at most their wait from now, after the clock was set back.
 
     Those queued behind others are included: they keep their due time until their turn.
     """
@@ -159,7 +159,7 @@ def shorten(connection: Connection, at: float) -> None:
 
 
 def forget(connection: Connection, at: float) -> None:
-    """Remove deliveries that are done and old, or of which there are too many."""
+    """Delete old deliveries that are done, and those beyond the limit."""
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -172,26 +172,26 @@ def forget(connection: Connection, at: float) -> None:
 
 
 def newest(connection: Connection, names: Sequence[str], most: int) -> list[Delivery]:
-    """The newest deliveries of some webhooks, in order."""
+    """Return the newest deliveries of some webhooks, oldest first."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, most))][::-1]
 
 
 def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
-    """The deliveries of a webhook that tell of events after one, in order."""
+    """Return a webhook's deliveries of events after a number, in order."""
     statement = f"{_SELECT} WHERE webhook = ? AND last > ? ORDER BY number"
     return [delivery_of(row) for row in connection.execute(statement, (name, since))]
 
 
 def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None:
-    """The delivery of a webhook with an id."""
+    """Return the delivery of a webhook with an id."""
     row = connection.execute(f"{_SELECT} WHERE webhook = ? AND id = ?", (name, webhook_id)).fetchone()
     return delivery_of(row) if row else None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """How a webhook stands."""
+    """Return the status of a webhook."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"
@@ -204,18 +204,18 @@ def webhook_status(connection: Connection, name: str) -> WebhookStatus:
 
 
 def waiting(connection: Connection) -> dict[str, int]:
-    """How many deliveries of each webhook are not done."""
+    """Return the number of open deliveries of each webhook."""
     statement = f"SELECT webhook, count(*) FROM deliveries WHERE {OPEN} GROUP BY webhook"
     return dict(connection.execute(statement).fetchall())
 
 
 def pack(event: Event) -> str:
-    """An event as text; see `unpack`."""
+    """Return an event as JSON; see `unpack`."""
     return json.dumps(asdict(event))
 
 
 def unpack(text: str) -> Event:
-    """The event that a text is."""
+    """Parse an event from JSON."""
     values: Mapping[str, Any] = json.loads(text)
     changed = values["changed"]
     links = tuple((name, tuple(uids)) for name, uids in values.get("links", ()))
@@ -223,6 +223,6 @@ def unpack(text: str) -> Event:
 
 
 def delivery_of(row: tuple[Any, ...]) -> Delivery:
-    """The delivery that a row of the table is."""
+    """Return the delivery of a table row."""
     number, webhook, webhook_id, document, event, *rest = row
     return Delivery(number, webhook, webhook_id, document, unpack(event), *rest)

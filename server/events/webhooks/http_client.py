@@ -1,7 +1,8 @@
-"""One request to a receiver, and what came of it. It takes no longer than it may, whatever the receiver does.
+"""One HTTP request to a receiver, signed, and bounded in time whatever the receiver does.
 
-http.client writes and reads HTTP over a connection that was made to an address that was looked at before
-(`addresses`), with a deadline for all of it: the timeouts of HTTP libraries count anew with each byte."""
+http.client runs over a connection to an address that was checked first, with one deadline for the whole
+exchange: the timeouts of HTTP libraries start again with each byte.
+"""
 
 import hmac
 import io
@@ -27,28 +28,28 @@ from server.config.webhooks import SECRET_PREFIX, Webhook
 
 # --- signing --------------------------------------------------------------------------------------
 
-SECRET_BYTES = 32  # Of a new secret.
+SECRET_BYTES = 32  # Length of a new secret.
 
 
 def new_secret() -> str:
-    """A secret made at random: `whsec_` and base64."""
+    """Return a random secret: `whsec_` and base64."""
     return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def new_id() -> str:
-    """The id of a delivery, `msg_` and 24 characters."""
+    """Return a new delivery id: `msg_` and 24 characters."""
     return f"msg_{secrets.token_urlsafe(18)}"
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """The signature of a request with one secret: `v1,` and base64 of HMAC-SHA256."""
+    """Return the signature of a request with one secret: `v1,` and base64 of HMAC-SHA256."""
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
 def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
-    """The headers of Standard Webhooks for one try; each secret signs, so that receivers may have any."""
+    """Return the headers of Standard Webhooks for one attempt, signed with each secret."""
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
@@ -60,8 +61,8 @@ def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -
 
 Address = IPv4Address | IPv6Address
 _NAT64 = ip_network("64:ff9b::/96")
-_GLOBAL_UNICAST = ip_network("2000::/3")  # Of IPv6, only this is given to networks of the internet.
-# What is no address of a receiver: from IANA's registries of special-purpose and multicast addresses, as of
+_GLOBAL_UNICAST = ip_network("2000::/3")  # The only IPv6 block allocated to public networks.
+# Blocks that receivers can't be in, from IANA's registries of special-purpose and multicast addresses as of
 # 2025. `is_global` differs between versions of Python, and counts whole blocks of protocols as public.
 _RESERVED = tuple(
     ip_network(block)
@@ -84,7 +85,7 @@ _RESERVED = tuple(
         "240.0.0.0/4",  # reserved, and broadcast
         "2001::/23",  # protocols
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4; what it stands for decides
+        "2002::/16",  # 6to4; the embedded address decides
         "3fff::/20",  # documentation
     )
 )
@@ -95,9 +96,9 @@ class RefusedAddress(OSError):
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
-    """A connection to the first address of a host that may be reached, and that answers.
+    """Connect to the first permitted address of a host that accepts.
 
-    `allowed` are the hosts whose addresses may be private, `deadline` is by the monotonic clock. Raises
+    Hosts in `allowed` may have private addresses; `deadline` is on the monotonic clock. Raises
     RefusedAddress, and OSError.
     """
     addresses = _lookup(host, port, deadline)
@@ -105,19 +106,19 @@ def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> 
         public = [address for address in addresses if is_public(ip_address(address.partition("%")[0]))]
         if not public:
             at = "" if addresses[0] == host else f"at {addresses[0]}, which is "
-            raise RefusedAddress(f"{host} is {at}no public address; webhooks_allow can allow it")
+            raise RefusedAddress(f"{host} is {at}not a public address; webhooks_allow can allow it")
         addresses = public
     failed: OSError | None = None
     for address in addresses:
         try:
-            return socket.create_connection((address, port), timeout=left(deadline))
+            return socket.create_connection((address, port), timeout=seconds_left(deadline))
         except OSError as error:
             failed = error
     raise failed or OSError("no address")
 
 
-def left(deadline: float) -> float:
-    """The seconds until a deadline. Raises TimeoutError where it has passed."""
+def seconds_left(deadline: float) -> float:
+    """Return the seconds until a deadline. Raises TimeoutError if it has passed."""
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -125,7 +126,7 @@ def left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the internet; one that stands for another is what that is."""
+    """Return whether an address is public, looking inside those that embed an IPv4 address."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -136,7 +137,7 @@ def is_public(address: Address) -> bool:
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address stands for."""
+    """Return the IPv4 addresses embedded in an IPv6 address."""
     if address.ipv4_mapped:
         return [address.ipv4_mapped]
     if address in _NAT64:
@@ -147,42 +148,42 @@ def _inner(address: IPv6Address) -> list[IPv4Address]:
 
 
 def _lookup(host: str, port: int, deadline: float) -> list[str]:
-    """The addresses of a host, by a thread of its own: nothing else ends a resolver that nobody answers."""
+    """Resolve a host in a thread of its own: a hanging resolver can't be stopped otherwise."""
     with suppress(ValueError):
         return [str(ip_address(host))]
-    found: list[str] = []
-    failed: list[Exception] = []
+    addresses: list[str] = []
+    errors: list[Exception] = []
 
     def resolve() -> None:
         try:
-            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            found.extend(dict.fromkeys(str(answer[4][0]) for answer in answers))
+            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses.extend(dict.fromkeys(str(entry[4][0]) for entry in entries))
         except (OSError, UnicodeError) as error:
-            failed.append(error)
+            errors.append(error)
 
     thread = threading.Thread(target=resolve, name="resolver", daemon=True)
     thread.start()
-    thread.join(left(deadline))
-    if failed:
-        raise OSError(f"the name {host} can't be resolved: {failed[0]}") from failed[0]
-    if not found:
+    thread.join(seconds_left(deadline))
+    if errors:
+        raise OSError(f"the name {host} can't be resolved: {errors[0]}") from errors[0]
+    if not addresses:
         raise TimeoutError
-    return found
+    return addresses
 
 
 # --- http client ----------------------------------------------------------------------------------
 
 TIMEOUT_S = 15.0
-MAX_RESPONSE_BYTES = 65_536  # Of a response.
+MAX_RESPONSE_BYTES = 65_536  # Bytes of a response that are read.
 MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # Characters of a response that are kept, and shown on a line.
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a request: the status of the answer, 0 for none, and in words what was wrong.
+    """The outcome of a request: the response's status, 0 for none, and the error as text.
 
-    `retry_after` is in how many seconds the receiver wants to be asked again.
+    `retry_after` is the pause in seconds that the receiver asks for.
     """
 
     status: int
@@ -192,7 +193,7 @@ class Outcome:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the receiver has taken it."""
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
 
@@ -203,35 +204,35 @@ def send(
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a POST to an address (of `config.webhooks.check_url`), and say what came of it; it raises nothing.
+    """POST to a URL (of `config.webhooks.check_url`) and return the outcome; raises nothing.
 
-    `allowed` are the hosts whose addresses may be private. A redirect is not followed.
+    Hosts in `allowed` may have private addresses. Redirects are not followed.
     """
     began = time.monotonic()
     try:
         outcome = _exchange(url, headers, body, allowed, began + timeout)
     except TimeoutError:
-        outcome = Outcome(0, f"no answer within {timeout:g} s")
+        outcome = Outcome(0, f"no response within {timeout:g} s")
     except ssl.SSLCertVerificationError as error:
         outcome = Outcome(0, f"the certificate can't be trusted: {error.verify_message}")
     except (OSError, HTTPException, ValueError) as error:
         outcome = Outcome(0, _reason_of(error))
-    told = _on_one_line(outcome.error)
-    return Outcome(outcome.status, told, outcome.retry_after, time.monotonic() - began)
+    message = _on_one_line(outcome.error)
+    return Outcome(outcome.status, message, outcome.retry_after, time.monotonic() - began)
 
 
 def _on_one_line(text: str) -> str:
-    """What a receiver has said, for a log: a part of it, without what could do anything to a terminal."""
+    """Return a receiver's text for logs: shortened, on one line, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_EXCERPT_CHARS]
 
 
 def _reason_of(error: Exception) -> str:
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return f"the answer is no HTTP: {reason}" if isinstance(error, HTTPException) else reason
+    return f"the response is not HTTP: {reason}" if isinstance(error, HTTPException) else reason
 
 
 def brief(error: str) -> str:
-    """The beginning of what was wrong, for a line."""
+    """Shorten an error to one line of a log."""
     return error if len(error) <= MAX_BRIEF_CHARS else f"{error[:MAX_BRIEF_CHARS]}…"
 
 
@@ -249,17 +250,17 @@ def _exchange(
             connection.putheader("Host", parts.netloc)
             for name, value in {**headers, "Content-Length": str(len(body)), "Connection": "close"}.items():
                 connection.putheader(name, value)
-            with suppress(BrokenPipeError, ConnectionResetError):  # It may have answered before the end.
+            with suppress(BrokenPipeError, ConnectionResetError):  # It may respond early.
                 connection.endheaders(body)
             return _read(connection.getresponse(), url)
 
 
 def _encrypt(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
-    plain.settimeout(left(deadline))
+    plain.settimeout(seconds_left(deadline))
     return _context().wrap_socket(plain, server_hostname=host)
 
 
-# Saves some 50 ms of a delivery over TLS: it reads the certificates of the system.
+# Saves about 50 ms of a delivery over TLS: reading the system's certificates.
 @lru_cache(maxsize=1)
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
@@ -271,23 +272,23 @@ def _target(url: str) -> str:
 
 
 def _read(response: HTTPResponse, url: str) -> Outcome:
-    """What an answer says. Once its status is known, the rest of it decides nothing."""
+    """Return the outcome of a response. Once the status is known, errors in the rest don't matter."""
     text = b""
     with suppress(OSError, HTTPException, ValueError):
         text = response.read(MAX_RESPONSE_BYTES)
     status = response.status
     if 200 <= status < 300:
         return Outcome(status)
-    said = f"{status} {response.reason}".strip()
+    status_line = f"{status} {response.reason}".strip()
     if 300 <= status < 400:
-        said += f", a redirect to {response.getheader('Location', 'nowhere')}, which is not followed"
+        status_line += f", a redirect to {response.getheader('Location', 'nowhere')}, which is not followed"
     excerpt = text[: 4 * MAX_EXCERPT_CHARS].decode("utf-8", "replace").strip()
-    error = f"{said}: {excerpt}" if excerpt else said
+    error = f"{status_line}: {excerpt}" if excerpt else status_line
     return Outcome(status, error, _seconds(response.getheader("Retry-After")))
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """The seconds that a Retry-After says, as a number or as a date."""
+    """Parse a Retry-After header, as a number or a date, into seconds."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
@@ -300,26 +301,24 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """What http.client needs of a socket, with one deadline for everything."""
+    """The part of a socket that http.client needs, with one deadline for everything."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
 
     def sendall(self, data: bytes) -> None:
-        """Send all of some bytes."""
-        self._channel.settimeout(left(self._deadline))
+        self._channel.settimeout(seconds_left(self._deadline))
         self._channel.sendall(data)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """A file of what arrives."""
-        return io.BufferedReader(_Arriving(self._channel, self._deadline))
+        return io.BufferedReader(_DeadlineReader(self._channel, self._deadline))
 
     def close(self) -> None:
-        """Do nothing: who has connected closes."""
+        """Do nothing: the caller closes the connection."""
 
 
-class _Arriving(io.RawIOBase):
-    """What arrives on a connection until a deadline."""
+class _DeadlineReader(io.RawIOBase):
+    """Raw stream of received data, until a deadline."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -328,7 +327,7 @@ class _Arriving(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        self._channel.settimeout(left(self._deadline))
+        self._channel.settimeout(seconds_left(self._deadline))
         return self._channel.recv_into(buffer)
 
 
@@ -345,8 +344,9 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send the body of a delivery to a webhook (`config.webhooks.resolved`), signed with some secrets at a
-    time; `event` is the name of what it tells.
+    """Send a delivery's body to a webhook (`config.webhooks.resolved`), signed with `secrets` at a time.
+
+    `event` is the event name for the X-Strapi-Event header.
     """
     headers = {
         **webhook.headers,

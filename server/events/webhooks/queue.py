@@ -1,7 +1,7 @@
-"""Queues the deliveries of webhooks: an event once for each webhook that wants it.
+"""The queue of deliveries: each event once for each webhook that wants it.
 
-The transaction that queues deliveries also notes up to which event that was done. So no event is lost or
-queued twice, whenever a process is killed. Every function takes the connection of a transaction.
+The transaction that queues deliveries also stores the position, so no event is lost or queued twice if a
+process is killed. Every function takes the connection of a transaction.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,15 +27,15 @@ from server.events.webhooks.delivery_table import (
 )
 from server.events.webhooks.matching import SITE_UPDATE, concerns
 
-MAX_QUEUED_DELIVERIES = 10_000  # Of one webhook; beyond, the oldest are dropped.
-MAX_BURST_DEBOUNCES = 10  # A burst that lasts so many times `debounce` is delivered before it ends.
+MAX_QUEUED_DELIVERIES = 10_000  # For one webhook; beyond, the oldest are dropped.
+MAX_BURST_DEBOUNCES = 10  # A burst is delivered after so many times `debounce` at the latest.
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Note which webhooks there are now. One that is new begins after the event that `last` gives.
+    """Store the current webhooks; new ones begin after the event number that `last` returns.
 
-    Of one that is gone or switched off, nothing waits any more; one that was disabled is not, if its settings
-    are other ones.
+    Deletes open deliveries of webhooks that were removed or switched off. Re-enables a disabled webhook if
+    its settings have changed.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -55,26 +55,26 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last: int) -> bool:
-    """Tell a webhook that was disabled of what comes after the event `last`; whether it was."""
+    """Re-enable a disabled webhook from the event `last` on; return whether it was disabled."""
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last, name)).rowcount > 0
 
 
 def disable(connection: Connection, name: str, at: float, why: str) -> None:
-    """Tell a webhook of nothing more, and give up what waits."""
+    """Disable a webhook, and give up its open deliveries."""
     connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (at, name))
     give_up_all(connection, name, why)
 
 
 def cursors(connection: Connection) -> dict[str, int]:
-    """Of each webhook that is told of events, up to which one they are in the queue."""
+    """Return the number of the last queued event for each enabled webhook."""
     return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
-    """Queue what a webhook is to be told of some events, the next ones in the log.
+    """Queue the deliveries of the next events in the log for a webhook.
 
-    Returns how many deliveries were given up because too many wait.
+    Returns how many deliveries were dropped because too many wait.
     """
     if not events:
         return 0
@@ -91,7 +91,7 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
 
 
 def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Queue one event: as a part of a burst, or behind those of the same document that are not done."""
+    """Queue one event: in a burst, or behind open deliveries of the same document."""
     if webhook.debounce:
         _gather(connection, webhook, event, at)
         return
@@ -101,7 +101,7 @@ def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> N
 
 
 def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Let an event be part of the burst that goes on, or begin another one."""
+    """Add an event to the current burst, or begin one."""
     pause = webhook.debounce.total_seconds()
     statement = "SELECT number, made, event FROM deliveries WHERE webhook = ? AND state = ?"
     found = connection.execute(statement, (webhook.name, GATHERING)).fetchone()
@@ -111,12 +111,12 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
     number, made, text = found
     due = max(at, min(at + pause, made + MAX_BURST_DEBOUNCES * pause))
     statement = "UPDATE deliveries SET event = ?, last = ?, due = ?, wait = ? WHERE number = ?"
-    told = pack(extend_burst(unpack(text), event))
-    connection.execute(statement, (told, event.seq, due, due - at, number))
+    extended = pack(extend_burst(unpack(text), event))
+    connection.execute(statement, (extended, event.seq, due, due - at, number))
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """The site.update that stands for a burst so far, if any, with one more event."""
+    """Return the site.update of a burst extended by one event."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -125,7 +125,7 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
                 sums = counts.setdefault(uid, {}).setdefault(status, {})
                 for kind, count in kinds.items():
                     sums[kind] = sums.get(kind, 0) + count
-    told = replace(
+    joined = replace(
         event,
         kind=SITE_UPDATE,
         uid="",
@@ -141,28 +141,28 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
         event.source,
         event.commit,
     ):
-        return told
-    return replace(told, actor="", source="file", commit="", write="")
+        return joined
+    return replace(joined, actor="", source="file", commit="", write="")
 
 
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Queue again what a webhook was told after an event, and, of the `events` after it, what it was not.
+    """Queue deliveries after an event number again, and those of `events` that never were.
 
-    Returns how many deliveries that are.
+    Returns the number of deliveries.
     """
     found = of_events_after(connection, webhook.name, since)
-    told = {seq for delivery in found for seq in range(delivery.first, delivery.last + 1)}
+    delivered = {seq for delivery in found for seq in range(delivery.first, delivery.last + 1)}
     again = [delivery for delivery in found if _queue_again(connection, delivery, at)]
-    missing = [event for event in events if event.seq not in told and concerns(webhook, event)]
+    missing = [event for event in events if event.seq not in delivered and concerns(webhook, event)]
     for event in missing:
         _add(connection, webhook, event, at)
     return len(again) + (min(1, len(missing)) if webhook.debounce else len(missing))
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
-    """Queue the delivery with an id again, unless it still waits; None where there is none."""
+    """Queue the delivery with an id again unless still open; return it, or None if there is none."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, at)
@@ -170,7 +170,7 @@ def replay_one(connection: Connection, name: str, webhook_id: str, at: float) ->
 
 
 def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
-    """Queue a delivery again, under the id that it has, unless it still waits; whether it did not."""
+    """Queue a delivery again under its id; return False if it is still open."""
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False
     document = delivery.document

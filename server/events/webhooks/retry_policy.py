@@ -1,18 +1,18 @@
-"""When a delivery that failed is tried again, and when it is given up (docs/webhooks.md)."""
+"""Retry policy of failed deliveries: delays and limits (docs/webhooks.md)."""
 
 from collections.abc import Sequence
 
 BACKOFFS_S = (5.0, 300.0, 1800.0, 7200.0, 18_000.0)  # After each failed try: 5 s, 5 min, 30 min, 2 h, 5 h.
-MAX_RETRY_AFTER_S = 86_400.0  # A receiver may ask for a pause of one day.
-MAX_ATTEMPTS = 50  # Of a delivery, also if a receiver asks for later ones, which count as no step.
+MAX_RETRY_AFTER_S = 86_400.0  # Longer pauses are cut to one day.
+MAX_ATTEMPTS = 50  # Of one delivery, including those that a receiver's Retry-After delayed.
 
 
 def next_try(
     steps: Sequence[float], step: int, tries: int, retry_after: float | None
 ) -> tuple[float, int] | None:
-    """In how many seconds to try again, and the step from then on; None where it is given up.
+    """Return the seconds until the next attempt and the next step, or None to give up.
 
-    A receiver that says when it wants to be asked again is asked then, which takes no step.
+    A receiver's Retry-After is respected, and uses up no step.
     """
     if tries >= MAX_ATTEMPTS:
         return None

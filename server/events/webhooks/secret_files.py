@@ -1,7 +1,7 @@
-"""The secrets that were made for webhooks: `.bifolio/webhooks/NAME.secret`, which only its owner may read.
+"""Generated webhook secrets: `.bifolio/webhooks/NAME.secret`, readable only by the owner.
 
-The first line has the secret that signs; while keys rotate, a second one has the secret before,
-and until when it signs as well.
+The first line is the signing secret. While keys rotate, the second line has the previous secret and the time
+until which it signs as well.
 """
 
 import os
@@ -14,16 +14,14 @@ from server.events.webhooks.http_client import new_secret
 from server.paths import keep_private, state_folder
 from server.storage.durable import make_once, stage, sync_folder
 
-OVERLAP_S = 24 * 3600.0  # how long the secret before signs after another was made
-_FIX_HINT = (
-    "look at its permissions, or delete it: then another secret is made, which receivers have to be told"
-)
+OVERLAP_S = 24 * 3600.0  # how long the previous secret still signs
+_FIX_HINT = "check its permissions, or delete it to get a new secret, which you must give to the receivers"
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """What requests of a webhook are signed with at a time: as settings say, else what was made for it.
+    """Return the signing secrets of a webhook at a time: from the settings, else generated.
 
-    Raises SetupError where the file can't be used.
+    Raises SetupError if the file can't be used.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -33,13 +31,13 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Make another secret for a webhook, and return it; the one before signs as well for OVERLAP_S.
+    """Generate a new secret for a webhook and return it; the old one signs for OVERLAP_S more seconds.
 
-    Raises SetupError, also where settings say the secret.
+    Raises SetupError, also if the secret is in the settings.
     """
     if webhook.secrets:
-        what = f"the secret of webhook {webhook.name} is in site.yaml"
-        raise SetupError(what, None, "can't be rotated by this command", "write secret: [NEW, OLD] there")
+        place = f"the secret of webhook {webhook.name} is in site.yaml"
+        raise SetupError(place, None, "can't be rotated by this command", "write secret: [NEW, OLD] there")
     before, made = _read(root, webhook.name)[0][0], new_secret()
     path = _path(root, webhook.name)
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
@@ -54,19 +52,19 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """The secrets of a webhook, each with until when it signs; the first has no end."""
+    """Return the secrets of a webhook with the time until which each signs; the first has no end."""
     try:
         path = _path(root, name)
         if not path.exists():
             make_once(path, f"{new_secret()}\n".encode())
         keep_private(path)
         lines = [line.split() for line in path.read_text("ascii").splitlines()]
-        found = [(line[0], float(line[1]) if len(line) > 1 else 0.0) for line in lines]
+        secrets = [(line[0], float(line[1]) if len(line) > 1 else 0.0) for line in lines]
     except (OSError, ValueError, IndexError) as error:
         raise _unusable(name, getattr(error, "strerror", None) or "it is damaged") from error
-    if not found or any(check_secret(secret) for secret, _ in found):
+    if not secrets or any(check_secret(secret) for secret, _ in secrets):
         raise _unusable(name, "it is damaged")
-    return found
+    return secrets
 
 
 def _path(root: Path, name: str) -> Path:

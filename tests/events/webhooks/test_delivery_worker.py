@@ -410,7 +410,7 @@ def test_the_oldest_are_given_up_where_too_many_wait(
         until(lambda: len(site.listed()) == 12, 20)
         assert site.standing().waiting == 10
         assert [one.error for one in site.listed()[:2]] == ["given up: more than 10 waited"] * 2
-    assert "webhook build: too many deliveries wait; the 2 oldest are given up" in caplog.text
+    assert "webhook build: too many deliveries wait; dropped the 2 oldest" in caplog.text
 
 
 @IN_BOTH_DATABASES
@@ -521,7 +521,7 @@ def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
         site.change(lambda c: c.execute("CREATE TABLE IF NOT EXISTS filler (b)"))
         connection.execute(f"PRAGMA max_page_count={pages}")
         site.record(*(update(f"b{i}", actor="x" * 9000) for i in range(5)))
-        until(lambda: "webhooks wait until it can be used again" in caplog.text, 20)
+        until(lambda: "webhooks wait until it is available again" in caplog.text, 20)
         time.sleep(1)
         connection.execute("PRAGMA max_page_count=1000000")
         until(lambda: site.states() == ["delivered"] * 6, 20)
@@ -536,7 +536,7 @@ def test_what_has_no_body_holds_up_nothing(
         site.record(update("bad"), update("a"), update("bad"))
         receiver.until(1)
         until(lambda: site.states() == ["failed", "delivered", "failed"], 20)
-    assert site.listed()[0].error == "its body could not be made; the server's log says why"
+    assert site.listed()[0].error == "the body could not be made; see the server's log"
     assert "ValueError: it is bad" in caplog.text
 
 

@@ -16,7 +16,7 @@ from server.events.webhooks import http_client
 from server.events.webhooks.http_client import Outcome, send
 from tests.receivers import Answer, Received, Receiver, answering, receiving, status
 
-NO_HTTP = "the answer is no HTTP"
+NO_HTTP = "the response is not HTTP"
 ALLOWED = ("127.0.0.1", "localhost")
 
 
@@ -56,7 +56,7 @@ def test_a_request_is_sent_as_it_is(receiver: Receiver) -> None:
         (answering(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"), 200, ""),
         (answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz"), 200, ""),
         (answering(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), 200, ""),
-        (answering(b"SSH-2.0-OpenSSH\r\n"), 0, "the answer is no HTTP: SSH-2.0-OpenSSH"),
+        (answering(b"SSH-2.0-OpenSSH\r\n"), 0, "the response is not HTTP: SSH-2.0-OpenSSH"),
         (answering(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200), 0, f"{NO_HTTP}: got more than 100 headers"),
         (
             answering(b"HTTP/1.1 " + b"2" * 70_000),
@@ -94,9 +94,9 @@ def drip(data: bytes) -> Answer:
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (hang, (0, "no answer within 0.3 s")),
-        (drip(b""), (0, "no answer within 0.3 s")),
-        (drip(b"HTTP/1.1 200 OK\r\nX-A: "), (0, "no answer within 0.3 s")),
+        (hang, (0, "no response within 0.3 s")),
+        (drip(b""), (0, "no response within 0.3 s")),
+        (drip(b"HTTP/1.1 200 OK\r\nX-A: "), (0, "no response within 0.3 s")),
         (drip(b"HTTP/1.1 200 OK\r\n\r\n"), (200, "")),
         (drip(b"HTTP/1.1 500 No\r\n\r\n"), (500, "500 No")),
     ],
@@ -114,7 +114,7 @@ def test_a_receiver_that_reads_nothing_is_left_at_the_deadline() -> None:
         outcome = send(
             f"http://127.0.0.1:{listener.getsockname()[1]}/", {}, b"x" * 30_000_000, ALLOWED, timeout=0.3
         )
-    assert outcome.error == "no answer within 0.3 s"
+    assert outcome.error == "no response within 0.3 s"
     assert outcome.seconds < 2
 
 
@@ -172,7 +172,7 @@ def test_nobody_listens() -> None:
 
 def test_a_host_that_is_not_allowed_is_not_connected_to(receiver: Receiver) -> None:
     outcome = send(receiver.url, {}, b"{}", ["localhost"])
-    assert outcome.error == "127.0.0.1 is no public address; webhooks_allow can allow it"
+    assert outcome.error == "127.0.0.1 is not a public address; webhooks_allow can allow it"
     assert receiver.received == []
 
 
