@@ -1,1 +1,1 @@
-"""The one mutable holder of a site, and what keeps it fresh."""
+"""The mutable state of a site, and the code that keeps it up to date."""

@@ -1,4 +1,4 @@
-"""What a change of the site's files came to, for people who watch it, and where it came from."""
+"""Descriptions of changes of a site's files, for logs and reports, and their origins."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from server.storage.intent import Write
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a change came to: paths by what happened to them, and the problems that are new or gone.
+    """The paths that a change affected, and the problems that are new or ended.
 
-    `read` and `removed` are files that were found changed, `written` and `deleted` those that a write of
-    this server has changed.
+    `read` and `removed` are files that were found changed; `written` and `deleted` were changed by a write of
+    this server.
     """
 
     read: tuple[str, ...] = ()
@@ -32,9 +32,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a change comes from: a write through the "api" or "file"s that somebody else has changed.
+    """The origin of a change: a write through the "api", or a "file" changed by another program.
 
-    `actor` made the write, and `write` is its name in the queue of commits; "" where there is none.
+    `actor` made the write, and `write` is its name in the commit queue; "" if there is none.
     """
 
     source: str = "file"
@@ -43,18 +43,18 @@ class Origin:
 
 
 FILES_ORIGIN = Origin()  # The origin of a change that was found in the files.
-# Is told of each record, under the write lock, before anybody is shown what it changes in some contents.
-# Returns the number of the last event that there is, None where it could not record any.
+# Called with each record under the write lock, before readers see its changes.
+# Returns the number of the last event, or None if events could not be recorded.
 Observe = Callable[[Contents, Record, Origin], int | None]
-Report = Callable[[Change, float], None]  # what changed, and in how many seconds it was taken over
+Report = Callable[[Change, float], None]  # the change, and the seconds that applying it took
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """What a record changes in some contents; which files one that is whole has read is not said."""
-    old, new = list(before.folders), list(record.folders)
+    """Return what a record changes in some contents; a whole record does not list the read files."""
+    old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:
-        old.extend(before.configuration.problems)
-        new.extend(record.configuration.problems)
+        old_problems.extend(before.configuration.problems)
+        new_problems.extend(record.configuration.problems)
     read, removed = [], []
     for path, entry in sorted(record.entries.items()):
         known = before.entries.get(path)
@@ -62,11 +62,11 @@ def change_of(before: Contents, record: Record) -> Change:
             removed.append(path)
             continue
         problems = known.problems if known else ()
-        new.extend(entry.problems)
-        old.extend(p for p in problems if not entry.broken or p in entry.problems)
+        new_problems.extend(entry.problems)
+        old_problems.extend(p for p in problems if not entry.broken or p in entry.problems)
         if _is_read(known, entry):
             read.append(path)
-    problems, fixed = difference(old, new)
+    problems, fixed = difference(old_problems, new_problems)
     if record.whole and record.configuration:
         return Change(problems=problems, fixed=fixed, reloaded=True)
     reloaded = record.configuration is not None
@@ -74,7 +74,7 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """What a write of this server changes: the record has what it came to."""
+    """Return what a write of this server changes, given its record."""
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -84,7 +84,10 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """The problems that are new, and those that are gone, by path; one that moved in its file is neither."""
+    """Return the new and the ended problems, in order of path.
+
+    A problem that only moved within its file is neither.
+    """
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]
@@ -92,5 +95,5 @@ def difference(
     return in_order(added), in_order(gone)
 
 
-def _is_read(known: Entry | None, entry: Entry) -> bool:
-    return known is None or entry.document is not known.document or entry.problems != known.problems
+def _is_read(before: Entry | None, entry: Entry) -> bool:
+    return before is None or entry.document is not before.document or entry.problems != before.problems

@@ -1,13 +1,14 @@
-"""The log of a server: every change of the site's state as one record, in memory that all workers share.
+"""The change log: every change of the site's state as one record, in memory shared by all workers.
 
-The supervisor makes it before it forks the workers. A worker appends under the site's write lock, after
-it has applied all earlier records; reading takes no lock. `site.replica` decides when a worker catches up.
+The supervisor creates it before it forks the workers. A worker appends under the site's write lock, after
+applying all earlier records; reading takes no lock. `site.replica` decides when a worker catches up.
 
-The log has two segments; when the newer is full, it replaces the older. Each segment but the first begins
-with a checkpoint, a record of everything, where a worker that starts late or falls behind can begin.
+The log has two segments; when the newer is full, it replaces the older. Each segment except the first begins
+with a checkpoint, a record of the whole state, from which a worker that starts late or falls behind can
+continue.
 
-Workers that replace all present ones begin with a checkpoint, too. The present ones may lag behind it while
-they end; during that time no write gets its answer.
+Workers that replace all current ones begin with a checkpoint, too. The current ones may lag behind it while
+they end; responses to writes wait during that time.
 """
 
 import fcntl
@@ -24,22 +25,22 @@ from threading import Event
 
 from xxhash import xxh3_64_intdigest
 
-SEGMENT_BYTES = 32 * 1024 * 1024  # After so many bytes of records, the next segment begins.
+SEGMENT_BYTES = 32 * 1024 * 1024  # Size at which the next segment begins.
 POLL_INTERVAL_S = 0.1
 LAG_POLL_INTERVAL_S = 0.01
-MAX_LAG_NS = 2_000_000_000  # How long replaced workers may serve the state before.
-REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # After so much more, a worker no longer expects to be replaced.
-# Numbers in the shared memory.
+MAX_LAG_NS = 2_000_000_000  # How long replaced workers may serve the old state.
+REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # After that long, a worker no longer expects to be replaced.
+# Indexes of numbers in the shared memory.
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
 _NUMBER_COUNT = 11
-# How long a record is, its checksum, and whether it is a checkpoint.
+# Length and checksum of a record, and whether it is a checkpoint.
 _FRAME = struct.Struct("=QQ?")
 _NO_POSITION = 2**64 - 1
-_LEADER_BYTE, _START_BYTE = 0, 1  # The bytes of a file that are locked.
+_LEADER_BYTE, _START_BYTE = 0, 1  # Bytes of the lock file.
 
 
 class ChangeLog:
-    """The records of the workers of one server. A position counts the bytes before it."""
+    """The records of all workers of one server. A position is a number of bytes from the beginning."""
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
         self.segment = segment
@@ -48,23 +49,23 @@ class ChangeLog:
         self._numbers[_BASES + 1] = _NO_POSITION
         self._segments = [anonymous_file(), anonymous_file()]
         self._note = anonymous_file()
-        # Locks of this kind belong to a process: they are not inherited, and end with it.
+        # POSIX locks belong to a process: they are not inherited, and end with it.
         self._locks = anonymous_file()
         self._close_files = closed_with(self, *self._segments, self._note, self._locks)
 
     @property
     def end(self) -> int:
-        """The position behind the last record."""
+        """Return the position after the last record."""
         return self._numbers[_END]
 
     @property
     def demanded(self) -> int:
-        """Up to which position everybody must have applied the records before answering."""
+        """Return the position up to which workers must apply records before they respond."""
         return self._numbers[_DEMANDED]
 
     @property
     def newest(self) -> int:
-        """The number of the last record."""
+        """Return the number of the last record."""
         return self._numbers[_NEWEST]
 
     @newest.setter
@@ -73,7 +74,7 @@ class ChangeLog:
 
     @property
     def event(self) -> int:
-        """The number of the last event that is known to be in the log of events (`server.events`)."""
+        """Return the number of the last event that is known to be logged (`server.events`)."""
         return self._numbers[_EVENT]
 
     @event.setter
@@ -82,7 +83,7 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """What workers have left to those that take their place (`server.site.problems`)."""
+        """Return the data that workers have left for their replacements (`server.site.problems`)."""
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
     @note.setter
@@ -91,13 +92,13 @@ class ChangeLog:
         os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
-        """Append a record; returns the position behind it. Call it under the site's write lock.
+        """Append a record and return the position after it; requires the site's write lock.
 
-        `checkpoint` makes the record of everything up to this one, for a segment that begins.
+        `checkpoint` returns a record of the whole state, for a new segment.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
-        if base and base == self.end:  # A process was killed right after it had begun this segment.
+        if base and base == self.end:  # A process was killed right after beginning this segment.
             self._begin(active, checkpoint())
         elif self.end - base > max(self.segment, 2 * self._numbers[_CHECKPOINT]):
             active = self._begin(1 - active, checkpoint())
@@ -108,9 +109,9 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of everything, from which workers begin that replace all others; see `append`.
+        """Append a record of the whole state, with which the replacements of all workers begin.
 
-        These others may `lag` behind it while they end. Returns the position behind it.
+        The replaced workers may `lag` behind it while they end. Returns the position after it. See `append`.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -120,48 +121,48 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Whether a worker that is at a position need apply nothing, since another one takes its place.
+        """Return whether a worker at a position may skip new records, because it is being replaced.
 
-        `patience` is for how many nanoseconds more it expects so.
+        It may expect so for `patience` nanoseconds longer.
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
 
     def wait_for_laggards(self) -> None:
-        """Wait until no worker may lag any more."""
+        """Block until no worker may lag."""
         while time.monotonic_ns() < self._numbers[_LAG_UNTIL]:
             time.sleep(LAG_POLL_INTERVAL_S)
 
     def end_lag(self) -> None:
-        """Tell that the workers that were replaced have ended."""
+        """Mark the replaced workers as ended."""
         self._numbers[_LAG_UNTIL] = 0
 
     def since(self, position: int) -> tuple[int, list[bytes]]:
-        """The position now, and the records since another one.
+        """Return the current position, and the records since another one.
 
-        Where those are no longer there, the newest checkpoint stands for all before it. Raises ValueError and
-        struct.error for damaged ones, and where that checkpoint is not there either.
+        If those are overwritten, the newest checkpoint replaces them. Raises ValueError and struct.error for
+        damaged records, or if the checkpoint is missing.
         """
-        end, at, lost = self.end, position, False
+        end, position_now, lost = self.end, position, False
         records: list[bytes] = []
-        while at < end or lost:
-            found = self._read(at, end)
-            if found is None:
+        while position_now < end or lost:
+            data = self._read(position_now, end)
+            if data is None:
                 base = self._numbers[_BASES + self._numbers[_ACTIVE]]
-                if lost and at == base:
+                if lost and position_now == base:
                     raise ValueError("records are missing")
-                at, end, lost = base, self.end, True  # The segment may have begun behind `end`.
+                position_now, end, lost = base, self.end, True  # The segment may begin after `end`.
                 records.clear()
                 continue
-            for checkpoint, record in _frames(found):
+            for checkpoint, record in _frames(data):
                 if lost or not checkpoint:
                     records.append(record)
                 lost = False
-            at += len(found)
-        return at, records
+            position_now += len(data)
+        return position_now, records
 
     def enter(self) -> int:
-        """Count a worker that starts; returns its number, from 1."""
+        """Count a worker that starts; return its number, from 1."""
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -170,7 +171,7 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Wait until no other worker leads, then lead until this one resigns or ends; False if stopped."""
+        """Block until no other worker leads, then lead until this one resigns or ends; False if stopped."""
         stop = stop or Event()
         while not stop.is_set():
             try:
@@ -185,15 +186,14 @@ class ChangeLog:
         fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _LEADER_BYTE)
 
     def close(self) -> None:
-        """Let go of the memory and the files."""
         self._numbers.release()
         self._memory.close()
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Begin a segment with a record of everything. Whoever still reads what stood there notices.
+        """Begin a segment with a record of the whole state; readers of the old content notice.
 
-        Who has read all before skips it where it is a checkpoint, which says nothing new.
+        Workers that are up to date skip it if it is a checkpoint, since it contains nothing new.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -206,7 +206,7 @@ class ChangeLog:
         return segment
 
     def _put(self, segment: int, at: int, record: bytes, *, checkpoint: bool, base: int | None = None) -> int:
-        """Write a record into a segment; returns the position behind it."""
+        """Write a record into a segment; return the position after it."""
         base = self._numbers[_BASES + segment] if base is None else base
         head = _FRAME.pack(len(record), xxh3_64_intdigest(record), checkpoint)
         for part in (head, memoryview(record)):
@@ -217,7 +217,7 @@ class ChangeLog:
         return at
 
     def _read(self, at: int, end: int) -> bytes | None:
-        """The bytes from a position up to the end of their segment or `end`; None where they are gone."""
+        """Return the bytes from a position to the end of their segment or `end`; None if overwritten."""
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
         segment, base, stop = (active, newer, end) if at >= newer else (1 - active, older, min(end, newer))
@@ -249,10 +249,10 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """A lock of all threads of all workers, made before they are forked: `with lock:`.
+    """A lock between all threads of all workers, created before they are forked: `with lock:`.
 
-    A lock of a file ends with its process, so that a worker that is killed holds nobody up; the threads of
-    one process need another.
+    The file lock ends with its process, so a killed worker blocks no other; threads of one process need the
+    second lock.
     """
 
     def __init__(self) -> None:
@@ -269,10 +269,10 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """A file without a name, which is gone with the last process that has it.
+    """Create a file without a name, which ends with the last process that has it open.
 
-    It is in memory where the system has that: a temporary folder may be full when a write, which is on disk
-    already, is to be appended.
+    It is in memory if the system supports that: a temporary folder may be full when a write that is already
+    on disk must be appended.
     """
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
@@ -282,12 +282,12 @@ def anonymous_file() -> int:
 
 
 def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Have open files closed when an owner is let go, or when what is returned is called."""
+    """Close files when their owner is garbage-collected, or when the returned function is called."""
 
     def close() -> None:
         for descriptor in descriptors:
             os.close(descriptor)
 
     closing = weakref.finalize(owner, close)
-    closing.atexit = False  # Threads may use them until the end.
+    closing.atexit = False  # Threads may use them until the process ends.
     return closing

@@ -1,6 +1,6 @@
-"""Which files of a site are no longer as they were read.
+"""Detection of files that have changed since they were read.
 
-Nothing is read but signatures, and the bytes of files that may have changed under the same one.
+Reads only signatures, and the bytes of files that may have changed under the same signature.
 """
 
 import time
@@ -29,12 +29,12 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
-MAX_STAT_PATHS = 200  # More changed paths are found by listing all folders.
-RACY_WINDOW_NS = 50_000_000  # A file that changed so shortly before it was read may change again unnoticed.
+MAX_STAT_PATHS = 200  # Beyond, listing all folders is faster.
+RACY_WINDOW_NS = 50_000_000  # A file changed so shortly before it was read may change again unnoticed.
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """A walk of all folders, where only that can tell what has become of the paths hinted at."""
+    """Walk all folders if only that can tell what the hinted paths are now; else return None."""
     if (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -47,10 +47,10 @@ def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
 def changed(
     contents: Contents, hints: Collection[str], found: Walk | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """The paths whose file is not as it was read, of those hinted at or, after a walk, of all.
+    """Return the paths of changed files among the hinted ones or, after a walk, among all.
 
-    A media file that is hinted at is one of them anyhow: the formats of a picture may be made now.
-    Returns the problems of folders and links as well, and where links lead, as they are now.
+    A hinted media file is always included: its formats may be made now. Also returns the current problems of
+    folders and links, and the targets of links.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -69,59 +69,59 @@ def changed(
 
 
 def _differing(contents: Contents, found: Walk) -> set[str]:
-    """The paths whose file is not as it was read, of all.
+    """Return the paths of all changed files.
 
-    To compare all entries takes as long as the walk, and in a forked process a copy of the memory that they
-    are in. So they are compared only where the walk found anything else than when all were the same.
+    Comparing all entries takes as long as the walk, and copies memory in a forked process. It is skipped if
+    the walk found the same as when no file differed.
     """
-    seen = (contents.applied, found.digest())
+    state = (contents.applied, found.digest())
     unread = tuple(f"{folder}/" for folder in found.unread)
-    if seen == contents.seen:
+    if state == contents.seen:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
         return {path for path in settling if _differs(contents, path, found)}
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
-    # Nearly all of them are as they were: what is sure of a document's file alone is told in one step.
+    # Nearly all are unchanged: one step finds those that need no closer check.
     same = {
         path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
     }
-    left = (entries.keys() | found.files.keys()) - (same - contents.unsettled)
-    differing = {path for path in left if _differs(contents, path, found)}
+    candidates = (entries.keys() | found.files.keys()) - (same - contents.unsettled)
+    differing = {path for path in candidates if _differs(contents, path, found)}
     if not differing:
-        contents.seen = seen
+        contents.seen = state
     return differing
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Whether a path has an entry of its own, and is not the description of the file beside it."""
+    """Return whether a path has an entry of its own, and is not the description of a media file."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
 def _is_new(contents: Contents, path: str) -> bool:
-    """Whether there is a file at a path that has no entry, and it will have one."""
+    """Return whether a file exists at a path that will get an entry, but has none."""
     return contents.store.claimed(path) and (contents.root / path).is_file()
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """The paths of entries whose file may change again under its signature, looked at since a time in ns."""
+    """Return the paths of entries whose files may change again without a new signature; `at` is in ns."""
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
 
 def _content_paths(hints: Iterable[str]) -> set[str]:
-    """The paths of some that can be content at all."""
-    return {hint for hint in hints if not any(map(ignored, hint.split("/")))}
+    """Return the hints that can be content at all."""
+    return {path for path in hints if not any(map(ignored, path.split("/")))}
 
 
 def _beside(path: str) -> str:
-    """A media file's description, or the file that a description describes; other paths themselves."""
+    """Return a media file's description, or the file of a description; other paths unchanged."""
     if not upload_path(path):
         return path
     return path.removesuffix(SIDECAR_SUFFIX) if path.endswith(SIDECAR_SUFFIX) else path + SIDECAR_SUFFIX
 
 
 def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Whether a file, or the description beside it, is not as it was read."""
+    """Return whether a file or its description has changed since it was read."""
     if has_changed(contents, path, found):
         return True
     entry = contents.entries.get(path)
@@ -131,7 +131,7 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Whether a file, or the description beside it, has another signature than when it was read."""
+    """Return whether a file or its description has another signature than when it was read."""
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
     if entry is None:
@@ -148,9 +148,9 @@ def _signature(contents: Contents, path: str, found: Walk | None) -> Signature |
 
 
 def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
-    """Whether an unsettled file has the bytes that it was read with; it is settled when that will stay so."""
+    """Return whether an unsettled file still has the bytes that were read; settle it if that is final."""
     if not entry.digest:
-        return False  # a media file, which is looked at again in whole
+        return False  # A media file is always read again.
     at = time.time_ns()
     try:
         data, read = read_bytes(contents.root, entry.path)
@@ -164,14 +164,14 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Whether a file that was looked at at a time in ns could not change after it under its signature."""
+    """Return whether a file, examined at a time in ns, could not change later under its signature."""
     return last_change(signature) + RACY_WINDOW_NS < at
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """The writes of a change. Raises ConflictError where it began with a file that is not as it was read.
+    """Return the writes of a changeset. Raises ConflictError if a file has changed since the index read it.
 
-    What a file is to be after a `chain` of others is only known to that.
+    Files that a `chain` of earlier writes changes are not compared: only the chain knows their content.
     """
     writes = changeset.writes()
     known = (write for write in writes if not (chain and chain.changes(write.path)))
@@ -182,7 +182,7 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Whether a file is not as the index knows it, which has none of descriptions and of other files."""
+    """Return whether a file differs from its entry. Descriptions and files of no type have none."""
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:
@@ -193,17 +193,17 @@ def is_stale(contents: Contents, write: Write) -> bool:
         return False
     if not (entry and known and write.before and entry.digest) or write.before[:3] != known[:3]:
         return True
-    # Linked, or put back by a write that failed: its bytes tell. Of a file that is replaced as a whole, those
-    # on disk: a commit that was taken over left it with another ctime when its other link was removed.
+    # Only the ctime differs: the file was linked, or restored by a failed write, so compare its bytes. If the
+    # write replaces the whole file, compare those on disk: applying a remote commit changes the ctime, too.
     if write.read is None:
         return _has_other_bytes(contents, write, entry)
     return digest_of(write.read) != entry.digest
 
 
 def _has_other_bytes(contents: Contents, write: Write, entry: Entry) -> bool:
-    """Whether the file of a write has other bytes than its entry, or was changed since the write began."""
+    """Return whether a file's bytes differ from its entry, or it has changed since the write began."""
     try:
-        data, now = read_bytes(contents.root, write.path)
+        data, signature = read_bytes(contents.root, write.path)
     except (OSError, SyntaxProblem):
         return True
-    return now != write.before or digest_of(data) != entry.digest
+    return signature != write.before or digest_of(data) != entry.digest

@@ -79,7 +79,7 @@ def test_check_names_the_commit_and_fix_writes_the_new_id(root: Path) -> None:
 
 def test_a_rename_that_is_not_committed_yet(root: Path) -> None:
     rename(root, *authors("ann", "winifred"), commit=False)
-    what = 'author: refers to "ann", which a change that is not committed yet renamed to "winifred"'
+    what = 'author: refers to "ann", which an uncommitted change renamed to "winifred"'
     assert said(root) == [(what, "--fix writes author: winifred")]
 
 

@@ -51,7 +51,7 @@ def test_a_lock_that_another_thread_holds_stops_nothing() -> None:
 
 
 def test_work_that_takes_too_long_ends() -> None:
-    with pytest.raises(TimeoutError, match="no answer within 1 s"):
+    with pytest.raises(TimeoutError, match="no result within 1 s"):
         run_in_process(sleep, timeout_s=1)
 
 

@@ -452,7 +452,7 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         ),
         (
             {f"content/pages/{i}.fr.md": page("title: A") for i in range(4)},
-            "is … in fr, which there is not in en",
+            "is … in fr, which is missing in en",
             "add these versions, or list the files under check.ignore.translation in site.yaml",
         ),
         (
@@ -861,10 +861,10 @@ def test_relations_to_users_need_the_accounts_database(tmp_path: Path) -> None:
     write(tmp_path, MEMO)
     result = check(tmp_path, "--strict")
     assert result.exit_code == 0
-    assert "1 relation to users could not be looked at" in result.stderr
+    assert "1 relation to users could not be checked" in result.stderr
     assert not (tmp_path / ".bifolio/accounts.db").exists()
     write(tmp_path, {"site.yaml": "accounts: postgresql://nobody@127.0.0.1:1/none\n"})
-    assert "could not be looked at: the accounts database can't be used" in check(tmp_path).stderr
+    assert "could not be checked: the accounts database can't be used" in check(tmp_path).stderr
 
 
 def test_a_user_that_is_gone_is_a_problem(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Jobs of a site beside the requests: follow the log, commit, scale pictures, check what changes bring."""
+"""Background jobs of a site: follow the change log, commit, scale pictures, check changes."""

@@ -1,9 +1,9 @@
-"""Finds in the background which problems a change brings to other files, and which it ends there.
+"""Detection of problems that a change causes or ends in other files, in the background.
 
-A document that goes away leaves relations that point to nothing, and a second file for a document is a
-problem of one of them. Most changes do neither, and only the documents that changed are looked at. What
-points to a document that has come or gone is looked for in all documents, which takes long in a large site:
-that is done in a process of its own.
+A deleted document leaves relations without a target, and a second file for a document makes one of them a
+problem. Most changes do neither, so only the changed documents are checked. If a document appears or
+disappears, all documents are searched for relations to it. In a large site this takes long and runs in a
+separate process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,19 +33,19 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-MAX_LOCAL_DOCUMENTS = 200  # This process checks so many changed documents itself.
-MAX_LOCAL_VERSIONS = 2_000  # It checks a site of so many versions as a whole, in 60 ms at most.
-MAX_COMPARED_VERSIONS = 50_000  # Of a larger site, only the changed documents are checked.
+MAX_LOCAL_DOCUMENTS = 200  # Up to so many changed documents are checked in this process.
+MAX_LOCAL_VERSIONS = 2_000  # Up to so many versions are checked completely in this process, in 60 ms at most.
+MAX_COMPARED_VERSIONS = 50_000  # In a larger site, only changed documents are checked.
 PROCESS_TIMEOUT_S = 60.0
 
-Found = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # the problems that are new, and those that are gone
+Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # new problems, ended problems
 
 
 class CheckChanges(Job):
-    """Reports the problems in other files, whenever the site has changed and is at rest."""
+    """Job that reports problems in other files after the site has changed and settled."""
 
     name = "check"
-    failure = "the problems that a change brings could not be looked for"
+    failure = "a change could not be checked for problems"
 
     def __init__(self, site: Site, report: Report, timing: Timing) -> None:
         self._site, self._report, self.first_pause_s = site, report, timing.check_s
@@ -53,7 +53,7 @@ class CheckChanges(Job):
         self._checked = self._newest = site.state.snapshot
 
     def run(self, context: JobContext) -> float:
-        """Compare the snapshot with the last that was checked, if it was the newest in the last run too."""
+        """Compare the snapshot with the last checked one, if it did not change since the last run."""
         snapshot, before = self._site.state.snapshot, self._checked
         is_at_rest, self._newest = snapshot is self._newest, snapshot
         if is_at_rest and snapshot is not before:
@@ -64,25 +64,25 @@ class CheckChanges(Job):
         return self.first_pause_s
 
 
-def compare(root: Path, before: Snapshot, after: Snapshot) -> Found:
-    """The problems between documents that one snapshot has, and another before it has not; and those gone."""
+def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
+    """Return the problems between documents that appear from one snapshot to another, and those that end."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
-    few = len(removed) + len(added) <= MAX_LOCAL_DOCUMENTS
+    is_small = len(removed) + len(added) <= MAX_LOCAL_DOCUMENTS
     versions = sum(len(table.versions) for table in after.tables.values())
     if versions > MAX_COMPARED_VERSIONS:
         moved = set()
-        removed, added = (removed, added) if few else ([], [])
-    elif versions > MAX_LOCAL_VERSIONS and (moved or not few):
-        pack = partial(_pack, (before, removed), (after, added))  # No name keeps what is packed.
-        return run_in_process(_look_at_packed, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
-    return _look(root, (before, removed), (after, added), moved)
+        removed, added = (removed, added) if is_small else ([], [])
+    elif versions > MAX_LOCAL_VERSIONS and (moved or not is_small):
+        pack = partial(_pack, (before, removed), (after, added))  # No variable keeps the packed data alive.
+        return run_in_process(_find_packed_problems, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
+    return _find_problems(root, (before, removed), (after, added), moved)
 
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and what differs between them, for another process; `before` only of another schema."""
+    """Two snapshots and their difference for another process; `before` is None if the schema is the same."""
 
     before: PackedSnapshot | None
     removed: Blocks
@@ -97,18 +97,18 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
     return _PackedChange(whole, pack_documents(removed), pack_snapshot(new), keys)
 
 
-def _look_at_packed(root: Path, change: _PackedChange, moved: set[Key]) -> Found:
-    """As `_look`, in another process. What was before is made of what is now, if the schema is the same."""
+def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
+    """Run `_look` in another process. With the same schema, the old snapshot is derived from the new one."""
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]
     schema = change.before.schema if change.before else new.schema
     removed = list(unpack_documents(change.removed, schema))
     old = unpack_snapshot(change.before)[0] if change.before else apply(new, added, removed)
-    return _look(root, (old, removed), (new, added), moved)
+    return _find_problems(root, (old, removed), (new, added), moved)
 
 
 def _changed_versions(before: Snapshot, after: Snapshot) -> tuple[list[Document], list[Document]]:
-    """The versions that one of two snapshots has alone."""
+    """Return the versions that only the first snapshot has, and those that only the second has."""
     removed: list[Document] = []
     added: list[Document] = []
     for uid in before.tables.keys() | after.tables.keys():
@@ -121,30 +121,30 @@ def _changed_versions(before: Snapshot, after: Snapshot) -> tuple[list[Document]
 
 
 def _keys(document: Document) -> Iterator[Key]:
-    """What relations and media can name a document by."""
+    """Yield the keys by which relations and media attributes name a document."""
     yield document.type.uid, document.document_id
     key = media_key(document.path)
     if key:
         yield MEDIA, key
 
 
-def _look(
+def _find_problems(
     root: Path,
     before: tuple[Snapshot, list[Document]],
     after: tuple[Snapshot, list[Document]],
     moved: set[Key],
-) -> Found:
-    """The difference of the problems of some documents of each snapshot, and of what points to some keys."""
+) -> Problems:
+    """Return the new and ended problems of some documents and of all that refer to some keys."""
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
-    was = [document for document in _once(old, removed, moved) if document.path not in gone]
-    # The old files have changed since, so nothing in them has a position.
+    was = [document for document in _with_referrers(old, removed, moved) if document.path not in gone]
+    # The old files are gone, so their problems have no positions.
     unknown = dangling(old, lambda path: ({}, {}), was)
-    now = dangling(new, partial(parsed, root), _once(new, added, moved))
+    now = dangling(new, partial(parsed, root), _with_referrers(new, added, moved))
     return problem_difference((*find_contested(old), *unknown), (*find_contested(new), *now))
 
 
-def _once(snapshot: Snapshot, documents: Iterable[Document], keys: set[Key]) -> list[Document]:
-    """Some documents and those that point to some keys, each once."""
-    found = [*documents, *(pointing(snapshot, keys) if keys else ())]
-    return list({id(document): document for document in found}.values())
+def _with_referrers(snapshot: Snapshot, documents: Iterable[Document], keys: set[Key]) -> list[Document]:
+    """Return some documents and those that refer to some keys, without repetition."""
+    affected = [*documents, *(pointing(snapshot, keys) if keys else ())]
+    return list({id(document): document for document in affected}.values())

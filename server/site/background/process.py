@@ -1,8 +1,7 @@
-"""Work in a process of its own, so that requests are answered meanwhile.
+"""Functions in a separate process, so that requests are served meanwhile.
 
-The process is started anew, not forked: the fork of a process with threads has the locks that other threads
-held at that moment, and nobody to release them. So the work is a function of a module, and its arguments are
-sent.
+The process is started anew: a fork of a multi-threaded process inherits locks that no thread releases. The
+work must therefore be a module-level function, and its arguments are pickled.
 """
 
 import gc
@@ -20,16 +19,16 @@ from typing import Any, TypeVar
 
 from server.site.loading import end_with_parent, give_back
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 NICENESS = 10
-_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this package from here.
+_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports the package from here.
 
 
-def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float) -> Found:
-    """Return what a function of a module comes to, in a process that lets those that answer go first.
+def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
+    """Return the result of a module-level function, called in a process of lower priority.
 
-    Arguments that only the call refers to, such as a packed snapshot, are freed once they are sent.
-    Raises TimeoutError if it takes longer, and ChildProcessError if it fails.
+    Arguments that only the call refers to, such as a packed snapshot, are freed once sent. Raises
+    TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
@@ -37,7 +36,7 @@ def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,  # Ctrl-C in a terminal goes to the server, which ends this process.
+        start_new_session=True,  # Ctrl-C reaches only the server, which ends this process.
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -46,16 +45,16 @@ def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float
     timer.daemon = True
     timer.start()
     try:
-        with suppress(BrokenPipeError):  # It has ended; that is found below.
+        with suppress(BrokenPipeError):  # It has ended; handled below.
             pickle.dump((work, arguments), process.stdin, protocol=5)
             process.stdin.close()
         del arguments
         give_back()
-        found: Found = pickle.load(process.stdout)
-        return found
+        result: Result = pickle.load(process.stdout)
+        return result
     except EOFError as error:
         if time.monotonic() >= deadline:
-            raise TimeoutError(f"no answer within {timeout_s:.0f} s") from error
+            raise TimeoutError(f"no result within {timeout_s:.0f} s") from error
         raise ChildProcessError(f"its process ended with status {process.wait()}") from error
     finally:
         timer.cancel()
@@ -67,19 +66,19 @@ def run_in_process(work: Callable[..., Found], *arguments: Any, timeout_s: float
 
 
 def _main() -> None:
-    """Do the work that stdin has, and write what it comes to."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # What is printed does not come between.
+    """Call the function on stdin with its arguments, and write the result to stdout."""
+    results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # Printed text must not mix with the result.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     end_with_parent()
-    gc.disable()  # It ends soon.
+    gc.disable()  # The process ends soon.
     try:
         work, arguments = pickle.load(sys.stdin.buffer)
-    except (EOFError, pickle.UnpicklingError):  # The process that sends it has ended.
+    except (EOFError, pickle.UnpicklingError):  # The sending process has ended.
         sys.exit(1)
-    with suppress(BrokenPipeError), answers:
-        pickle.dump(work(*arguments), answers)
+    with suppress(BrokenPipeError), results:
+        pickle.dump(work(*arguments), results)
 
 
 if __name__ == "__main__":

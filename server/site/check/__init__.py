@@ -1,1 +1,1 @@
-"""Everything that is wrong with a site, and fixing what is safe to fix: what `bifolio check` finds."""
+"""Checks of a whole site, and safe automatic fixes (`bifolio check`)."""

@@ -1,4 +1,4 @@
-"""What a check looks at: the documents of a site, and the files in its folders."""
+"""The input of a check: the documents of a site, and the files in its folders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """The documents of a site and the files in its folders, as far as checks need them."""
+    """The documents of a site and the files in its folders, computed as checks need them."""
 
     root: Path
     settings: Settings
@@ -40,18 +40,18 @@ class Audit:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """All files in the folders that may hold documents."""
+        """All files in the folders that may contain documents."""
         return frozenset(walk(self.root, self.layout.roots).files)
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """By path: the type, name, locale and status of each file that a type claims."""
+        """The type, name, locale and status of each file that a type claims, by path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """The documents that files are named after, whether or not these can be read."""
+        """The documents that files are named after, even if the files can't be read."""
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
@@ -62,7 +62,7 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """The documents whose files can't be served, with the values that can be read."""
+        """The documents whose files can't be served, with those values that can be read."""
         types, broken = self.snapshot.schema.types, []
         for path in sorted(self.claims.keys() - self.documents.keys()):
             claim, (tree, _) = self.claims[path], parsed(self.root, path)
@@ -74,7 +74,7 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """What is called otherwise now: in the commits so far, and in the one that is being prepared."""
+        """The renames of documents and media, in past commits and in the git index."""
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -85,7 +85,7 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """What relations can call the documents of each type, by uid, and media files."""
+        """The names by which relations can refer to documents of each type, by uid, and to media files."""
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: KnownWords(self.snapshot.media)}
@@ -96,10 +96,10 @@ class Audit:
         return self.snapshot.schema.content_types
 
     def position(self, path: str, at: KeyPath) -> Position | None:
-        """The position of a value in a document's file, or of what holds the value."""
+        """Return the position of a value in a document's file, or of what contains it."""
         return nearest(parsed(self.root, path)[1], at)
 
 
 def is_upload(path: str) -> bool:
-    """Whether a file is a media file or its description."""
+    """Return whether a file is a media file or its description."""
     return path.startswith(f"{UPLOADS}/")

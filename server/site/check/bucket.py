@@ -1,4 +1,4 @@
-"""Media files whose content is not in the bucket, though their descriptions say so."""
+"""Check for media files whose content is missing in the bucket."""
 
 from collections.abc import Iterator
 
@@ -10,22 +10,22 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def missing_objects(site: Site) -> Iterator[Problem]:
-    """A problem for each description that names an object which is not there, or has another size.
+    """Yield a problem for each description that names a missing object, or one of another size.
 
-    All objects are listed, by one request for each thousand. Raises BucketError.
+    Lists all objects, with one request per thousand. Raises BucketError.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}
     if not any(named.values()):
         return
     if not settings.media.store:
-        what, fix = "media are in a bucket, and nothing says in which", "set media.store"
-        yield Problem("site.yaml", None, what, fix, "error", None, "dangling")
+        message, fix = "media files are in a bucket, but media.store is not set", "set media.store"
+        yield Problem("site.yaml", None, message, fix, "error", None, "dangling")
         return
-    there = {one.key: one.size for one in open_bucket(settings, patient=True).listed()}
+    sizes = {one.key: one.size for one in open_bucket(settings, patient=True).listed()}
     for path, objects in sorted(named.items()):
-        missing = [one for one in objects if there.get(one.key) != one.size]
+        missing = [one for one in objects if sizes.get(one.key) != one.size]
         if missing:
-            what = f"names {missing[0].key}, which is not in {settings.media.store}"
+            message = f"names {missing[0].key}, which is not in {settings.media.store}"
             fix = "upload the file again, or restore the object"
-            yield Problem(path + SIDECAR_SUFFIX, None, what, fix, "error", None, "dangling")
+            yield Problem(path + SIDECAR_SUFFIX, None, message, fix, "error", None, "dangling")

@@ -1,11 +1,14 @@
-"""`bifolio check --fix`: fixes what needs no decision, with as few bytes changed as possible.
+"""Automatic fixes that need no decision, with minimal changes of the files (`bifolio check --fix`).
 
-A document gets the id that its other locales have. A mistyped value of an enumeration, where it is certain
-which one it stands for, is that one. In blocks the text "null" becomes null if that was meant. A relation or
-media path that is spelled in another way, and leads to exactly one document or file, gets the spelling that
-Bifolio itself writes; so does one that is mistyped, where it is certain what it stands for. One that git says
-was renamed gets the new name. Trees of `options.files` are used by a site generator as well: nothing in them
-is changed. Of a key that stands twice the earlier one is removed, there too.
+- A document gets the id of its other locales.
+- A mistyped value of an enumeration becomes the one that it certainly stands for.
+- In blocks, the text "null" becomes null if that was meant.
+- A relation or media path in another spelling that leads to exactly one document or file gets the canonical
+  spelling; so does one that is certainly mistyped.
+- A target that git recorded as renamed gets the new name.
+- Of a repeated key, the earlier one is removed.
+
+In trees of `options.files`, which a site generator uses as well, only repeated keys are fixed.
 """
 
 import posixpath
@@ -46,7 +49,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """One word of a configuration file, a key or the value of one, as it is and as it should be."""
+    """One word of a configuration file, a key or its value, with its replacement."""
 
     path: str
     at: KeyPath
@@ -55,27 +58,27 @@ class KeyFix:
     position: Position
 
     def is_of(self, problem: Problem) -> bool:
-        """Whether it fixes a problem: the one at its key, or at the value of that."""
+        """Return whether it fixes a problem at its key or value."""
         line, column, value = self.position
         return (problem.path, problem.line) == (self.path, line) and problem.column in (column, value)
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """The fixes for some problems of the configuration of the site at `root`."""
-    wrong = [problem for problem in problems if problem.rule in ("settings", "schema")]
-    paths = {problem.path for problem in wrong} & {FILE, *schema_paths(root)}
-    found = (fix for path in sorted(paths) for fix in _of_file(root, path))
-    return tuple(fix for fix in found if any(map(fix.is_of, wrong)))
+    """Return the fixes of some problems in the configuration of the site at `root`."""
+    config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
+    paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
+    found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
+    return tuple(fix for fix in found if any(map(fix.is_of, config_problems)))
 
 
-def _of_file(root: Path, path: str) -> Iterator[KeyFix]:
+def _file_fixes(root: Path, path: str) -> Iterator[KeyFix]:
     try:
         file = read_config_file(root, path)
     except SetupError:
         return
     for at, known in unknown_keys(file) if path == FILE else other_keys(file.data):
-        name, there = str(at[-1]), file.get(*map(str, at[:-1]))
-        free = [key for key in known if isinstance(there, dict) and key not in there]
+        name, parent = str(at[-1]), file.get(*map(str, at[:-1]))
+        free = [key for key in known if isinstance(parent, dict) and key not in parent]
         yield from _fix(file, at, name, certain_suggestion(name, free))
     for at, known in other_words(file.data) if path != FILE else ():
         word = str(file.get(*map(str, at)))
@@ -89,9 +92,9 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """The files with their words replaced and every other byte as it was.
+    """Return writes of the files with the words replaced and all other bytes unchanged.
 
-    Raises ConflictError and StorageError for a file that can't be read.
+    Raises ConflictError and StorageError for files that can't be read.
     """
     changeset = Changeset(root)
     _put_key_fixes(fixes, changeset)
@@ -99,15 +102,15 @@ def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
 
 
 def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
-    """Put the files with their words replaced into a changeset; `Site.write` calls this."""
+    """Put the fixed configuration files into a changeset, within `Site.write`."""
     _put_key_fixes(fixes, context.changeset)
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Write the files of a configuration that can't be read, so that nothing can be written through a site.
+    """Write fixes of a configuration so broken that no site can be opened.
 
-    Nobody knows what its settings ask of a write: it goes to no remote and is in no commit, as an edit.
-    Raises what the journal raises.
+    Since its settings are unknown, the write is neither committed nor pushed, like an edit. Raises what the
+    journal raises.
     """
     journal = Journal(root, state_folder(root))
     with journal.writing():
@@ -126,7 +129,7 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
 
 
 def _replace_word(text: str, fix: KeyFix) -> str:
-    """A text with one word replaced; as it is where the word is written in a way that is not expected."""
+    """Replace one word of a text; return it unchanged if the word is written in an unexpected way."""
     line, column, value = fix.position
     is_key = fix.at[-1] == fix.old
     start = sum(len(before) + 1 for before in text.split("\n")[: line - 1])
@@ -141,24 +144,22 @@ def _replace_word(text: str, fix: KeyFix) -> str:
 
 CHANGED_MESSAGE = "it was changed meanwhile"
 REPEATED = "repeated-key"
-FIXABLE_RULES = frozenset(
-    {"dangling", "missing-id", REPEATED, "value"}
-)  # the rules of problems that can be fixed
+FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})  # Rules whose problems can be fixed.
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One value in a file, as it is and as it should be; `old` is "" for one that is missing.
+    """One value in a file with its replacement; `old` is "" if it is missing.
 
-    `what` says more of what is wrong than the problem does, where it is not "". Fixes that are not `certain`
-    are only shown. One of a key that stands twice removes it with `old` from the `line` and has no new value.
+    A nonempty `what` describes the problem better than its message. Fixes that are not `certain` are only
+    suggested. The fix of a repeated key removes it with `old` from the `line`, and has no new value.
     """
 
     document: Document
     at: KeyPath
     old: str
     new: str | None  # None for null
-    rule: str  # whose problem it fixes
+    rule: str  # the rule of the problem
     what: str = ""
     certain: bool = True
     line: int | None = None
@@ -171,21 +172,21 @@ class Fix:
 
     @property
     def spelled(self) -> str:
-        """The new value as people are shown it."""
+        """The new value as text."""
         return "null" if self.new is None else self.new
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Everything that can be fixed; `problems` are those of the files, among them keys that stand twice."""
+    """Return everything that can be fixed; `problems` are those of the files, including repeated keys."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Everything that may have to be fixed in the files at `paths`.
+    """Return all fixes and suggestions for the files at `paths`.
 
-    If it is None, in all; keys that stand twice, for which every file is read again, are left out then.
+    None means all files, but without repeated keys, for which every file would be read again.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -204,7 +205,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
 
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
-    """Fixes for the keys that stand twice in some files. A generator takes the last value as Bifolio does."""
+    """Yield fixes of repeated keys. A site generator uses the last value, as Bifolio does."""
     broken = {document.path: document for document in audit.broken}
     for path in sorted(paths):
         document = audit.documents.get(path) or broken.get(path)
@@ -227,17 +228,17 @@ def _tree(audit: Audit, path: str) -> dict[str, Tree]:
 
 
 def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, path: KeyPath) -> Iterator[Fix]:
-    """Fixes for the targets in a mapping, and in its components, that are spelled in another way."""
+    """Yield fixes of misspelled targets in a mapping and its components."""
     types = audit.snapshot.schema.types
     for name, attribute in type_.attributes.items() if isinstance(tree, dict) else ():
         value, at = tree.get(name), (*path, name)
         if attribute.has_targets and not attribute.derived and not attribute.morph:
             entries = enumerate(value) if isinstance(value, list) else [(None, value)]
             for i, entry in entries:
-                found = _canonical(audit, document, attribute, entry)
-                if found is not None:
+                meant = _canonical(audit, document, attribute, entry)
+                if meant is not None:
                     inner = at if i is None else (*at, i)
-                    yield Fix(document, inner, str(entry), found.name, "dangling", found.what, found.certain)
+                    yield Fix(document, inner, str(entry), meant.name, "dangling", meant.what, meant.certain)
         elif attribute.type == "enumeration" and isinstance(value, str) and not is_null(value):
             new = certain_suggestion(value, attribute.enum) if value not in attribute.enum else None
             if new is not None:
@@ -255,16 +256,16 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
 
 
 @dataclass(frozen=True, slots=True)
-class _Meant:
-    """The name of a target that an entry stands for, as a Fix has it."""
+class _Target:
+    """The target that an entry stands for, with the fields of a Fix."""
 
     name: str
     what: str = ""
     certain: bool = True
 
 
-def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Meant | None:
-    """How an entry should be spelled; None if it is right already, or nobody knows what it stands for."""
+def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
+    """Return the canonical spelling of an entry; None if it is right, or its meaning unknown."""
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -273,30 +274,30 @@ def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tr
         return None
     if attribute.type == "media":
         new = read if read in audit.snapshot.media else _media(audit, document, str(entry))
-        meant = _Meant(new) if new else _renamed_target(audit, attribute.name, (MEDIA, read))
+        meant = _Target(new) if new else _renamed_target(audit, attribute.name, (MEDIA, read))
         meant = meant or _suggested_target(audit, (MEDIA, read))
     else:
         target = audit.snapshot.schema.types.get(attribute.target or "")
         if target is None or target.files or target.uid not in audit.snapshot.tables:
             return None
         new = read if _is_known(audit, target, read) else _document(audit, document, target, str(entry))
-        meant = _Meant(new) if new else _other_id(audit, attribute.name, target, str(read))
+        meant = _Target(new) if new else _other_id(audit, attribute.name, target, str(read))
     return meant if meant and meant.name != entry else None
 
 
 def _spellings(document: Document, text: str) -> tuple[str, str]:
-    """A path as it is written, and read as relative to the folder of its file."""
+    """Return a path as written, and resolved against the folder of its file."""
     beside = posixpath.join(posixpath.dirname(document.path), text)
     return posixpath.normpath(text).strip("/"), posixpath.normpath(beside).strip("/")
 
 
 def _media(audit: Audit, document: Document, text: str) -> str | None:
-    """The upload path of the one media file that a path leads to."""
-    found = {
+    """Return the upload path of the only media file that a path leads to."""
+    candidates = {
         path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
         for path in _spellings(document, text.strip())
     }
-    known = [path for path in found if path in audit.snapshot.media]
+    known = [path for path in candidates if path in audit.snapshot.media]
     return known[0] if len(known) == 1 else None
 
 
@@ -310,7 +311,7 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """The id of the one document that a path leads to, with or without its folder and ending."""
+    """Return the id of the only document that a path leads to, with or without folder and extension."""
     found = set()
     for path in _spellings(document, text.strip()):
         name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
@@ -322,31 +323,31 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
     return found.pop() if len(found) == 1 else None
 
 
-def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Meant | None:
-    """The id that a document has now which was renamed, or that a mistyped one certainly stands for."""
+def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
+    """Return the current id of a renamed document, or the one that a mistyped id certainly stands for."""
     if (type_.uid, text) in audit.claimed:
-        return None  # It is right, and its file can't be read.
+        return None  # The id is right, but its file can't be read.
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
 
 
-def _renamed_target(audit: Audit, name: str, key: Key) -> _Meant | None:
-    """What the target `key` of an attribute was renamed to, if that is there."""
+def _renamed_target(audit: Audit, name: str, key: Key) -> _Target | None:
+    """Return the current name of a renamed target, if it exists."""
     rename = audit.renames.get(key)
     if rename is None or not exists(audit.snapshot, (key[0], rename.name)):
         return None
-    who = f"commit {rename.commit[:10]}" if rename.commit else "a change that is not committed yet"
-    what = f'{name}: refers to "{key[1]}", which {who} renamed to "{rename.name}"'
-    return _Meant(rename.name, what, rename.alike >= CERTAIN_RENAME_PERCENT)
+    source = f"commit {rename.commit[:10]}" if rename.commit else "an uncommitted change"
+    message = f'{name}: refers to "{key[1]}", which {source} renamed to "{rename.name}"'
+    return _Target(rename.name, message, rename.alike >= CERTAIN_RENAME_PERCENT)
 
 
-def _suggested_target(audit: Audit, key: Key) -> _Meant | None:
+def _suggested_target(audit: Audit, key: Key) -> _Target | None:
     new = audit.names[key[0]].meant(key[1])
-    return _Meant(new) if new else None
+    return _Target(new) if new else None
 
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The fixes that were made, and the files that could not be changed, with the reason."""
+    """The fixes that were made, and the files that could not be changed, with reasons."""
 
     fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]
@@ -361,11 +362,11 @@ class Repair:
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Put the fixed texts into a changeset; `site.write` calls this, and writes the files."""
+    """Put the fixed texts into a changeset, within `Site.write`."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)
-    made: list[Fix] = []
+    applied: list[Fix] = []
     refused: dict[str, str] = {}
     for path, of_file in by_path.items():
         tree = _tree(repair.audit, path)
@@ -382,23 +383,23 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
                     changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
             if changes:
                 context.changeset.put(path, context.changed(of_file[0].document, changes))
-            made.extend(of_file)
+            applied.extend(of_file)
         except (ConflictError, LookupError, TypeError) as error:
             refused[path] = getattr(error, "message", "") or CHANGED_MESSAGE
-    return FixResult(tuple(made), refused)
+    return FixResult(tuple(applied), refused)
 
 
 def _refuse_changed(tree: Tree, fix: Fix) -> None:
-    """Raise LookupError where a file does not say what is to be fixed."""
+    """Raise LookupError if a file no longer has the value to fix."""
     for key in fix.at[:-1]:
         tree = tree[key]
-    said = fix.at[-1] in tree if isinstance(tree, dict) else True
-    if str(tree[fix.at[-1]] if said else "") != fix.old:
+    has_key = fix.at[-1] in tree if isinstance(tree, dict) else True
+    if str(tree[fix.at[-1]] if has_key else "") != fix.old:
         raise LookupError
 
 
 def _with(tree: Tree, at: KeyPath, value: str | None) -> Any:
-    """A copy of a tree with another value at a path."""
+    """Return a copy of a tree with another value at a path."""
     if not at:
         return value
     copy: Any = list(tree) if isinstance(tree, list) else dict(tree)

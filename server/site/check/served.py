@@ -1,7 +1,7 @@
-"""Checks of a site that is served: made when somebody asks, beside the requests, and kept for a while.
+"""Checks of a served site: made on request beside other requests, and cached.
 
-A check of a large site takes seconds of computing. It is made in a process of its own, so that requests
-are answered meanwhile; there is one at a time, and they take a small part of a processor's time.
+A check of a large site takes seconds of processor time. It runs in a process of its own, one at a time,
+limited to a small share of the processor.
 """
 
 import logging
@@ -28,19 +28,19 @@ from server.site.site import Site
 
 log = logging.getLogger("bifolio")
 
-MAX_LOCAL_DOCUMENTS = 300  # This process checks a site of so many itself.
+MAX_LOCAL_DOCUMENTS = 300  # Up to so many documents are checked in this process.
 MAX_PROBLEMS = 20_000  # Problems that are kept.
 PROCESS_TIMEOUT_S = 60.0
-# Without a known change, such as of a file of no type, a site is checked so often.
+# Interval without known changes: files of no type may change unnoticed.
 RECHECK_INTERVAL_S = 2.0
-QUICK_CHECK_S = 0.5  # So short a check is repeated after each change of the site. Others rest in between.
-REST_FACTOR = 20  # A site without a known change rests so many times as long as its check took.
+QUICK_CHECK_S = 0.5  # Shorter checks run after each change; longer ones pause in between.
+REST_FACTOR = 20  # Without known changes, the pause is so many times the duration of the check.
 BACKOFF_S = 15.0  # After a check that failed.
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value that a fix writes, as `bifolio check --format json` names it."""
+    """One value that a fix writes, as in `bifolio check --format json`."""
 
     path: str
     key: str
@@ -49,15 +49,15 @@ class Change:
 
     @classmethod
     def of(cls, fix: Fix) -> "Change":
-        """What a fix changes."""
+        """Return the change of a fix."""
         return cls(fix.path, ".".join(map(str, fix.at)), fix.old or None, fix.new)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem, the document that its file holds or should hold, and what fixes it, where that is safe.
+    """A problem with the document of its file, and a safe fix, if any.
 
-    Of a file that belongs to no type, `uid` is "".
+    `uid` is "" if the file belongs to no type.
     """
 
     problem: Problem
@@ -71,7 +71,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check found; `applied` is that of the site which was checked, `more` how many are not kept."""
+    """The result of a check; `applied` identifies the checked state, `more` counts dropped problems."""
 
     found: tuple[Found, ...]
     at: str
@@ -80,53 +80,52 @@ class Check:
 
 
 class Checks:
-    """The checks of a served site; the last one is kept. Safe to use from many threads.
+    """The checks of a served site; the last one is cached. Thread-safe.
 
-    `join` gives the snapshot of the site with its users, for relations to them.
+    `join` returns the snapshot with the users, for relations to them.
     """
 
     def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
         self.site, self._join = site, join
-        self._kept: Check | None = None
+        self._result: Check | None = None
         self._running = False
-        self._began = self._ended = self._took = 0.0
+        self._began = self._ended = self._duration = 0.0
         self._failed_at: float | None = None
         self._changed = threading.Condition()
 
     def current(self, seconds: float) -> tuple[Check, bool]:
-        """The last check, and whether it is of the site as it is now; one that is due is waited for.
+        """Return the last check, and whether it is of the current state, after waiting for one that is due.
 
-        It is waited for so many seconds. Raises BusyError where there is none by then.
+        Waits at most `seconds`. Raises BusyError if there is none by then.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
             began = self._begin_if_due()
-            while self._running and (left := deadline - time.monotonic()) > 0 and (began or not self._kept):
+            while self._running and (left := deadline - time.monotonic()) > 0 and (began or not self._result):
                 self._changed.wait(left)
-            kept = self._kept
-        if kept is None:
-            raise BusyError("The site is being checked for the first time; ask again")
-        return kept, kept.applied == self.site.applied
+            result = self._result
+        if result is None:
+            raise BusyError("The first check of the site is running; try again")
+        return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Whether a check has begun that whoever asks now should wait for; call it with the lock."""
+        """Return whether a check is running that the caller should wait for; requires the lock."""
         if self._running:
             return True
         at = time.monotonic()
         if self._failed_at is not None and at - self._failed_at < BACKOFF_S:
             return False
-        if self._kept is not None:
-            same = self._kept.applied == self.site.applied
-            rest = max(RECHECK_INTERVAL_S, REST_FACTOR * self._took) if same else self._took
-            if at - self._ended < rest and (same or self._took > QUICK_CHECK_S):
+        if self._result is not None:
+            is_current = self._result.applied == self.site.applied
+            pause = max(RECHECK_INTERVAL_S, REST_FACTOR * self._duration) if is_current else self._duration
+            if at - self._ended < pause and (is_current or self._duration > QUICK_CHECK_S):
                 return False
         self._running, self._began = True, at
         threading.Thread(target=self._run, name="check", daemon=True).start()
         return True
 
     def _run(self) -> None:
-        """Make a check, and keep it."""
-        kept, failed = None, True
+        result, has_failed = None, True
         try:
             applied, at = self.site.applied, now()
             state, joined, known = self.site.state, self._join(), self.site.problems_in_files
@@ -137,42 +136,42 @@ class Checks:
                 found, more = run_in_process(
                     check_packed, root, settings, pack_snapshot(joined), known, timeout_s=PROCESS_TIMEOUT_S
                 )
-            kept, failed = Check(found, at, applied, more), False
+            result, has_failed = Check(found, at, applied, more), False
         except Exception:
             log.exception("the site could not be checked")
         with self._changed:
-            self._kept, self._running = kept or self._kept, False
+            self._result, self._running = result or self._result, False
             self._ended = time.monotonic()
-            self._took = self._ended - self._began
-            self._failed_at = self._ended if failed else None
+            self._duration = self._ended - self._began
+            self._failed_at = self._ended if has_failed else None
             self._changed.notify_all()
 
 
 def check_packed(
     root: Path, settings: Settings, packed: PackedSnapshot, known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """As `check`, in another process."""
+    """Run `check` in another process."""
     return check(root, settings, unpack_snapshot(packed), known)
 
 
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """The problems of a site, and how many more there are than are told.
+    """Return the problems of a site, and the number of problems beyond the limit.
 
-    `snapshots` are that of its content and that with its users, `known` the problems of single files.
+    `snapshots` are those without and with users; `known` are the problems of single files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)
     survey = look_at(audit, in_order({*known, *problems_between(root, snapshot)}), joined)
-    told = survey.problems[:MAX_PROBLEMS]
+    kept = survey.problems[:MAX_PROBLEMS]
     fixes = survey.fixes
-    found = tuple(_with_document(audit, problem, fixes.get(problem)) for problem in told)
-    return found, len(survey.problems) - len(told)
+    found = tuple(_with_document(audit, problem, fixes.get(problem)) for problem in kept)
+    return found, len(survey.problems) - len(kept)
 
 
 def _with_document(audit: Audit, problem: Problem, fix: Fix | None) -> Found:
-    """A problem with the document that it is of."""
+    """Return a problem with its document."""
     change = Change.of(fix) if fix else None
     if is_upload(problem.path):
         return Found(problem, UPLOAD, fix=change)

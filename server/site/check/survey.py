@@ -1,4 +1,4 @@
-"""Checks a whole site: its configuration, its files, and what only shows in all of them together."""
+"""Check of a whole site: configuration, single files, and problems between files."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ from server.write.context import values_of
 
 
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
-    """Values of unique attributes that more than one document of a locale has."""
+    """Yield problems of unique attributes with the same value in several documents of a locale."""
     for uid, table in audit.snapshot.tables.items():
         for name, value, documents in find_duplicates(table):
             yield from _shared(audit, uid, name, value, documents)
@@ -57,7 +57,7 @@ def _shared(
     owner, *others = sorted(by_id.values(), key=min)
     shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:39]}…"
     for path in sorted({path for paths in others for path in paths}):
-        what = f'{name}: "{shown}" must be unique, and {min(owner)} has it'
+        what = f'{name}: "{shown}" must be unique, but {min(owner)} has it, too'
         position = _position_of_value(audit, path, name, value)
         line, column = line_and_column(position)
         fix, at = "give it another value", tuple(name.split("."))
@@ -65,7 +65,7 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """The position of an attribute's value; `name` is the dotted path, without indexes of lists."""
+    """Return the position of an attribute's value; `name` is a dotted path without list indexes."""
     tree, positions = parsed(audit.root, path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
     exact = [at for at in named if str(_value(tree, at)) == str(value)]
@@ -73,7 +73,7 @@ def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Positi
 
 
 def _value(tree: Any, at: KeyPath) -> Any:
-    """The value at a path; None where there is none."""
+    """Return the value at a path, or None."""
     for key in at:
         try:
             tree = tree[key]
@@ -86,7 +86,7 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Files that say something else of a shared attribute than that of the first locale with the document."""
+    """Yield files whose value of a shared attribute differs from the document's first locale."""
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -100,9 +100,9 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """What is published of each document that has several locales, in the order of the site's.
+    """Yield the published versions of each document with several locales, in the site's order.
 
-    A draft may differ: what it changes of a shared attribute reaches the others when it is published.
+    Drafts may differ: their shared values reach the other locales on publication.
     """
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
@@ -124,7 +124,7 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
 
 # --- survey ---------------------------------------------------------------------------------------
 
-# Each yields the problems of one kind that no single file shows.
+# Each yields one kind of problem between files.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     find_unclaimed,
     duplicate_values,
@@ -138,12 +138,11 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
 
 @dataclass(frozen=True)
 class Survey:
-    """What a check found: the problems, the number of files, how many values can be fixed, those fixed.
+    """The result of a check: problems, number of files, number of fixable values, and made fixes.
 
-    `key_fixes` are the fixes of the configuration, which `fixable` counts as well. `fixes` are those of
-    documents that are safe, by problem.
-    `unseen` says what could not be looked at, if there is something.
-    `site` and `audit` are None if site.yaml or a schema is broken, so that no document could be read.
+    `key_fixes` are fixes of the configuration, included in `fixable`. `fixes` are the safe fixes of
+    documents, by problem. `unseen` is a sentence about what could not be checked, or "". `site` and `audit`
+    are None if the configuration is broken, so that no document could be read.
     """
 
     problems: tuple[Problem, ...]
@@ -158,21 +157,21 @@ class Survey:
 
     @property
     def errors(self) -> int:
-        """How many problems are errors."""
+        """The number of errors."""
         return sum(problem.severity == "error" for problem in self.problems)
 
     @property
     def warnings(self) -> int:
-        """How many problems are warnings."""
+        """The number of warnings."""
         return len(self.problems) - self.errors
 
 
 def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = False) -> Survey:
-    """Check the site at `root`, which `open_site` opens where its configuration can be read."""
-    interrupted = _find_interrupted(root)  # before, since it may be a part of the configuration
-    wrong = _configuration(root)
-    if wrong:
-        found = Survey(in_order((*wrong, *interrupted)), len({problem.path for problem in wrong}))
+    """Check the site at `root`; `open_site` opens it if its configuration can be read."""
+    interrupted = _find_interrupted(root)  # first, since it may finish a write of the configuration
+    broken = _configuration(root)
+    if broken:
+        found = Survey(in_order((*broken, *interrupted)), len({problem.path for problem in broken}))
         return _with_key_fixes(root, found)
     site = open_site()
     found = survey_site(site, translations=translations)
@@ -180,17 +179,17 @@ def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = Fa
 
 
 def _with_key_fixes(root: Path, found: Survey) -> Survey:
-    """What was found, with what --fix would write into the configuration."""
+    """Add the fixes of the configuration to a survey."""
     fixes = find_key_fixes(root, found.problems)
-    told = (
+    problems = (
         replace(problem, fix=next((f"--fix writes {f.new}" for f in fixes if f.is_of(problem)), problem.fix))
         for problem in found.problems
     )
-    return replace(found, problems=tuple(told), fixable=found.fixable + len(fixes), key_fixes=fixes)
+    return replace(found, problems=tuple(problems), fixable=found.fixable + len(fixes), key_fixes=fixes)
 
 
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
-    """Check a site that has been loaded."""
+    """Check a loaded site."""
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = _join_users(site)
     found = look_at(audit, site.problems, joined, translations=translations)
@@ -200,7 +199,7 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def look_at(
     audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check documents and files, whose own problems are known; `joined` is the snapshot with the users."""
+    """Check documents and files, given their own problems; `joined` is the snapshot with users."""
     found = {_with_position(audit.root, problem): None for problem in problems}
     for find in (*AUDITS, *((find_untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
@@ -210,19 +209,19 @@ def look_at(
     shown = (p for p in found if not audit.settings.ignores(p) and not p.message.endswith(lost))
     possible = _fixes(audit, found)
     fixable = sum(fix.certain for fix in possible.values())
-    told: list[Problem] = []
+    reported: list[Problem] = []
     fixes: dict[Problem, Fix] = {}
     for problem in shown:
         fix = possible.get((problem.path, problem.line, problem.column, problem.rule))
-        told.append(_with_fix(problem, fix))
+        reported.append(_with_fix(problem, fix))
         if fix is not None and fix.certain:
-            fixes[told[-1]] = fix
+            fixes[reported[-1]] = fix
     files = len(audit.files)
-    return Survey(in_order(told), files, fixable, fixes=fixes, audit=audit)
+    return Survey(in_order(reported), files, fixable, fixes=fixes, audit=audit)
 
 
 def _join_users(site: Site) -> tuple[Snapshot, str]:
-    """See `server.site.check.users`, which is loaded where content can relate to users."""
+    """Call `server.site.check.users`, loaded only if content can relate to users."""
     if not site.state.schema.knows_users:
         return site.state.snapshot, ""
     found = import_module("server.site.check.users").join_users(site)
@@ -230,18 +229,18 @@ def _join_users(site: Site) -> tuple[Snapshot, str]:
 
 
 def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
-    """A problem that says what --fix would write, or what somebody else may want to."""
+    """Add to a problem what --fix would write, or a suggestion."""
     if fix is None:
         return problem
     if fix.rule == REPEATED:
         return replace(problem, fix="--fix removes this one")
     name = fix.at[0] if fix.new is not None else ".".join(map(str, fix.at))
-    do = f"--fix writes {name}: {fix.spelled}" if fix.certain else f'write "{fix.new}", if it is the same'
-    return replace(problem, message=fix.what or problem.message, fix=do)
+    hint = f"--fix writes {name}: {fix.spelled}" if fix.certain else f'write "{fix.new}", if it is the same'
+    return replace(problem, message=fix.what or problem.message, fix=hint)
 
 
 def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], Fix]:
-    """What may have to be written, by the path, position and rule of a problem."""
+    """Return the possible fixes by path, position and rule of a problem."""
     fixes = {}
     for fix in possible_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE_RULES}):
         position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
@@ -251,17 +250,17 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
 
 
 def _configuration(root: Path) -> list[Problem]:
-    """The problems of site.yaml and content-types/."""
+    """Return the problems of site.yaml and content-types/."""
     links = list(configuration_links(root))
-    schema, wrong = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
-    with noting(wrong):
+    schema, schema_errors = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
+    with noting(schema_errors):
         check_state_folder(root)
-    problems = [_problem_of(error, "schema") for error in wrong]
-    settings, unread = survey_settings(root)
-    if not wrong:
-        unread += wrong_populates(settings, schema)
-    problems += [_problem_of(error, "settings") for error in unread]
-    if problems:  # They may be why; of a site that can be loaded, its own problems have them.
+    problems = [_problem_of(error, "schema") for error in schema_errors]
+    settings, settings_errors = survey_settings(root)
+    if not schema_errors:
+        settings_errors += wrong_populates(settings, schema)
+    problems += [_problem_of(error, "settings") for error in settings_errors]
+    if problems:  # Mistyped keys may be the cause; a site that loads reports them itself.
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
         fix = f"add {TYPES}/NAME.json, or let `bifolio init` do it"
@@ -270,11 +269,11 @@ def _configuration(root: Path) -> list[Problem]:
 
 
 def _find_interrupted(root: Path) -> list[Problem]:
-    """What is left of writes that were cut off, which are finished or dropped here as a server would."""
+    """Return problems of interrupted writes, which are finished or dropped as a server would."""
     try:
         check_state_folder(root)
     except SetupError:
-        return []  # Nothing in a folder that others may have filled is carried out.
+        return []  # Never execute journals from a folder that others can write to.
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     found: list[Problem] = []
     if not journal.empty or queue.is_unsettled:
@@ -287,16 +286,16 @@ def _find_interrupted(root: Path) -> list[Problem]:
 
 
 def _finished_write(path: str) -> Problem:
-    """A write that a killed process left, which was carried out when the site was read."""
-    fix = "look at `git diff`: all files of that change are written now"
-    what = "a write of it was cut off, and has been finished"
+    """Return the problem of an interrupted write that was finished when the site was read."""
+    fix = "check `git diff`: all files of that change are written now"
+    what = "a write of this file was interrupted, and has been finished"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 
 _DROPPED_PROBLEM = Problem(
     STATE_FOLDER,
     None,
-    "a write was cut off before it changed a file, and has been dropped",
+    "a write was interrupted before it changed a file, and has been dropped",
     "send it again, if it is missing",
     "warning",
     rule="interrupted",
@@ -304,9 +303,9 @@ _DROPPED_PROBLEM = Problem(
 
 
 def _unsaved_write(path: str) -> Problem:
-    """What a write that was cut off should have written over a file that somebody had edited meanwhile."""
-    fix = "take over what you want of it, then delete it"
-    what = "is from a write that was cut off, whose file was edited meanwhile"
+    """Return the problem of an interrupted write to a file that was edited meanwhile."""
+    fix = "copy what you need from it, then delete it"
+    what = "is left from an interrupted write, whose file was edited meanwhile"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 
@@ -315,7 +314,7 @@ def _problem_of(error: SetupError, rule: str) -> Problem:
 
 
 def _with_position(root: Path, problem: Problem) -> Problem:
-    """A problem; one with a document's id gets the position of that id."""
+    """Add the position of the document id to a problem with it."""
     if problem.rule != "duplicate-id":
         return problem
     position = nearest(parsed(root, problem.path)[1], ("documentId",))

@@ -1,4 +1,4 @@
-"""Files in the content folders that are no document, with the likely reason."""
+"""Check for files in content folders that are no documents, with the likely reason."""
 
 import os.path
 from collections import defaultdict
@@ -34,7 +34,7 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
 
 
 def _should_be_claimed(audit: Audit, path: str) -> bool:
-    """Whether a file is where only documents should be. Trees of site generators hold other files, too."""
+    """Return whether a path may only be a document. Trees of site generators have other files, too."""
     if all(t.files for t in audit.types):
         read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
         if not path.endswith(read):
@@ -48,8 +48,8 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
         return False
     endings = {os.path.splitext(p)[1] for p in patterns}
     if os.path.basename(path).lower() == "readme.md" and not endings.intersection(MARKDOWN):
-        return False  # It describes a folder of data files.
-    # Where the whole site is such a tree, it has its own files and those of the repository as well.
+        return False  # It documents a folder of data files.
+    # If the whole site is such a tree, it also has Bifolio's files and the repository's.
     if around == [""]:
         return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))
     return path.endswith((*MARKDOWN, *endings))
@@ -59,13 +59,15 @@ def _lost_description(audit: Audit, path: str, described: str) -> Problem:
     folder = os.path.dirname(path)
     beside = [f for f in audit.files if os.path.dirname(f) == folder and not f.endswith(SIDECAR_SUFFIX)]
     fix = suggestion(described, beside) or "add the file, or remove its description"
-    return Problem(path, None, f"describes {described}, which is not there", fix, "warning", None, "dangling")
+    return Problem(
+        path, None, f"describes {described}, which does not exist", fix, "warning", None, "dangling"
+    )
 
 
 def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
-    """Why no type claims a file, judged by its path, and how to fix it."""
+    """Return why no type claims a path, and how to fix it."""
     if not path.endswith(ENDINGS):
-        return "is no document", f"move it to {UPLOADS}, or remove it"
+        return "is not a document", f"move it to {UPLOADS}, or remove it"
     name = path.removeprefix(f"{CONTENT}/")
     folder, inside, _ = name.partition("/")
     plurals = [t.plural for t in audit.types if t.kind == "collectionType" and not t.files]
@@ -85,13 +87,13 @@ def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
 
 # --- versions -------------------------------------------------------------------------------------
 
-# Without a timestamp in the file, that of its commit or of the copy counts. Copying a site can set
-# times up to this far apart.
+# Without a timestamp in the file, the time of its commit or copy counts. Copying a site can set times
+# up to this far apart.
 MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Files named like a locale of another document, where the type or site has no such."""
+    """Yield files named like a locale of another document that the type or site lacks."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -102,20 +104,20 @@ def file_names(audit: Audit) -> Iterator[Problem]:
             what, fix = f'is named like "{code}"', f"set pluginOptions.i18n.localized in {claim.type.path}"
         else:
             what, fix = f'is named like "{code}"', f"add {code} to locales.available in {FILE}"
-        message = f'{what}, and is served as the document "{claim.document_id}"'
+        message = f'{what}, but is served as the document "{claim.document_id}"'
         yield Problem(path, None, message, f"{fix}, or rename it", "warning", None, "file-name")
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Locales and drafts without a documentId, where another file of the same name has one."""
+    """Yield locales and drafts without a documentId, if another file of the same name has one."""
     for path, (written, other) in written_ids(audit).items():
-        what = f'says no documentId, and {other} has "{written}": they are two documents'
+        what = f'has no documentId, but {other} has "{written}": they are two documents'
         fix = f"write documentId: {written}"
         yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """By path: the documentId that a file should have, and the file of the same name that has it."""
+    """Return by path the documentId that a file should have, and the file of the same name with it."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -131,35 +133,37 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Documents that exist in another locale, but not in the default one."""
+    """Yield documents that exist in another locale, but not in the default one."""
     default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
     for type_ in audit.types:
-        here = _ids(audit, type_, default)
-        for path, document in sorted(_of_type(audit, type_).items()):
-            if document.locale == default or document.document_id in here or path in fixed:
+        defaults = _ids(audit, type_, default)
+        for path, document in sorted(_documents_of(audit, type_).items()):
+            if document.locale == default or document.document_id in defaults or path in fixed:
                 continue
             if _counterpart(audit, path, default) is None:
-                what = f'is "{document.document_id}" in {document.locale}, which there is not in {default}'
-                fix = suggestions.of(document.document_id, here) or f"add {_sibling(audit, path, default)}"
+                what = f'is "{document.document_id}" in {document.locale}, which is missing in {default}'
+                fix = (
+                    suggestions.of(document.document_id, defaults) or f"add {_sibling(audit, path, default)}"
+                )
                 yield Problem(path, None, what, fix, "warning", None, "translation")
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
-    """Documents of localised types that are missing in a locale (with `--translations`)."""
+    """Yield documents of localised types that are missing in a locale (with `--translations`)."""
     default = audit.settings.locales.default
     for type_ in audit.types:
         for locale in audit.settings.locales.available if type_.localized else ():
-            there = _ids(audit, type_, locale)
-            for path, document in sorted(_of_type(audit, type_).items()):
-                wanted = document.locale == default != locale and document.document_id not in there
-                if wanted and document.status == PUBLISHED and _counterpart(audit, path, locale) is None:
+            translated = _ids(audit, type_, locale)
+            for path, document in sorted(_documents_of(audit, type_).items()):
+                is_missing = document.locale == default != locale and document.document_id not in translated
+                if is_missing and document.status == PUBLISHED and _counterpart(audit, path, locale) is None:
                     fix = f"add {_sibling(audit, path, locale)}"
                     yield Problem(path, None, f"has no {locale} version", fix, "warning", None, "translation")
 
 
-def _of_type(audit: Audit, type_: Type) -> Mapping[str, Document]:
+def _documents_of(audit: Audit, type_: Type) -> Mapping[str, Document]:
     return {path: d for path, d in audit.documents.items() if d.type.uid == type_.uid}
 
 
@@ -168,21 +172,21 @@ def _ids(audit: Audit, type_: Type, locale: str) -> set[str]:
 
 
 def _sibling(audit: Audit, path: str, locale: str) -> str:
-    """The path that the file of the same document in another locale would have."""
+    """Return the path of the same document's file in another locale."""
     claim = audit.claims[path]
     wanted = Claim(claim.type, claim.name, locale, False)
     return audit.layout.path_of(wanted, os.path.splitext(path)[1], audit.layout.pattern_of(path))
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """The file of the same name in another locale, if there is one; it may be broken."""
+    """Return the existing file of the same name in another locale, which may be broken."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)
 
 
 def stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Drafts that are older than the published version: publishing them would bring back old text."""
+    """Yield drafts older than the published version: publishing them would restore old text."""
     for document in audit.documents.values():
         if document.status != DRAFT:
             continue

@@ -1,4 +1,4 @@
-"""The users that content relates to, as far as a check can see them: a clone has no accounts database."""
+"""Relations to users, as far as a check can see the users: a clone has no accounts database."""
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users
@@ -13,18 +13,18 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(site: Site) -> tuple[Snapshot, str]:
-    """The snapshot of a site with its users, and a sentence on what could not be looked at without them."""
+    """Return the snapshot of a site with its users, and a sentence on what could not be checked."""
     snapshot, settings = site.state.snapshot, site.state.settings
     count = sum(1 for _ in related_to_users(snapshot))
     if not count:
         return snapshot, ""
-    what = f"{count} relation{'s' * (count != 1)} to users could not be looked at"
+    message = f"{count} relation{'s' * (count != 1)} to users could not be checked"
     if not settings.accounts and not (site.root / ACCOUNTS_FILE).is_file():
-        return snapshot, f"{what}: there is no accounts database here ({ACCOUNTS_FILE})"
+        return snapshot, f"{message}: the accounts database is missing ({ACCOUNTS_FILE})"
     try:
         accounts = Accounts(site.root, settings.accounts)
     except SetupError as error:
-        return snapshot, f"{what}: {error.message}"
+        return snapshot, f"{message}: {error.message}"
     try:
         return UserIndex(Users(accounts), site.root).join(snapshot, settings), ""
     finally:

@@ -1,1 +1,1 @@
-"""Commits of what is written through the API: when they are made, of what, and what they say."""
+"""Commits of writes through the API: when they are made, with which files and messages."""

@@ -1,4 +1,4 @@
-"""Makes the commit of a write before the write is made, for a git remote to take or refuse."""
+"""Commits made before their write, for a git remote to accept or refuse."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -17,11 +17,11 @@ def commit_ahead(
     by: Authorship,
     base: str,
 ) -> Made:
-    """Make a commit of some files on top of `base`, which nothing leads to; none where git ignores all.
+    """Make a commit of some files on top of `base`, without a ref; none if git ignores all files.
 
-    Trailers name the `documents`. The hooks of the repository agree. Raises CommitError.
+    Trailers name the `documents`. Runs the hooks of the repository. Raises CommitError.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = Person(by.name or person.name, by.email or person.email)
-    said = with_trailers(message, by.actor, documents)
-    return site.committer.prepare(NewCommit(files, said, author, now, person, now, base))
+    full_message = with_trailers(message, by.actor, documents)
+    return site.committer.prepare(NewCommit(files, full_message, author, now, person, now, base))

@@ -1,4 +1,4 @@
-"""What a commit of this server changes of what the site shows: the timestamps of the files in it."""
+"""The effect of this server's commits on the served state: timestamps of the committed files."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,19 +14,19 @@ from server.storage.git.repository import Tree
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """What it comes to that the branch moves to a commit, which `move_head` lets it do; None for nothing.
+    """Move the branch to a commit with `move_head`, and return the record of it; None if nothing changes.
 
-    Call it under the write lock, with the index locked.
+    Requires the write lock, with git's index locked.
     """
     before = contents.git
-    followed = before.head is not None and not head_moved(contents.root, before)
-    looked_at = git_moved(contents.root, before)  # as by `git status`, which notes in the index what it saw
+    is_current = before.head is not None and not head_moved(contents.root, before)
+    has_moved = git_moved(contents.root, before)  # for example by `git status`, which updates the index
     move_head()
-    if not followed:  # Others have committed before, which is not shown yet either.
+    if not is_current:  # Another program has committed before, which is not served yet, either.
         return rescan_all(contents, (), contents.writes)
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2
     git = with_commit(contents.root, before, commit, new.committed, files, renames=renames)
-    if looked_at:  # A look is due, which finds out what else the index says.
+    if has_moved:  # The next rescan reads what else has changed in the index.
         git = replace(git, index=before.index)
     return rescan_committed(contents, git, files.keys())
