@@ -34,7 +34,7 @@ def test_every_variable_is_in_the_example_or_has_a_default() -> None:
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 def test_the_commands_in_the_documentation_make_every_secret(tmp_path: Path) -> None:
     asked = set(re.findall(r"\$\{(\w+):\?", (DEPLOY / "compose.yaml").read_text()))
-    page = (ROOT / "docs/deployment.md").read_text()
+    page = (ROOT / "docs/machines.md").read_text()
     (command,) = re.findall(r"^.*openssl rand.*> \.env\)$", page, re.M)
     subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
     made = dict(line.split("=") for line in (tmp_path / ".env").read_text().splitlines())

@@ -439,7 +439,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
 
 def test_each_row_of_the_table_has_a_case() -> None:
     text = (ROOT / "docs/reliability.md").read_text()
-    table = text.split("## Trouble in git\n", 1)[1].split("\n## ", 1)[0]
+    table = text.split("## Git failures\n", 1)[1].split("\n## ", 1)[0]
     rows = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if line.startswith("| ")]
     assert set(rows[2:]) == {trouble.row for trouble in TROUBLES.values()}
 
