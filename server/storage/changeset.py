@@ -1,4 +1,4 @@
-"""The files of a change that is being prepared: what they will hold, compared with what they hold now."""
+"""Changeset: collects the new contents of files before they are written."""
 
 import errno
 import os
@@ -14,16 +14,16 @@ from server.storage.read import refuse_unreadable
 
 
 class Files(Protocol):
-    """The files that a change is made of: those of a working tree, or of a commit."""
+    """The files that a change starts from: a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
-        """The signature of a file; None where there is none. Raises OSError."""
+        """Return a file's signature; None if it is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """What is in a file, and its signature at that time. Raises OSError."""
+        """Return a file's content and its signature at that time. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Whether a file is where a path has a folder."""
+        """Whether a folder in a path is really a file."""
 
 
 class WorkingTree:
@@ -51,15 +51,15 @@ class WorkingTree:
 
 
 class Changeset:
-    """Collects new texts and files by path, and reads each file at most once; it writes nothing.
+    """Collects new file contents by path, reading each old file at most once; writes nothing.
 
-    The signature of every file that was looked at is kept: the journal refuses to replace a file
-    that has changed since.
+    It keeps the signature of every file it looks at, so the journal can refuse to replace one that has
+    changed.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
-        """`files`: what there is now, where that is not the site's files on disk."""
-        self.root = root.resolve()  # Files are read by their real paths; below "." each looks like a link.
+        """Start an empty changeset on `files`, by default the site's files on disk."""
+        self.root = root.resolve()  # Below a relative root, every file would look like a link.
         self._files = files or WorkingTree(self.root)
         self._signatures: dict[str, Signature | None] = {}
         self._read: dict[str, bytes] = {}
@@ -67,9 +67,9 @@ class Changeset:
         self._sources: dict[str, Path] = {}
 
     def text(self, path: str) -> str:
-        """The text that a file will have.
+        """Return the new text of a file.
 
-        Raises ConflictError where there is none or it is not UTF-8, StorageError where it can't be read.
+        Raises ConflictError if the file is missing or not UTF-8, StorageError if it can't be read.
         """
         if path in self._texts:
             text = self._texts[path]
@@ -92,7 +92,7 @@ class Changeset:
         return path in self._sources or self._signature(path) is not None
 
     def signature(self, path: str) -> Signature | None:
-        """The signature of a file when it was last looked at here; None where there is none."""
+        """Return the signature a file had when it was first looked at; None if it was missing."""
         return self._signature(path)
 
     def put(self, path: str, text: str) -> None:
@@ -101,7 +101,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Set a file to the content of `source`, which is linked there and may be removed afterwards."""
+        """Set a file to the content of `source`, which the caller may remove later."""
         self._signature(path)
         self._sources[path] = source
 
@@ -111,19 +111,19 @@ class Changeset:
         self._texts[path] = None
 
     def clear(self) -> None:
-        """Begin anew: nothing is collected, and nothing known of any file."""
-        for known in (self._signatures, self._read, self._texts, self._sources):
-            known.clear()
+        """Forget all changes and all that is known of files."""
+        for collected in (self._signatures, self._read, self._texts, self._sources):
+            collected.clear()
 
     def adopt(self, other: "Changeset") -> None:
-        """Take over all that another one has collected, and the signatures that it has found."""
+        """Merge another changeset into this one."""
         self._signatures.update(other._signatures)
         self._read.update(other._read)
         self._texts.update(other._texts)
         self._sources.update(other._sources)
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Collect what another changeset has come to, with the signatures that it has found."""
+        """Add the writes of another changeset, with the signatures it found."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -134,25 +134,26 @@ class Changeset:
                 self._texts[write.path] = None if write.data is None else write.data.decode()
 
     def texts(self) -> list[tuple[str, str]]:
-        """The files whose text was set, with that text."""
+        """Return the set texts with their paths."""
         return [(path, text) for path, text in self._texts.items() if text is not None]
 
     @property
     def count(self) -> int:
-        """How many files were set or deleted."""
+        """Return the number of files set or deleted."""
         return len(self._texts) + len(self._sources)
 
     def changes(self, path: str) -> bool:
-        """Whether a file was set or deleted."""
+        """Whether a file is set or deleted."""
         return path in self._texts or path in self._sources
 
     @property
     def paths(self) -> set[str]:
-        """Every file that was looked at."""
+        """Return all paths looked at."""
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raise PayloadTooLargeError for a text too large to be read, ConflictError for a file below one."""
+        """Raise PayloadTooLargeError for a text too large to read back, ConflictError for one below a file.
+        """
         for path, text in self.texts():
             refuse_unreadable(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):
@@ -160,7 +161,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """The writes that the change comes to; none for a file that holds its text already."""
+        """Return the writes of this change, leaving out unchanged files."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]
@@ -186,7 +187,7 @@ class Changeset:
 
 
 def _refusal(path: str, error: OSError) -> ApiError:
-    """The error for a file that can't be read: the disk refuses it, or a link has been put in its place."""
+    """Return the error for an unreadable file: a disk error, or a link that replaced it."""
     if error.errno == errno.ELOOP:
         return ConflictError(f"{path} {BROKEN_LINK}")
     return StorageError(f"{path} can't be read: {error.strerror}")

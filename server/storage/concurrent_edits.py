@@ -1,8 +1,8 @@
-"""Replaces files without losing what another program writes to them at the same time.
+"""Replaces files without losing edits that other programs make at the same time.
 
-A new file exchanges its place with the old one. Then the old one is compared with what it was when it was
-read. If an editor has saved it in between, or waits to open it, the exchange is taken back, and the change is
-refused with 409. `storage.exchange` has the system calls, `storage.replaced` the files put aside.
+A new file is swapped with the old one, which is then compared with what was read. If an editor saved it in
+between, or waits to open it, the swap is rolled back and the change is refused with 409. `storage.exchange`
+has the system calls, `storage.replaced` the replaced files.
 """
 
 import errno
@@ -21,14 +21,14 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-_MAX_OPEN_FILES = 64  # Replaced files that a change keeps open, in case somebody deletes .bifolio/.
+_MAX_OPEN_FILES = 64  # Replaced files kept open during a change, in case .bifolio/ is deleted.
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A write, its target, and what stands there (`before`) and is to (`after`), None for no file.
+    """A write, its target, and the target's mark before and after it, None for no file.
 
-    `aside` is the name in the journal of the new file and, once that is in place, of the one before.
+    `aside` is the path in the journal of the new file and, after the swap, of the old one.
     """
 
     write: Write
@@ -38,24 +38,24 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError where the target is not as it was, OSError where it may not be written."""
+        """Raise ConflictError if the target has changed, OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
-        """Whether what is aside is the file that this step made, as it made it."""
+        """Whether `aside` is the file that this step staged, unchanged."""
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
     def intended(self, root: Path) -> Step:
-        """The step of a record of intent for it, of the site at `root`."""
+        """Return the step as a record of intent has it, for the site at `root`."""
         digests = (_digest(self.write.read), _digest(self.write.data))
         return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A step that was done. `former` is what was there just before, still open, None beyond _MAX_OPEN_FILES.
+    """A finished step. `former` is the old file, still open; None beyond _MAX_OPEN_FILES.
 
-    What is aside is `exact` where it is the very file that was replaced, not one that was there just before.
+    `exact`: `aside` is the replaced file itself, not a link or copy made just before.
     """
 
     step: StagedFile
@@ -64,14 +64,14 @@ class Replacement:
 
     @property
     def holds_an_edit(self) -> bool:
-        """Whether what is aside is neither old nor new: somebody put it in the place of the old."""
+        """Whether `aside` is neither the old nor the new file: another program had replaced the target."""
         known = (self.step.before, self.step.after, None)
         return self.exact and link_mark(self.step.aside) not in known
 
 
-def replace(step: StagedFile, done: list[Replacement], kept: ExitStack, left: Recovery) -> None:
-    """Put a step's file in place, and what was there aside; add it to `done`, its open file to `kept`."""
-    step.check()  # beforehand, since its folder may be gone with it
+def replace(step: StagedFile, done: list[Replacement], kept: ExitStack, recovery: Recovery) -> None:
+    """Swap in a step's file. Appends to `done`; `kept` keeps the old file open. Raises ConflictError."""
+    step.check()  # before the folder is opened, which may be deleted too
     with open_folder(step.target.parent) as folder:
         former = open_reader(step.target, kept) if step.before else None
         if former and not former.hold():
@@ -89,7 +89,7 @@ def replace(step: StagedFile, done: list[Replacement], kept: ExitStack, left: Re
             raise _conflict(step.write.path, "was removed") from error
         done.append(one)
     if one.holds_an_edit or (former and former.is_awaited):
-        take_back(one, left)  # At once, since the editor may read what it has saved.
+        take_back(one, recovery)  # At once, since the editor may reread the file it saved.
         raise _conflict(step.write.path, "was changed")
     if former:
         former.release()
@@ -98,7 +98,7 @@ def replace(step: StagedFile, done: list[Replacement], kept: ExitStack, left: Re
 
 
 def confirm(done: Replacement) -> None:
-    """Raise ConflictError where a file that was replaced has been changed, by who had opened it before."""
+    """Raise ConflictError if a program that had the replaced file open has changed it."""
     step = done.step
     if not (done.exact and step.before and os.path.lexists(step.aside)):
         return
@@ -107,7 +107,7 @@ def confirm(done: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Put a step's file in place; whether what is aside then is the very file that was there."""
+    """Put a step's file in place; return whether `aside` is then the replaced file itself."""
     with naming(step.target):
         if step.after is None:
             return take_away(step.target, folder, step.aside)
@@ -119,10 +119,10 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Let an OSError of the block name the file that is written, not the one that is to take its place."""
+    """Context manager: make an OSError name the target instead of the staged file."""
     try:
         yield
-    except (FileNotFoundError, FileExistsError):  # These say which of both it is about.
+    except (FileNotFoundError, FileExistsError):  # Callers distinguish these by the original name.
         raise
     except OSError as error:
         if error.errno is None or not target:
@@ -130,16 +130,16 @@ def naming(*target: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(target[0])) from error
 
 
-def take_back(done: Replacement, left: Recovery) -> None:
-    """Let the target of a step be what it was, unless somebody has edited meanwhile what was put there.
+def take_back(done: Replacement, recovery: Recovery) -> None:
+    """Restore the old target of a step, unless another program has edited the new one.
 
-    Of two edits, one of what was there before and one of what was put there, the one in place stays, and
-    the other is put aside: to exchange them once more could take a third one away.
+    If both were edited, the edit in place stays and the other goes to unsaved/: another swap could displace a
+    third edit.
     """
     step, target = done.step, done.step.target
     if link_mark(target) != step.after:
         if done.holds_an_edit:
-            left.replaced.put_aside(step.aside, step.write.path)
+            recovery.replaced.put_aside(step.aside, step.write.path)
         return
     with open_folder(target.parent) as folder:
         if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
@@ -149,13 +149,13 @@ def take_back(done: Replacement, left: Recovery) -> None:
                 put_new(step.aside, target, folder)
         elif step.before is None:
             if take_away(target, folder, step.aside) and not step.is_unedited():
-                left.replaced.put_aside(step.aside, step.write.path)
+                recovery.replaced.put_aside(step.aside, step.write.path)
         elif exchange(step.aside, target, folder) and not step.is_unedited():
-            left.replaced.put_aside(step.aside, step.write.path)
+            recovery.replaced.put_aside(step.aside, step.write.path)
 
 
 def _take_back_without(done: Replacement, folder: int) -> None:
-    """Take a step back whose file in the journal is gone: what was there before is still open, as a rule."""
+    """Restore the old target from its open file, since the journal's copy is gone."""
     if done.step.before is None:
         os.unlink(done.step.target.name, dir_fd=folder)
     elif done.former:
@@ -164,9 +164,9 @@ def _take_back_without(done: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """The mark of what a write finds at its target, now that it is checked.
+    """Return the mark of a write's target, after comparing it with the signature that was read.
 
-    It is that of a link itself where a link is to be deleted: what it leads to stays, and may change.
+    For a link that is to be deleted, this is the mark of the link itself: its target may change.
     """
     try:
         itself = os.lstat(target)
@@ -180,7 +180,7 @@ def expected_mark(write: Write, target: Path) -> FileMark | None:
 
 
 def _require_unchanged(path: str, target: Path, before: FileMark | None, found: FileMark | None) -> None:
-    """Raise ConflictError where a file is not as it was read, OSError where it may not be written."""
+    """Raise ConflictError if a file differs from what was read, OSError if it is read-only."""
     if found != before:
         raise _conflict(path, "was changed" if before and found else "was removed" if before else "appeared")
     if found and not mode_of(path, target, follow=False) & 0o222:
@@ -188,15 +188,15 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, found: 
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """The mode of a file that was there just before, or of a link itself. Raises ConflictError, OSError."""
+    """Return the mode of a file or, without `follow`, of a link. Raises ConflictError, OSError."""
     try:
         return os.stat(target, follow_symlinks=follow).st_mode
     except FileNotFoundError as error:
         raise _conflict(path, "was removed") from error
 
 
-def _conflict(path: str, what: str) -> ConflictError:
-    return ConflictError(f"{path} {what} while this was being written; nothing was changed, try again")
+def _conflict(path: str, event: str) -> ConflictError:
+    return ConflictError(f"{path} {event} while this was being written; nothing was changed, try again")
 
 
 def _digest(data: bytes | None) -> str:

@@ -1,8 +1,7 @@
-"""The text of a document file: a new one, or one changed where its values changed and nowhere else.
+"""Text of document files: new ones, and edits that change only the changed values.
 
-Every changed text is read back before it is used. If it does not say exactly what it should (an
-anchor may be shared by other attributes), the attributes concerned are written out in full. If that
-fails as well, the change is refused, so that nothing can be lost.
+Every edited text is parsed again and compared with the expected values. If they differ, for example because
+of a shared YAML anchor, the attributes are written out in full. If that fails too, the change is refused.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -24,15 +23,15 @@ from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 from server.storage.read import BOM, parse
 
-# The formats of front matter that new files can have, by their names in `options.frontMatter`.
+# Formats of front matter for new files, by their names in `options.frontMatter`.
 FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "toml": frontmatter.TOML}
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
-    """The text of a new file at `path` that says `trees`; `body` names the Markdown body's attribute.
+    """Return the text of a new file with the values `trees`; `body` is the Markdown body's attribute.
 
-    `matter` is the format of its front matter, one of FRONT_MATTER. Raises ConflictError for a value
-    that the format of the file has no form for.
+    `matter` is the format of its front matter, one of FRONT_MATTER. Raises ConflictError for a value that the
+    format can't represent.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -47,7 +46,7 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str 
 def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatter.Handler) -> str:
     matter = {key: value for key, value in trees.items() if key != body}
     text = trees.get(body) if body else None
-    if body in trees and text is None:  # The body has a default, which no body would mean.
+    if body in trees and text is None:  # Without a body, its default would apply.
         matter[str(body)] = None
     if body and isinstance(text, str) and _only_in_matter(text):
         matter[body] = text
@@ -59,13 +58,13 @@ def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatt
 
 
 def _without_null(trees: Mapping[str, Any]) -> dict[str, Any]:
-    """The trees that TOML can say: it has no null, so a key that is null is left out."""
+    """Leave out null values, which TOML can't represent."""
     return {key: tree for key, tree in trees.items() if tree is not None}
 
 
 @contextmanager
 def _no_null(path: str) -> Iterator[None]:
-    """Turn a null inside of a value, for which TOML has no form, into a ConflictError."""
+    """Context manager: turn a nested null, which TOML can't represent, into a ConflictError."""
     try:
         yield
     except NoNull as error:
@@ -76,10 +75,10 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """A file's text with other trees under some attributes; REMOVE removes one.
+    """Return a file's text with some attributes changed; REMOVE removes one.
 
-    A body that is null is left out. One that is WRITTEN_NULL is written as null, in the front matter.
-    Raises ConflictError for a file that can't be changed without saying something else.
+    A null body is removed; WRITTEN_NULL writes null in the front matter. Raises ConflictError if the file
+    can't be changed without affecting other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
@@ -87,7 +86,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
         with _no_null(path):
             made = attempt(path, text, body, dict(changes))
         try:
-            if _says(parse(path, made, body), expected):
+            if _is_expected(parse(path, made, body), expected):
                 return bom + made
         except SyntaxProblem:
             continue
@@ -95,9 +94,9 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """A file's text without the values of some keys that stand again below, which do not count.
+    """Return a file's text without the earlier values of repeated keys, which have no effect.
 
-    Raises ConflictError for a file that would say something else then, as aliases may let it.
+    Raises ConflictError if that would change other values, for example through aliases.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
@@ -106,18 +105,18 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
         made = parts.opening + matter + parts.closing + parts.rest
     else:
         made = drop_repeated_toml(text, keys) if path.endswith(TOML) else drop_repeated_yaml(text, keys)
-    left: list[RepeatedKey] = []
+    repeated: list[RepeatedKey] = []
     try:
-        is_same = same(parse(path, made, None, None, left), parse(path, text, None))
-        if is_same and not any(key.at in keys for key in left):
+        is_same = same(parse(path, made, None, None, repeated), parse(path, text, None))
+        if is_same and not any(key.at in keys for key in repeated):
             return bom + made
     except SyntaxProblem:
         pass
     raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")
 
 
-def _says(found: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:
-    """Whether a text says what it should; a key whose value is null may be missing."""
+def _is_expected(found: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:
+    """Whether a text has the expected values; a null key may be missing."""
     for key in found.keys() | expected.keys():
         new = expected.get(key)
         if new is REMOVE or key not in expected:
@@ -137,7 +136,7 @@ def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, An
 
 
 def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    """The edited text; `expand` writes out every attribute that has an anchor or alias."""
+    """Edit a text; `expand` writes out every attribute that has an anchor or alias."""
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
     if path.endswith(TOML):
@@ -168,9 +167,9 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _only_in_matter(text: str) -> bool:
-    """Whether a body must stand in the front matter: below it, an empty text would read as none.
+    """Whether a body must be stored in the front matter.
 
-    One that shows a conflict of git would read as an unresolved one.
+    So it is for an empty text, which would read as none, and for one with git conflict markers.
     """
     return text == "" or has_conflict(text)
 
@@ -178,7 +177,7 @@ def _only_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """The new body; a value that only front matter can hold stays in `changes`."""
+    """Return the new body; a value that only front matter can hold stays in `changes`."""
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):
         changes[body] = None
@@ -189,8 +188,7 @@ def _change_body(
         return ""
     if body in tree:
         changes[body] = REMOVE
-    # A blank line before the body and a newline at its end are the file's, and stay as they were,
-    # unless the text itself begins or ends with one.
+    # Keep the file's blank line before the body and newline after it, unless the text has its own.
     lead = newline if not rest or rest.startswith(("\n", "\r\n")) or new.startswith(("\n", "\r\n")) else ""
     tail = newline if not rest or rest.endswith("\n") or new.endswith("\n") else ""
     return lead + new + tail

@@ -1,4 +1,4 @@
-"""Puts files where they belong so that they survive a crash: synced, and renamed in one step."""
+"""Durable file operations: written, synced and renamed so that a crash leaves the old or the new file."""
 
 import errno
 import os
@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-SYNCS_ALL = sys.platform == "linux"  # Elsewhere, `os.sync` need not have written anything when it returns.
+SYNCS_ALL = sys.platform == "linux"  # Elsewhere, `os.sync` may return before it has written anything.
 
 
 def take(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Give a finished file a second name, `temporary`, with a mode; `synced`, unless others are to be first.
+    """Stage an existing file as `temporary`, by hard link or copy, with a mode.
 
-    `source` stays, since a change that is taken back is made again from it; who made it removes it.
+    `source` stays, since a rolled-back change may be made again from it. The caller removes it.
     """
     back_up(source, temporary)
     os.chmod(temporary, mode)
@@ -27,7 +27,7 @@ def take(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write bytes to a new file with a mode, `synced` as by `take`. Raises OSError, and leaves none then."""
+    """Write bytes to a new file with a mode. Raises OSError, and leaves no file then."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -43,9 +43,9 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """The mode of a new file, which is made for that and removed.
+    """Return the mode that the umask gives a new file, by creating and removing one.
 
-    The umask can be read only by setting it, which other threads would have their files by.
+    Reading the umask would mean setting it, which affects files of other threads.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -56,10 +56,7 @@ def mode_of_new(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Give a file new bytes in one step, without a sync: what is lost in a crash can be computed again.
-
-    Raises OSError, and leaves the file as it was then.
-    """
+    """Replace a cache file atomically, without a sync. Raises OSError and keeps the old file then."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_bytes(data)
@@ -71,9 +68,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def make_once(path: Path, data: bytes) -> None:
-    """Make a file that only its owner may read, whole or not at all; where another process makes it too, the
-    first stays.
-    """
+    """Create a file readable only by its owner, completely or not at all; an existing file stays."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -86,7 +81,7 @@ def make_once(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace a file that only its owner may read; after a crash it has the old or the new bytes."""
+    """Replace a file readable only by its owner, surviving a crash."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -96,7 +91,6 @@ def replace_private(path: Path, data: bytes) -> None:
 
 
 def _stage_private(folder: Path, data: bytes) -> Path:
-    """Write and sync a temporary file that only its owner may read, which mkstemp ensures."""
     descriptor, name = tempfile.mkstemp(dir=folder)
     try:
         with open(descriptor, "wb") as file:
@@ -110,7 +104,7 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Keep a file, or a link itself, under a second name: linked where the file system can, else copied."""
+    """Give a file or link a second name: a hard link if possible, else a copy."""
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:
@@ -118,7 +112,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Rename a staged file to a name in an opened folder, also where that is on another file system."""
+    """Rename a staged file to a name in an opened folder, also across file systems."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -130,7 +124,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Let a name in an opened folder be a copy of an open file, in one step."""
+    """Copy an open file to a name in an opened folder, atomically."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -147,7 +141,7 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it that are missing, all synced; returns those made, topmost last."""
+    """Make missing folders, synced; return the new ones, topmost last."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -159,7 +153,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder: without it, a crash can undo a rename in it."""
+    """Sync a folder's entries: without this, a crash can undo a rename in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""Puts a file in the place of another so that what was there is still at hand, and can be compared.
+"""System calls that replace a file and keep the old one for comparison.
 
-Between the last look at a file and its replacement somebody may save it. So the new file and the old one
-exchange their names in one step, and the old one is looked at afterwards. Where the system can't do
-that, the new file is renamed over the old one, of which a second name was made just before.
+A program may save a file between the last check and the replacement. So renameat2 exchanges the new and the
+old file atomically, and the old one is checked afterwards. If the system lacks renameat2, the old file gets a
+second name (hard link) just before the new one is renamed over it.
 """
 
 import ctypes
@@ -29,12 +29,12 @@ _AT_FDCWD = -100
 
 
 def exchange(aside: Path, target: Path, folder: int) -> bool:
-    """Let the file `aside` and the target, which is in an opened folder, change places, in one step.
+    """Swap `aside` and the target, a file in an opened folder, atomically. Raises OSError.
 
-    False where the system can't: then `aside` is a second name, or a copy, that the target had just
-    before it was replaced. Raises OSError.
+    Returns False if the system can't. Then `aside` is a hard link or copy of the old target, made just before
+    it was replaced.
     """
-    # The target comes first: who watches its folder is told that it went, and then that it came.
+    # With the target first, watchers of its folder see it deleted and then created.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")
@@ -46,7 +46,8 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
-    """Rename a file to a target in an opened folder. Raises OSError, FileExistsError where there is one."""
+    """Rename a file to a new name in an opened folder. Raises OSError, FileExistsError if the name is taken.
+    """
     if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:
@@ -54,12 +55,12 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
         os.unlink(aside)
     except FileExistsError:
         raise
-    except OSError:  # There are no second names here.
+    except OSError:  # The file system has no hard links.
         move(aside, target.name, folder)
 
 
 def take_away(target: Path, folder: int, aside: Path) -> bool:
-    """Rename a target in an opened folder to `aside`; False where that is another file system, and a copy."""
+    """Move a target in an opened folder to `aside`; False if other file systems made that a copy."""
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
     except OSError as error:
@@ -72,9 +73,10 @@ def take_away(target: Path, folder: int, aside: Path) -> bool:
 
 
 class Reader:
-    """A file, open for reading, of which it can be told whether somebody may be changing it in place.
+    """A file open for reading that can detect programs writing to it in place.
 
-    On Linux it can be held: whoever opens it for writing waits then, until it is released or closed.
+    On Linux it can hold a lease: a program that opens the file for writing then waits until `release` or
+    close.
     """
 
     def __init__(self, file: BufferedReader) -> None:
@@ -83,20 +85,20 @@ class Reader:
 
     @property
     def mark(self) -> FileMark:
-        """Its mark now."""
+        """Return the file's current mark."""
         return file_mark(os.fstat(self.file.fileno()))
 
     def read(self) -> bytes:
-        """All of its bytes."""
+        """Return all bytes."""
         self.file.seek(0)
         return self.file.read()
 
     def says(self, data: bytes | None) -> bool:
-        """Whether it has some bytes; True for None, where they are not known."""
+        """Whether the file holds these bytes; True for None, which means unknown."""
         return data is None or self.read() == data
 
     def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
-        """Hold it, if the system can; False if a program has it open for writing for longer than `wait_s`."""
+        """Take a lease if possible. False if a writer keeps the file open longer than `wait_s` seconds."""
         deadline = time.monotonic() + wait_s
         while (refused := self._lease()) == errno.EAGAIN:
             if time.monotonic() >= deadline:
@@ -107,21 +109,20 @@ class Reader:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for it to be released, or could have opened it because it took too long."""
+        """Whether a program waits for the lease, or could have opened the file after the lease timed out."""
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
     def release(self) -> None:
-        """Let others open it for writing again."""
+        """Let other programs open the file for writing again."""
         if self._held:
             self._held = False
             with suppress(OSError):
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _lease(self) -> int:
-        """Ask the kernel for a lease, which there is only where nobody has the file open for writing.
+        """Request a lease, which the kernel grants only if no program has the file open for writing.
 
-        Returns the number of the error, 0 for none. Who opens the file then waits, and this process gets a
-        signal, for which one is chosen that does nothing.
+        Returns the errno, 0 for success. When the lease breaks, this process gets SIGURG, which does nothing.
         """
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
@@ -134,7 +135,7 @@ class Reader:
 
 
 def open_reader(path: Path, held: ExitStack) -> Reader | None:
-    """A file, open as long as `held` is; None for a link, and for what may not be read or is no file."""
+    """Open a regular file until `held` closes. Returns None for a link, a special or an unreadable file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -144,9 +145,9 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Whether a file, or link itself, has a mark and bytes, and no program is about to change it.
+    """Whether a file or link has this mark and these bytes, and no program is about to change it.
 
-    The bytes are compared, unless they are None: a program can save as many within one tick of the clock.
+    `data` catches edits of equal size within one tick of the clock; None skips that check.
     """
     with ExitStack() as held:
         reader = open_reader(path, held)
@@ -157,10 +158,7 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Whether a name in a folder was renamed with the flags of renameat2; False where that is not known.
-
-    Raises OSError.
-    """
+    """Call renameat2; return False if the system does not support it. Raises OSError."""
     if _renameat2 is None:
         return False
     sys.audit("os.rename", source[0], target[0], source[1], target[1])
@@ -172,5 +170,4 @@ def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> boo
     raise OSError(number, os.strerror(number), source[0], None, target[0])
 
 
-# The C library has it on Linux.
 _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

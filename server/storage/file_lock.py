@@ -1,6 +1,6 @@
-"""An exclusive lock of a file or folder, across threads and processes.
+"""Exclusive lock of a file or folder, across threads and processes.
 
-The kernel releases it when its holder dies. A child that the holder forks does not hold it.
+The kernel releases it when the holder dies. Forked children do not hold it.
 """
 
 import fcntl
@@ -15,20 +15,20 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """A lock of one file or folder. Two locks of the same path exclude each other, also in one process.
+    """Lock of one file or folder. Two locks of the same path exclude each other, even in one process.
 
-    One thread at a time may use a FileLock. `descriptor` is that of the locked file, -1 if it is not locked.
+    Only one thread at a time may use a FileLock. `descriptor` is -1 while it is not locked.
     """
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
-        """Prepare to lock `path`. A file is created if it is missing, a folder is not."""
+        """Prepare to lock `path`. A missing file is created, a missing folder is not."""
         self.path, self.descriptor = path, -1
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
 
     def acquire(self, wait_s: float = 0.0) -> bool:
-        """Take the lock, and wait for it up to `wait_s` seconds; return whether it is held.
+        """Acquire the lock, waiting up to `wait_s` seconds; return whether it is held.
 
-        Raises OSError if the path can't be opened, or if the file system has no locks.
+        Raises OSError if the path can't be opened, or the file system has no locks.
         """
         if self.descriptor >= 0:
             return True
@@ -63,7 +63,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Acquire the lock for a `with` block, whose value says whether that succeeded. Raises OSError."""
+        """Context manager: acquire the lock; its value is whether that succeeded. Raises OSError."""
         try:
             yield self.acquire(wait_s)
         finally:
@@ -79,7 +79,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _close_inherited() -> None:
-    """Close what a forked child has inherited; flock() would be its lock as well until it ends."""
+    """Close inherited locks in a forked child: flock() locks are shared with the parent."""
     for lock in tuple(_held):
         lock.close()
 

@@ -1,7 +1,7 @@
-"""Walks a site's folders: which files there are, and the signature that tells whether one changed.
+"""Walks a site's folders: lists files with signatures that show whether they changed.
 
-Nothing here reads the content of a file. Links are followed to files of the same kind (`storage.links`).
-A link that leads elsewhere, in a circle or to nothing is a problem, and so is an unreadable folder.
+It reads no file content. Links are followed to files of the same kind (`storage.links`). A link that is
+broken, circular or leads elsewhere is a problem, as is an unreadable folder.
 """
 
 import os
@@ -21,20 +21,20 @@ SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 DIGEST_BYTES = 16
 
-# What the system raises where there is no file: at a path itself, or since a folder in it is a file now.
+# Raised for a missing file, or a folder of its path that is a file now.
 MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)
 
-# mtime in ns, size in bytes, inode, ctime in ns. Programs can set the mtime back, and not the ctime.
+# mtime in ns, size in bytes, inode, ctime in ns. Programs can reset the mtime, but not the ctime.
 Signature = tuple[int, int, int, int]
-# A signature without the ctime, which the system also sets when a file is renamed or linked.
+# A signature without the ctime, which changes when a file is renamed or linked.
 FileMark = tuple[int, int, int]
 
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk found: signatures by path, problems, and the folders that could not be read.
+    """Result of a walk: signatures by path, problems, and unreadable folders.
 
-    `links` has where each link leads, both relative to the site.
+    `links` maps links to their targets, both relative to the site.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
@@ -43,11 +43,11 @@ class Walk:
     links: dict[str, str] = field(default_factory=dict)
 
     def digest(self) -> int:
-        """The same for walks of one process, and those forked from it, that found the same files."""
+        """Return a hash of the files found, comparable between processes forked from one."""
         return sum(map(hash, self.files.items())) + hash(tuple(self.unread))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In few objects, which another process takes over in a third of the time."""
+        """Pickle as few objects, which is three times faster to unpickle."""
         numbers = list(chain.from_iterable(self.files.values()))
         return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread)
 
@@ -59,27 +59,27 @@ def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: li
 
 
 def signature(status: os.stat_result) -> Signature:
-    """The signature of a file's stat."""
+    """Return the signature of a stat result."""
     return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
 
 
 def file_mark(status: os.stat_result) -> FileMark:
-    """The mark of a file's stat."""
+    """Return the mark of a stat result."""
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """The signature of so many bytes that are in no file."""
+    """Return a signature for content of some size that is in no file."""
     return (mtime, size, 0, 0)
 
 
 def last_change(found: Signature) -> int:
-    """When a file with a signature was last changed, in ns since 1970."""
+    """Return when a file last changed, in ns since 1970."""
     return max(found[0], found[3])
 
 
 def is_below_file(root: Path, path: str) -> bool:
-    """Whether a file is where a path of a site has a folder."""
+    """Whether a folder in a path is really a file."""
     try:
         os.lstat(root / path)
     except NotADirectoryError:
@@ -90,17 +90,17 @@ def is_below_file(root: Path, path: str) -> bool:
 
 
 def below_file(path: str) -> ConflictError:
-    """The error for a file that can't be made, since another one is where its folder would be."""
+    """Return the error for a new file whose folder would replace a file."""
     return ConflictError(f"{path} would be in a folder, and a file is there; move it first")
 
 
 def digest_of(data: bytes) -> bytes:
-    """The digest of a file's bytes (DIGEST_BYTES long)."""
+    """Return the digest of bytes (DIGEST_BYTES long)."""
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def signature_of(path: Path | str) -> Signature | None:
-    """The signature of the file at a path; None where there is none or it can't be seen."""
+    """Return a file's signature; None if it is missing or inaccessible."""
     try:
         return signature(os.stat(path))
     except OSError:
@@ -108,7 +108,7 @@ def signature_of(path: Path | str) -> Signature | None:
 
 
 def file_mark_of(path: Path) -> FileMark | None:
-    """The mark of the file at a path; None where there is none or it can't be seen."""
+    """Return a file's mark; None if it is missing or inaccessible."""
     try:
         return file_mark(os.stat(path))
     except OSError:
@@ -116,7 +116,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """The mark of a file, or of a link itself; None where there is none. Raises OSError."""
+    """Return the mark of a file, or of a link itself; None if it is missing. Raises OSError."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -129,7 +129,7 @@ def ignored(name: str) -> bool:
 
 
 def is_utf_8(name: str) -> bool:
-    """Whether the bytes of a name or path, as the system's functions give it, are UTF-8."""
+    """Whether a file name is valid UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -138,12 +138,12 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Whether a path has a name in it that is never content, or is not UTF-8."""
+    """Whether a path contains an ignored name or is not UTF-8."""
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 
 def walk(root: Path, folders: Iterable[str]) -> Walk:
-    """All files in some folders of the site at `root` and below them."""
+    """List all files in folders of the site at `root`, recursively."""
     found = Walk()
     top = os.path.realpath(root)
     for folder in folders:
@@ -225,7 +225,7 @@ def _note_link(path: str, shown: str, top: str, found: Walk) -> None:
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Some paths, where they lead, and every other path by which the same files can be reached."""
+    """Return paths and all other paths that lead to the same files through links."""
     found = set(paths)
     for link, target in links.items():
         found |= {target + path.removeprefix(link) for path in found if _is_below(path, link)}
@@ -239,10 +239,10 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether only a walk can tell what changed at some paths of the site at `root`.
+    """Whether only a walk can tell what changed at these paths.
 
-    That is so where the last walk had `problems`, where a link is part of a path (`root` has none),
-    where there is something other than a file or folder, and where a name is not UTF-8.
+    So it is near `problems` of the last walk, and for paths with a link, a special file or a name that is not
+    UTF-8.
     """
     odd = [problem.path for problem in problems]
     return any(
@@ -251,7 +251,7 @@ def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) ->
 
 
 def _is_odd(root: Path, path: str) -> bool:
-    """Whether a path has a link in it, is no file or folder, or is not UTF-8."""
+    """Whether a path contains a link, is a special file, or is not UTF-8."""
     full = str(root / path)
     try:
         if not is_utf_8(path) or os.path.realpath(full) != full:

@@ -1,4 +1,4 @@
-"""The record of intent of a change: what is to be done to its files, so that it can be done again."""
+"""Record of intent: the steps of a change, written before its files change, for recovery after a crash."""
 
 import hashlib
 import json
@@ -11,10 +11,10 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file of an intent: what is there (`before`) and is to be (`after`), None for no file.
+    """One file of a record: its mark before and after, None for no file.
 
-    `aside` is the name in the journal of the new file and, once that is in place, of the one before. The
-    digests are those of their bytes, in hexadecimal, "" where the bytes are not known.
+    `aside` is the journal's name for the new file and, after the swap, for the old one. Digests are of the
+    bytes in hexadecimal, "" if unknown.
     """
 
     target: str
@@ -25,12 +25,12 @@ class Step:
     after_digest: str = ""
 
     def reversed(self) -> "Step":
-        """The step that takes this one back."""
+        """Return the step that rolls this one back."""
         return Step(self.target, self.aside, self.after, self.before, self.after_digest, self.before_digest)
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write the steps to a new file. Raises OSError."""
+    """Write the steps to a new file, with a digest. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
@@ -40,7 +40,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """The steps of a record of intent; None where a crash came before it was whole."""
+    """Read a record's steps; None if it is incomplete or damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -63,10 +63,10 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One file of a change: its new bytes, or the file `source` that becomes it, or neither to delete it.
+    """One file of a change: its new bytes, a `source` file to use instead, or neither to delete the file.
 
-    `before` is the signature that the file had when it was read, None where there was none, and `read` the
-    bytes, None where they were not: it must still be so when the file is replaced.
+    `before` is the signature when the file was read, None if it did not exist. `read` are its bytes, None if
+    unknown. The file must still match both when it is replaced.
     """
 
     path: str
@@ -77,5 +77,5 @@ class Write:
 
     @property
     def deletes(self) -> bool:
-        """Whether the file is to be gone."""
+        """Whether this write deletes the file."""
         return self.data is None and self.source is None

@@ -1,10 +1,9 @@
-"""Writes the files of a change so that a crash leaves either all of them as they were or all changed.
+"""Write-ahead journal: a change of several files happens completely or not at all, even after a crash.
 
-New contents are staged in .bifolio/journal/, synced, and exchange their places with what they replace, which
-is then compared with what it was when it was read: an edit by hand that came in between is put back, and
-the whole change with it. A record of intent is written before, and synced where there are several files;
-`storage.recovery` carries it out after a crash. There is one writer at a time, by the site's write lock;
-whatever it finds left over is therefore from a writer that was killed.
+New contents are staged and synced in .bifolio/journal/, then swapped with the files they replace. The old
+file is compared with what was read. If an edit came in between, the whole change is rolled back. A record of
+intent is written first, so `storage.recovery` can finish or roll back the change after a crash. The site's
+write lock allows one writer at a time, so any leftovers belong to a killed writer.
 """
 
 import os
@@ -33,67 +32,67 @@ from server.storage.links import BROKEN_LINK, inner_path, may_lead
 from server.storage.recovery import RECORD_SUFFIX, UNDONE_SUFFIX, Recovery
 from server.storage.write_lock import WriteLock
 
-_MAX_SINGLE_SYNCS = 100  # To sync more files than this one by one takes longer than one sync of all.
+_MAX_SINGLE_SYNCS = 100  # Syncing more files one by one takes longer than one sync of the whole system.
 
 
-class _NotUndone(Exception):
-    """A change failed, and could not be taken back for now; a later writer does that."""
+class _RollbackFailed(Exception):
+    """A change failed and could not be rolled back yet; recovery does it later."""
 
 
 class Journal:
-    """The writer of one site's files. `folder` is its .bifolio/."""
+    """Writes the files of one site. `folder` is its .bifolio/."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
         self.folder = folder / "journal"
         self.lock = WriteLock(folder / "write.lock", self.root)
-        self.left = Recovery(self.root, self.folder)
-        # Replaced files outlast the process that has replaced them, and its number may come again.
+        self.recovery = Recovery(self.root, self.folder)
+        # Replaced files outlive their process, and the system reuses process ids.
         self._run = secrets.token_hex(4)
         self._count = 0
         self._mode_of_new: int | None = None
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the site's write lock. Raises BusyError when it is not free for too long."""
+        """Context manager: hold the site's write lock. Raises BusyError after a timeout."""
         with self.lock.held():
             yield
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is left of any write, nor of one that is going on."""
+        """Whether the journal has no files: no write is in progress or was interrupted."""
         try:
             return not any(self.folder.iterdir())
         except OSError:
             return True
 
     def recover(self) -> int:
-        """Finish or drop what a crash left; call it under the lock. Returns how many files it changed."""
+        """Finish or drop interrupted writes, under the write lock. Returns how many files changed."""
         if self.empty:
             return 0
-        done = self.left.recover()
+        done = self.recovery.recover()
         self.lock.count(self.lock.number + 1)
         return done
 
     def sweep(self) -> None:
-        """Unlink files that were replaced some seconds ago, and put edits of them aside. It needs no lock."""
-        self.left.replaced.sweep_if_due()
+        """Unlink files replaced some seconds ago, and move edited ones to unsaved/. Needs no lock."""
+        self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError where `commit` would, since a link in the path of a write leads astray."""
+        """Raise ConflictError if a link in a path leads outside the site, as `commit` would."""
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Make all of the writes, or none; call it under the lock. It counts as one write.
+        """Make all of the writes or none, as one counted write. Call it under the write lock.
 
-        `permit` is called shortly before the first file is replaced, and once more when all are. It may raise
+        `permit` is called shortly before the first file is replaced, and again after the last. It may raise
         an ApiError. Raises ConflictError if a file differs from what was read, and StorageError if the disk
-        is full or refuses. Either way it puts every file back; if that fails too, StorageError says so,
-        and recovery puts the files back later.
+        is full or fails. Both roll back every file. If the rollback fails too, StorageError reports it and
+        recovery restores the files later.
         """
         staged: list[StagedFile] = []
-        made: list[Path] = []
+        new_folders: list[Path] = []
         try:
             state_folder(self.root)
             self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -107,14 +106,14 @@ class Journal:
                 record = self._record(staged)
             for step in staged:
                 if step.after:
-                    made += make_folders(step.target.parent)
+                    new_folders += make_folders(step.target.parent)
             if permit:
                 permit()
             self._replace_counted(staged, record, permit or (lambda: None))
-        except _NotUndone as error:
-            raise StorageError(f"The files could not be written, nor put back yet: {error}") from error
+        except _RollbackFailed as error:
+            raise StorageError(f"The files could not be written or restored yet: {error}") from error
         except OSError as error:
-            self._clean(staged, made)
+            self._clean(staged, new_folders)
             if self._is_lost(error):
                 raise ConflictError(
                     f"{STATE_FOLDER}/ was deleted while this was being written; try again"
@@ -124,18 +123,18 @@ class Journal:
                 f"The files could not be written: {reason}", {"path": _reason_of(error, self.root)}
             ) from error
         except ApiError:
-            self._clean(staged, made)
+            self._clean(staged, new_folders)
             raise
         with suppress(OSError):  # The next writer does it.
-            self.left.replaced.keep(record, [step.aside.name for step in staged])
+            self.recovery.replaced.keep(record, [step.aside.name for step in staged])
 
     def _name(self) -> str:
-        """A name for a file of the journal that no other file has had, of this process or another."""
+        """Return a file name that no file of this journal has had before."""
         self._count += 1
         return f"{os.getpid()}-{self._run}-{self._count}"
 
     def _target(self, write: Write) -> Path:
-        """The file to write: where a path has a link in it, what that leads to; a link itself to delete."""
+        """Resolve the path to write. Links are followed, except a link that is itself to be deleted."""
         path = self.root / write.path
         target = path.parent.resolve() / path.name if write.deletes else path.resolve()
         inside = inner_path(str(target), str(self.root))
@@ -145,7 +144,7 @@ class Journal:
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
-        """A write with its staged file, with the mode that its target has or a new file gets."""
+        """Stage a write, with the mode of its target or of a new file."""
         before = expected_mark(write, target)
         aside = self.folder / f"{self._name()}.staged"
         if write.deletes:
@@ -159,13 +158,12 @@ class Journal:
         return StagedFile(write, target, aside, before, link_mark(aside))
 
     def _new_mode(self) -> int:
-        """The mode that a new file gets, by the umask of the process. It is asked once."""
         if self._mode_of_new is None:
             self._mode_of_new = mode_of_new(self.folder / f"{self._name()}.mode")
         return self._mode_of_new
 
     def _record(self, staged: list[StagedFile]) -> Path:
-        """Write the record of intent, synced where it has to outlast the machine: there are several files."""
+        """Write the record of intent. It is synced only if several files must change together."""
         steps = [step.intended(self.root) for step in staged]
         path = self.folder / f"{self._name()}{RECORD_SUFFIX}"
         write_intent(path, steps, synced=len(steps) > 1)
@@ -174,7 +172,7 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Put everything in place, counted before: a process that sees a part knows that it is one."""
+        """Count the write before any file is replaced, so other processes know they may see a part of it."""
         number = self.lock.number
         self.lock.count(number + 1)
         try:
@@ -185,12 +183,12 @@ class Journal:
             raise
 
     def _replace_all(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Put everything in place; on an error, also of `permit`, take back what was done already."""
+        """Replace all files; on an error, also from `permit`, roll back."""
         done: list[Replacement] = []
         with ExitStack() as kept:
             try:
                 for step in staged:
-                    replace(step, done, kept, self.left)
+                    replace(step, done, kept, self.recovery)
                 for folder in {step.target.parent for step in staged}:
                     sync_folder(folder)
                 for one in done:
@@ -198,36 +196,36 @@ class Journal:
                 permit()
             except (OSError, ApiError) as error:
                 self._undo(done, record, error)
-                if done:  # Programs may have opened files that were in their places for a moment.
+                if done:  # Programs may have opened the new files before the rollback.
                     with suppress(OSError):
                         names = [step.aside.name for step in staged]
-                        self.left.replaced.keep(record.with_suffix(UNDONE_SUFFIX), names)
+                        self.recovery.replaced.keep(record.with_suffix(UNDONE_SUFFIX), names)
                 raise
 
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
-        """Take back what was done. A crash from here on must not carry it out, but take it back as well."""
-        with suppress(FileNotFoundError):  # It was deleted with all of .bifolio/.
+        """Roll back. The record is renamed first, so a crash from here on also leads to a rollback."""
+        with suppress(FileNotFoundError):  # Another program deleted .bifolio/.
             record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:
             for one in reversed(done):
-                take_back(one, self.left)
+                take_back(one, self.recovery)
         except OSError:
-            raise _NotUndone(str(error)) from error
+            raise _RollbackFailed(str(error)) from error
 
     def _is_lost(self, error: OSError) -> bool:
-        """Whether an error is that something is missing which was in .bifolio/ when the write began."""
+        """Whether an error means that a part of .bifolio/ was deleted during the write."""
         above = f"{self.folder.parent}/"
         names = (str(error.filename), str(error.filename2))
         return isinstance(error, FileNotFoundError) and any(name.startswith(above) for name in names)
 
-    def _clean(self, staged: list[StagedFile], made: list[Path]) -> None:
-        """Remove what a change that failed has staged and made."""
+    def _clean(self, staged: list[StagedFile], new_folders: list[Path]) -> None:
+        """Remove the staged files, new folders and records of a failed change."""
         for suffix in (RECORD_SUFFIX, UNDONE_SUFFIX):
             for record in self.folder.glob(f"{os.getpid()}-{self._run}-*{suffix}"):
                 record.unlink(missing_ok=True)
         for step in staged:
             step.aside.unlink(missing_ok=True)
-        for folder in reversed(made):
+        for folder in reversed(new_folders):
             with suppress(OSError):
                 folder.rmdir()
 

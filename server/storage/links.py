@@ -1,11 +1,11 @@
-"""Where the links of a site may lead: each only to files of its own kind.
+"""Restricts links: a link may lead only to files of its own kind.
 
-A link comes with a checkout, so that whoever may commit could have Bifolio serve or rewrite what is no
-content: keys, accounts, settings. So a link in content/ leads to content/ alone, one in
-content/uploads/ to that folder, one in content-types/ to that, and site.yaml to none of them; no link
-leads to a hidden name.
-`link_problem` tells beforehand what is wrong with a link. What is opened is looked at once more
-(`open_file`), since anybody may put a link in the place of a file in between.
+Anybody who can commit can add links, and could so expose or overwrite keys, accounts or settings. So a link
+in content/uploads/, content/ or content-types/ must stay in that folder, site.yaml may not lead to any of
+them, and no link may lead to a hidden name.
+
+`link_problem` checks links in advance. `open_file` checks the opened file again, since a file may be replaced
+by a link in between.
 """
 
 import errno
@@ -20,21 +20,21 @@ from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS
 from server.problems import Problem
 
 _FOLDERS = (UPLOADS, CONTENT, TYPES)  # an inner folder before the one around it
-# What is said of the file of a document in whose place such a link was put.
+# The message for a document's path that such a link has replaced.
 BROKEN_LINK = "is a link that leads to no content; put the document in its place, or remove it"
 _DESCRIPTOR_FOLDER = "/proc/self/fd"  # Linux names the file of an open descriptor here.
 _DELETED_SUFFIX = " (deleted)"  # Linux adds this to the path of a file that was removed or replaced.
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """What is wrong with the links in a path, or None. `shown` is the path in the site at `top`."""
+    """Return the problem with a path's links, or None. `shown` is the path in the site at `top`."""
     try:
         target = os.path.realpath(path, strict=True)
     except OSError as error:
         if error.errno == errno.ELOOP:
             return Problem(shown, None, "a link that leads in a circle", "remove it")
         if not os.path.islink(path):
-            return None  # It is missing, or may not be read: not a problem of links.
+            return None  # It is missing or unreadable, which is not a problem of links.
         if error.errno == errno.ENOENT:
             return Problem(shown, None, "a link to nothing", "remove it or restore its target")
         return Problem(shown, None, f"a link that can't be followed: {error.strerror}", "remove it")
@@ -49,7 +49,7 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Return whether a path, or a folder on it, may be a link. `plain` caches which folders are not."""
+    """Whether a path may contain a link. `plain` caches which folders do not."""
     folder = os.path.dirname(path)
     if folder not in plain:
         full = f"{top}/{folder}" if folder else top
@@ -58,25 +58,25 @@ def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
 
 
 def may_lead(path: str, target: str) -> bool:
-    """Whether a link at a path may lead to a target; both are relative to the site."""
+    """Whether a link may lead to a target; both paths are relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
     kind = _kind(path)
     if path == SETTINGS:
-        return bool(target) and not _kind(target)  # What the API writes says nothing of who may do what.
+        return bool(target) and not _kind(target)  # Files written through the API must not set permissions.
     if kind:
         return target == kind or target.startswith(f"{kind}/")
     return bool(target) and _kind(target) != TYPES and target != SETTINGS
 
 
 def _kind(path: str) -> str:
-    """The folder of the kind of files that a path belongs to; "" for one outside of these folders."""
+    """Return the folder in _FOLDERS that contains a path; "" if none does."""
     return next((kind for kind in _FOLDERS if path == kind or path.startswith(f"{kind}/")), "")
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """A real path relative to the site at `top`, "" for the site itself; None for one outside of it."""
+    """Make a real path relative to the site at `top` ("" for the site itself); None if it is outside."""
     if real == top:
         return ""
     above = top.rstrip("/") + "/"
@@ -84,9 +84,9 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
-    """Raise OSError where what was opened is not what may be served at a path of the site at `top`.
+    """Raise OSError if the opened file may not be served at this path of the site at `top`.
 
-    It is the opened file that is looked at, so that no link can be put in its place afterwards.
+    The check uses the descriptor, so replacing the file by a link afterwards has no effect.
     """
     real = _real_path(descriptor, full)
     if real == full:
@@ -97,9 +97,9 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """The path without links of what is open; None where it is not there any more.
+    """Return the real path of an opened file; None if it is gone.
 
-    Where the system does not tell, the path is resolved anew, and has to lead to the very same file.
+    Without /proc, the path is resolved again and must lead to the same file.
     """
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
@@ -119,9 +119,9 @@ def _resolve(descriptor: int, path: str) -> str | None:
 
 
 def open_file(root: Path, path: str) -> int:
-    """A descriptor for reading a file of the site at `root`, which has no links in it. Raises OSError.
+    """Open a file of the site at `root` for reading; return the descriptor. Raises OSError.
 
-    A named pipe is opened as well, without waiting for a writer.
+    `root` contains no links. Opening a named pipe does not wait for a writer.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -135,7 +135,7 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """A file of the site at `root`, open for reading. Raises OSError, also for a folder, pipe or device."""
+    """Open a regular file of the site at `root`. Raises OSError, also for a folder, pipe or device."""
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -145,7 +145,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """A descriptor of a folder in whose path nothing is a link. Raises OSError."""
+    """Context manager: open a folder whose path has no links. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):

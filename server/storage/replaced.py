@@ -1,8 +1,8 @@
-"""Replaced files: what a write has replaced or removed stays in .bifolio/replaced/ for RETENTION_S.
+"""Replaced files: old files of recent writes, kept in .bifolio/replaced/ for RETENTION_S.
 
-A program may have found a file by its name, or may wait to open it, while a write puts another file in its
-place. What that program saves then goes into the replaced file, which has no name in the site any more. So
-the file is compared once more before it is unlinked. An edited one goes to .bifolio/unsaved/.
+A program may have opened, or be about to open, a file while a write replaces it. The program then saves into
+the replaced file, which has no name in the site any more. So the file is compared again before it is
+unlinked, and an edited one goes to .bifolio/unsaved/.
 """
 
 import logging
@@ -19,12 +19,12 @@ from server.storage.intent import Step, read_intent
 
 log = logging.getLogger("bifolio")
 
-RETENTION_S = 2.0  # longer than any program takes from finding a file by its name to having it open
-_DONE_SUFFIX = ".kept"  # Ends the name of a record whose change is done.
+RETENTION_S = 2.0  # longer than any program takes to open a file after it looked up the name
+_DONE_SUFFIX = ".kept"  # of a record whose change is done
 
 
 class ReplacedFiles:
-    """The replaced files of one site, whose journal is the folder `journal`."""
+    """The replaced files of one site, with its journal folder."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -33,9 +33,9 @@ class ReplacedFiles:
         self._swept_ns = 0  # when the folder last changed before the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
-        """Move a record of intent here, and the files that it names in the journal. Raises OSError.
+        """Move a finished record of intent here, then its files from the journal. Raises OSError.
 
-        The record comes first: a writer that is killed in between leaves files that `names` has.
+        If the writer is killed in between, `names` still lists the files.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -45,11 +45,11 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def names(self) -> set[str]:
-        """The names of all files that records here are about."""
+        """Return the names of all files in the records here."""
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
-        """Call `sweep` if there may be something to unlink, also of a process that was killed since."""
+        """Call `sweep` if there may be files to unlink, also those of killed processes."""
         if self._due_at == float("inf") and self._changed_ns() != self._swept_ns:
             self._due_at = time.monotonic() + RETENTION_S
         if time.monotonic() >= self._due_at:
@@ -62,7 +62,7 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Unlink the files that were kept for long enough, and put edits aside. It needs no lock."""
+        """Unlink files older than `retention_s` seconds, and move edited ones to unsaved/. Needs no lock."""
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():
             with suppress(OSError):  # Another process may be sweeping as well.
@@ -75,7 +75,7 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/, and log it: under its path, numbered if that is taken."""
+        """Move an edited file to .bifolio/unsaved/, numbered if the name is taken, and log it."""
         folder = self.journal.parent / "unsaved"
         folder.mkdir(mode=0o700, exist_ok=True)
         first = aside = folder / path
@@ -90,14 +90,15 @@ class ReplacedFiles:
             os.close(descriptor)
         kept = aside.relative_to(self.journal.parent)
         log.warning(
-            "%s was edited while it was being written; %s/%s has the other version", path, STATE_FOLDER, kept
+            "%s was edited during a write; the other version is in %s/%s", path, STATE_FOLDER, kept
         )
 
     def _records(self) -> list[Path]:
         return sorted(self.folder.glob(f"*{_DONE_SUFFIX}"))
 
     def _release(self, step: Step) -> bool:
-        """Unlink the file of a step, or put it aside if it was edited; False while a program has it open."""
+        """Unlink a step's file, or move it to unsaved/ if edited. Returns False while a program has it open.
+        """
         file = self.folder / step.aside
         if not os.path.lexists(file):
             file = self.journal / step.aside
@@ -115,7 +116,7 @@ class ReplacedFiles:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Whether a file is what was there before a step, or after it, or is gone."""
+    """Whether a file is gone or equals what the step found or wrote."""
     found = reader.mark if reader else link_mark(file)
     if found is None:
         return True
@@ -127,7 +128,6 @@ def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
 
 
 def _is_put(file: Path, aside: Path, folder: int) -> bool:
-    """Rename a file to a name in an opened folder; False if the name is taken."""
     try:
         put_new(file, aside, folder)
     except FileExistsError:

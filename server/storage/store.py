@@ -1,4 +1,4 @@
-"""The file store: a file → a version of a document, and the problems that were found in the file."""
+"""File store: reads a file into a version of a document and the problems found in it."""
 
 import logging
 import os
@@ -39,12 +39,12 @@ from server.storage.unreadable_files import problem_of, syntax_problem, unreadab
 
 log = logging.getLogger("bifolio")
 
-DRAFT_MARK = ".draft."  # in the names of drafts that have files of their own
-_FAR_S = 4_102_444_800.0  # the year 2100, for a file of which git knows no time
+DRAFT_MARK = ".draft."  # in the file names of drafts
+_FAR_S = 4_102_444_800.0  # the year 2100: later than any modification time of a file unknown to git
 
 
 class Store:
-    """Reads the documents of one site under one schema; it holds no content."""
+    """Reader of one site's documents under one schema. It holds no content."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class Store:
         self.layout = Layout(schema, settings)
 
     def timed(self, timestamps: Timestamps) -> "Store":
-        """The same store with other timestamps for files that have none of their own."""
+        """Return a copy that derives missing timestamps from another source."""
         other = copy(self)
         other.timestamps = timestamps
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) of a file without its own; it was modified at `modified`, in seconds.
+        """Return (createdAt, updatedAt) of a file that sets neither; `modified` is its mtime in seconds.
 
         A draft takes the createdAt of its published version if that file is older.
         """
@@ -75,7 +75,7 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """The path whose entry a path belongs to: that of a description is the media file's."""
+        """Return the path whose entry includes `path`: for a media description, the media file's."""
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
@@ -83,24 +83,24 @@ class Store:
         return path
 
     def claimed(self, path: str) -> bool:
-        """Whether a path is a document's or a media file's."""
+        """Whether a path belongs to a document or media file."""
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
-        """The entry of a path, or None where there is no file (a folder is none) or no type claims it."""
+        """Read the entry of a path; None if there is no file or no type claims it."""
         try:
             if upload_path(path):
                 return self._read_media(path)
             return self.entry(path, *read_bytes(self.root, path)) if self.layout.claim(path) else None
         except (*MISSING_FILE_ERRORS, IsADirectoryError):
             return None
-        except Exception as error:  # No file, whatever is in it, may stop the others from being served.
+        except Exception as error:  # One broken file must not stop the others from being served.
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def entry(self, path: str, data: bytes, found: Signature) -> Entry | None:
-        """The entry of a document's file with some bytes and a signature; None where no type claims it.
+        """Parse a document's bytes into an entry; None if no type claims the path.
 
-        Of media, only the description of one in a bucket is such a file.
+        Of media, this accepts only the description of a file in a bucket.
         """
         claim = self.layout.claim(path)
         try:
@@ -142,7 +142,7 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """The entry of a media file, with the text (`described`) and signature of its description."""
+        """Return a media file's entry. `described` and `beside` are its description's text and signature."""
         created, updated = self.timestamps(path, found[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
         description: Tree = None
@@ -172,7 +172,7 @@ class Store:
         return Entry(path, found, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, found: Signature) -> Entry | None:
-        """The entry of a description that stands alone, as its file is in a bucket; None for others."""
+        """Parse the description of a file in a bucket; None if it describes a local file."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None
@@ -209,14 +209,14 @@ class Store:
         text, digest = decode(data), digest_of(data)
         refuse_empty(text)
         repeats: list[RepeatedKey] = []
-        said = parse(path, text, claim.type.body, None, repeats)
-        tree = gather(claim.type, with_name(claim.type, claim.name, said))
+        content = parse(path, text, claim.type.body, None, repeats)
+        tree = gather(claim.type, with_name(claim.type, claim.name, content))
         reading = Reading(self.schema.types, masks_hashes=b"$" in data or b"\\" in data)
         document_id = read_own_id(tree, claim.document_id, reading)
         reading.seed = "\0".join((claim.type.uid, document_id, claim.locale))
         values = read_attributes(claim.type, tree, (), reading)
         draft = claim.draft or is_draft(claim.type, tree)
-        _warn_of_keys(path, text, claim, said, reading)
+        _warn_of_keys(path, text, claim, content, reading)
         if not draft:
             unread = {wrong.path for wrong in reading.wrong}
             for at, sentence in broken_within(claim.type, values):
@@ -229,10 +229,10 @@ class Store:
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = None if written else self.derived_timestamps(path, found[0] / 1e9)
         created, updated = _timestamps(tree, derived or ("", ""), reading)
-        if not (created and updated):  # Something was written that is no timestamp.
+        if not (created and updated):  # The file has an invalid timestamp.
             derived = self.derived_timestamps(path, found[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
-        # Without drafts, what is made is published once and for all.
+        # A type without drafts publishes on creation.
         default = updated if claim.type.draft_publish else created
         published = None if draft else read_own_timestamp(tree, "publishedAt", default, reading)
         problems = tuple(_named_like_a_draft(path, claim))
@@ -247,12 +247,11 @@ class Store:
 
 
 def _lacks_front_matter(path: str, text: str) -> bool:
-    """Whether a Markdown file does not begin with front matter."""
     return path.endswith(MARKDOWN) and split(text).handler is None
 
 
 def _repeated(path: str, key: RepeatedKey) -> Problem:
-    """A warning of a key that its mapping has again below."""
+    """Return a warning for a key that its mapping repeats."""
     what = f'the key "{key.at[-1]}" is also on line {key.last_line}; only its last value is served'
     return Problem(
         path, key.line, what, "remove one of the two", "warning", key.column, "repeated-key", key.at
@@ -260,7 +259,7 @@ def _repeated(path: str, key: RepeatedKey) -> Problem:
 
 
 def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
-    """A warning where a file is named like a draft, and its type has none."""
+    """Yield a warning if a file is named like a draft, but its type has none."""
     if claim.name.endswith(".draft"):
         what = f'is named like a draft, and is served as the document "{claim.document_id}"'
         fix = f"set options.draftAndPublish in {claim.type.path}, or rename it"
@@ -268,9 +267,9 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Warn of keys that the type does not have, and of a draft that is served like the others.
+    """Warn of keys that the type lacks, and of a draft key that has no effect.
 
-    Of the key of such a draft, only the second is said.
+    A draft key without effect gets only the second warning.
     """
     type_ = claim.type
     unused = unused_key(type_, tree)
@@ -289,20 +288,20 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
 
 
 def _written(path: str, text: str, name: str, value: str) -> str:
-    """Return a key with its value as a file has it."""
+    """Format a key and value as in the file's own syntax."""
     if path.endswith(".toml") or (path.endswith(MARKDOWN) and split(text).handler is TOML):
         return f'"{name} = {value}"'
     return f'"{name}": {value}' if path.endswith(".json") else f'"{name}: {value}"'
 
 
 def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading) -> tuple[str, str]:
-    """When a file says that it was created and updated; what it does not say is derived."""
+    """Read createdAt and updatedAt of a file, falling back to derived ones."""
     created = read_own_timestamp(tree, "createdAt", derived[0], reading)
     return created, read_own_timestamp(tree, "updatedAt", derived[1], reading)
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """The problems of a document's mismatches, with the place of each."""
+    """Return a document's mismatches as problems with positions."""
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
 

@@ -1,8 +1,7 @@
-"""The one lock of a site, which puts its writes in order: each write holds it while it changes files.
+"""The site's write lock, which puts writes in order: a write holds it while it changes files.
 
-It works across threads and processes, and the kernel releases it when its holder dies. The file beside it
-counts the writes to the site. By this number a process notices that another process wrote. `site.site`
-prepares a write anew that another write has overtaken.
+It works across threads and processes; the kernel releases it when the holder dies. A file beside it counts
+the site's writes, so a process notices writes of other processes.
 """
 
 import os
@@ -15,15 +14,15 @@ from pathlib import Path
 from server.errors import BusyError
 from server.storage.file_lock import FileLock
 
-LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock for longer is hung, and is replaced.
+LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock for longer has hung and is replaced.
 
 
 class WriteLock:
-    """The lock of a site, on its folder `root`. The file `path` has the number of writes.
+    """The lock on a site's folder `root`, with the write counter in the file `path`.
 
-    A waiting write holds the lock of the file while it waits for the folder, so that a writer that releases
-    the folder can't take it again before the waiting ones. Some file systems can't lock folders. There the
-    file is locked instead, though it may be deleted with .bifolio/ or be read-only.
+    A writer holds the file's lock while it waits for the folder's, so a releasing writer can't overtake the
+    waiting ones. Some file systems can't lock folders: there the file's lock is used, although the file may
+    be read-only or deleted with .bifolio/.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
@@ -32,7 +31,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Hold the lock. Raises BusyError when it can't be had within so many seconds."""
+        """Context manager: hold the lock. Raises BusyError after `seconds`."""
         deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):
             raise BusyError()
@@ -51,7 +50,7 @@ class WriteLock:
 
     @property
     def number(self) -> int:
-        """How many writes there have been; 0 for a site that can't be written to."""
+        """Return the number of writes so far; 0 for a read-only site."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -59,7 +58,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Let `number` be that of the last write; call it while the lock is held. Raises OSError."""
+        """Set the number of writes, while the lock is held. Raises OSError."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)
@@ -68,7 +67,7 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock for as long as `held` is open; return the error if it can't be. Raises BusyError."""
+    """Acquire a lock until `held` closes. Returns an OSError instead of raising it. Raises BusyError."""
     try:
         if not lock.acquire(deadline - time.monotonic()):
             raise BusyError()

@@ -452,8 +452,8 @@ def test_bifolio_check_tells_of_a_write_that_was_dropped_or_put_aside(
     texts = [(api.root / path).read_text() for path in aside]
     assert texts == [f"{text} {path}" for path in paths for text in ("second", "first")]
     assert sorted(record.getMessage() for record in caplog.records) == [
-        f"{path.replace('-2', '').removeprefix('.bifolio/unsaved/')} was edited while it was being written; "
-        f"{path} has the other version"
+        f"{path.replace('-2', '').removeprefix('.bifolio/unsaved/')} was edited during a write; "
+        f"the other version is in {path}"
         for path in aside
     ]
 

@@ -278,11 +278,11 @@ def _find_interrupted(root: Path) -> list[Problem]:
     found: list[Problem] = []
     if not journal.empty or queue.is_unsettled:
         with journal.writing():
-            dropped = [_DROPPED_PROBLEM] if journal.left.dropped() else []
-            found = [*map(_finished_write, journal.left.interrupted()), *dropped]
+            dropped = [_DROPPED_PROBLEM] if journal.recovery.dropped() else []
+            found = [*map(_finished_write, journal.recovery.interrupted()), *dropped]
             journal.recover()
             queue.settle(root)
-    return [*found, *map(_unsaved_write, journal.left.unsaved())]
+    return [*found, *map(_unsaved_write, journal.recovery.unsaved())]
 
 
 def _finished_write(path: str) -> Problem:

@@ -1,1 +1,1 @@
-"""git, by its command line: when files were committed, what differs from the last commit, what it runs."""
+"""git through its command line: commits, history, branches, remotes and uncommitted changes."""

@@ -1,7 +1,4 @@
-"""The branches of a repository: which there are, and making, moving and deleting them.
-
-Only branches of the repository itself count, not those of remotes. Nothing here touches a working tree.
-"""
+"""Local branches of a repository: listing, creating, moving and deleting them, without a working tree."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +13,9 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch and its last commit. `authored` is in seconds since 1970; `worktree` is the folder where it is
-    checked out, "" where it is in none.
+    """A branch and its last commit.
+
+    `authored` is in seconds since 1970; `worktree` is the folder where it is checked out, or "".
     """
 
     name: str
@@ -29,7 +27,7 @@ class Branch:
 
 
 def branches(root: Path) -> list[Branch]:
-    """All branches, by name. Raises GitError."""
+    """Return all local branches, sorted by name. Raises GitError."""
     form = "%00".join(f"%({field})" for field in _REF_FIELDS)
     if place_mark(root) is None:
         return []
@@ -50,7 +48,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether git takes a name for a branch, and nobody could mean something else by it. Raises GitError."""
+    """Whether a name is valid for a branch and can't be confused with another ref. Raises GitError."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
     if name.startswith("-") or is_git_word(name.upper()) or is_git_word(name.lower()):
@@ -60,22 +58,22 @@ def is_branch_name(root: Path, name: str) -> bool:
         tuple(f"{word}/" for word in ("refs", "heads", "tags", "remotes", "origin", *remotes))
     ):
         return False
-    # Its status tells a name that git does not take from a failure; that of `--branch` does not.
+    # Without `--branch`, the exit status distinguishes an invalid name from a failure.
     return git(root, "check-ref-format", BRANCH_PREFIX + name) is not None
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
-    """Let a branch go on from one commit to another, in one step.
+    """Move a branch from the commit `before` to another, atomically; `before` is "" for a new branch.
 
-    Whether it did: not if it is at some other commit by now. A new branch comes from ""; there can't be one
-    above or below another, such as `a/b` beside `a`. Raises GitError.
+    Returns False if the branch is elsewhere by now, or if its name conflicts with another, as `a/b` does with
+    `a`. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
     try:
         git_or_fail(root, "update-ref", *moved)
     except GitError as error:
-        is_locked = ".lock': File exists" in error.message  # by somebody else, who moves it
+        is_locked = ".lock': File exists" in error.message  # by another process that moves it
         if is_locked or branch_commit(root, name) != before or _is_in_the_way(root, name):
             return False
         raise
@@ -83,23 +81,21 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
 
 
 def _is_in_the_way(root: Path, name: str) -> bool:
-    """Whether a branch has a name that is a folder in that of another, or the other way round."""
-    taken = [branch.name for branch in branches(root)]
-    return any(one.startswith(f"{name}/") or name.startswith(f"{one}/") for one in taken)
+    """Whether one branch name is a folder in another."""
+    names = [branch.name for branch in branches(root)]
+    return any(one.startswith(f"{name}/") or name.startswith(f"{one}/") for one in names)
 
 
 def delete_branch(root: Path, name: str) -> bool:
-    """Delete a branch, merged or not; whether git did. It never does while it is checked out.
+    """Delete a branch, merged or not; return whether git did. It refuses a checked-out branch.
 
-    Raises GitError if git does not say why.
+    Raises GitError.
     """
     return git(root, "branch", "--delete", "--force", "--quiet", "--", name) is not None
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """The last commit that two commits have in common; "" where there is none, as in some shallow clones.
-
-    Raises GitError.
+    """Return the merge base of two commits; "" if there is none, as in some shallow clones. Raises GitError.
     """
     if not (one and other):
         return ""

@@ -1,4 +1,4 @@
-"""A commit checked out in a folder of its own, with all of its history; and some files of one."""
+"""Checks out commits: a whole one in a temporary clone, or single files of one."""
 
 import os
 import shutil
@@ -18,9 +18,9 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def checked_out(root: Path, commit: str) -> Iterator[Path]:
-    """The folder of the site at `root` in a temporary clone that has a commit checked out.
+    """Context manager: check out a commit in a temporary clone; yields the site's folder in it.
 
-    The clone shares the objects of the repository, to which nothing is written. Raises StorageError.
+    The clone shares the repository's objects and writes none to it. Raises StorageError.
     """
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
@@ -31,9 +31,9 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files that git has into a folder, as a checkout would: with the filters of the repository.
+    """Write files from git into a folder, applying the repository's filters as a checkout does.
 
-    Returns where each is, by its path relative to the site. Raises StorageError.
+    Returns their paths there, by path relative to the site. Raises StorageError.
     """
     prefix = prefix_of(root)
     entries = [
@@ -47,15 +47,15 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
         command = ("checkout-index", "--all", "--quiet", f"--prefix={folder}/files/")
         git_as_owner(root, *command, environment=environment)
     except CommitError as error:
-        said = str(error).replace(f"{folder}/files/", "")  # The name is another each time.
-        raise StorageError(f"The files of the branch can't be written: {said}") from error
+        reason = str(error).replace(f"{folder}/files/", "")  # The folder's name is random.
+        raise StorageError(f"The files of the branch can't be written: {reason}") from error
     return {path: folder / "files" / (prefix + path) for path in files}
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Let the site at `root` have some files as a commit has them, links and all.
+    """Check out files of a commit in the site, including links. Submodules stay.
 
-    What is another repository stays. Raises CommitError and OSError.
+    Raises CommitError and OSError.
     """
     if paths:
         repository = repository_of(root)
@@ -63,33 +63,32 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish what a killed process was checking out, some files from a commit to another, or take it `back`.
+    """Finish the interrupted checkout of files from one commit to another, or revert it if `back`.
 
-    A file that is as neither has it was edited by hand, and stays. So does all where the branch is not at the
-    commit before any more, or something else is in the way. Whether a file was changed. Raises CommitError,
-    OSError.
+    Keeps files that match neither commit, since they were edited. Changes nothing if the branch has moved or
+    other files are in the way. Returns whether files changed. Raises CommitError, OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
         return False
     old, new = (repository.versions(commit, paths) for commit in (before, after))
-    now, wanted = (new, old) if back else (old, new)
-    left = {path: file for path, file in wanted.items() if not holds(repository, path, file)}
-    for path in list(left):
+    now, target = (new, old) if back else (old, new)
+    remaining = {path: file for path, file in target.items() if not holds(repository, path, file)}
+    for path in list(remaining):
         is_there = os.path.lexists(repository.top / repository.full(path))
         if is_there and not holds(repository, path, now[path]):
-            del left[path]
-    if not left or in_place_of(repository, left):
+            del remaining[path]
+    if not remaining or in_place_of(repository, remaining):
         return False
-    _put(repository, left)
+    _put(repository, remaining)
     return True
 
 
 def holds(repository: Repository, path: str, file: Staged | None) -> bool:
-    """Whether the working tree has a file as git has it. Raises CommitError."""
+    """Whether a file in the working tree equals one in git. Raises CommitError."""
     full = repository.full(path)
     place = repository.top / full
-    if file is None:  # A folder in its place may have what comes there.
+    if file is None:  # A folder at this path may hold other new files.
         return not _is_file(place)
     if not os.path.lexists(place):
         return False
@@ -105,9 +104,9 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 
 
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
-    """The files on disk that are in the way of some that come, and are not to go themselves.
+    """Return existing files that block new files and are not to be deleted themselves.
 
-    They are in a folder where a file or a link comes, or are a file where a folder does.
+    They are inside a folder that becomes a file or link, or are a file that becomes a folder.
     """
     found = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
@@ -121,14 +120,14 @@ def in_place_of(repository: Repository, files: Tree) -> set[str]:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """The folders that a path relative to the site is in, those inside of the site."""
+    """Yield the folders above a path relative to the site, within the site."""
     parts = path.split("/")
     return ("/".join(parts[:length]) for length in range(1, len(parts)) if parts[length - 1] != "..")
 
 
 def _check_out(root: Path, commit: str, clone: Path) -> Path:
-    said = _run(root, "rev-parse", "--show-prefix", "--show-object-format", "--git-path", "objects")
-    prefix, kind, objects = said.split("\n")[:3]
+    output = _run(root, "rev-parse", "--show-prefix", "--show-object-format", "--git-path", "objects")
+    prefix, kind, objects = output.split("\n")[:3]
     shallow = root / _run(root, "rev-parse", "--git-path", "shallow").rstrip("\n")
     clone.mkdir()
     _run(clone, "init", "--quiet", "--template=", f"--object-format={kind}")

@@ -1,9 +1,9 @@
-"""Runs git, so that nothing runs which a repository configures: its owner need not be who runs Bifolio.
+"""Runs git commands without running programs that the repository configures.
 
-Only git's own code is at work: no hook, monitor, filter, pager or signature program, no submodule, no fetch.
-Whose repository may be read at all is for git to say (`safe.directory`), and is not said here: what keeps
-a repository's programs from running is a list, which the next version of git may leave incomplete. It is
-otherwise where commits are made that the settings of a site ask for (`git_as_owner`).
+The repository may belong to somebody other than the user who runs Bifolio. So no hook, monitor, filter,
+pager, signing program, submodule or fetch runs. git itself decides whose repositories it reads
+(`safe.directory`): the list of settings here may be incomplete for the next version of git. The exception is
+`git_as_owner`, which makes the commits that a site's settings ask for.
 """
 
 import logging
@@ -26,10 +26,10 @@ log = logging.getLogger("bifolio")
 
 MAX_PATH_ARGUMENTS = 1000  # Paths on a command line.
 
-# What a repository's own configuration says otherwise is overruled by these.
+# These override the repository's own configuration.
 _SETTINGS = (
     "core.quotePath=false",
-    "core.fsync=objects,reference",  # What a branch leads to is on disk before it does.
+    "core.fsync=objects,reference",  # Objects are on disk before a branch points to them.
     "core.fsyncMethod=batch",
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
@@ -45,7 +45,7 @@ _SETTINGS = (
     "log.showSignature=false",
     "safe.bareRepository=explicit",
 )
-# A clone without all objects would fetch those that are missing, over whatever its remote is.
+# Otherwise a partial clone would fetch missing objects from its remote.
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
@@ -53,44 +53,44 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-# What counts for commits, where the repository's own hooks, filters and signatures are to work.
+# For commits, which use the repository's own hooks, filters and signatures.
 _OWNER_SETTINGS = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
 OWNER_TIMEOUT_S = 120.0  # For a command that makes a commit, including its hooks.
-# How many seconds a command may take that is for a repository of any size, by its name; and all others.
+# The timeouts of commands whose duration depends on the size of the repository.
 TIMEOUTS_S: Mapping[str, float] = {
     "cat-file": 300.0,
     "checkout-index": 600.0,
     "diff": 300.0,
     "fast-import": 300.0,
     "hash-object": 300.0,
-    "log": 600.0,  # Of all commits there are, the first time.
+    "log": 600.0,  # The first call reads all commits.
     "ls-tree": 120.0,
     "read-tree": 120.0,
 }
 DEFAULT_TIMEOUT_S = 30.0
-_NOT_FOUND_STATUS = 1  # The exit status of a command that searched in vain.
+_NOT_FOUND_STATUS = 1  # The exit status of a command that found nothing.
 _DISK_FULL = re.compile(DISK_FULL)
-# Another command is about to move the branch, or was killed over it.
+# Another command is moving the branch, or was killed while it did.
 _REF_LOCKED = re.compile(
     r"[Uu]nable to create '[^']*\.lock': File exists|cannot lock ref '[^']*': .*File exists"
 )
-MAX_REASON_CHARS = 300  # Characters that an error quotes of a failed command.
-# What git says in a folder that has no history for us.
+MAX_REASON_CHARS = 300  # Characters of a failed command's output that an error quotes.
+# What git prints in a folder without a readable repository.
 _NO_REPOSITORY = re.compile(
     rb"not a git repository|must be run in a work tree|cannot use bare repository|dubious ownership"
     rb"|cannot change to '.*': No such file"
 )
-# In what git says of a repository of somebody else: how to have it read all the same.
+# The hint that git prints if the repository belongs to another user.
 _SAFE_DIRECTORY_HINT = re.compile(rb"git config --global --add safe\.directory .+")
 NOT_INSTALLED = "git is not installed, or not in PATH"
-# What git says beside what is wrong.
+# Lines of git's output that don't say what is wrong.
 _NOISE = re.compile(
     r"error: (inflate|unable to unpack|external filter)|hint:|fast-import: dumping crash report"
 )
 
 
 class _Spent(threading.local):
-    """The seconds that a thread has waited for git commands."""
+    """The seconds that a thread has spent waiting for git commands."""
 
     seconds = 0.0
 
@@ -99,7 +99,7 @@ _spent = _Spent()
 
 
 def seconds_in_git() -> float:
-    """Return how many seconds this thread has waited for git commands so far."""
+    """Return the seconds that this thread has spent waiting for git commands."""
     return _spent.seconds
 
 
@@ -111,7 +111,7 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Return what a git command prints; None if there is nothing. Raises GitError. See `git_bytes`."""
+    """Return the output of a git command, or None if it found nothing. Raises GitError. See `git_bytes`."""
     printed = git_bytes(root, *arguments, given=given, index=index, filters=filters, seconds=seconds)
     return None if printed is None else printed.decode(errors="surrogateescape")
 
@@ -125,15 +125,14 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Return what a git command prints in the folder `root`; None if there is nothing.
+    """Return the output of a git command in the folder `root`, or None if it found nothing.
 
-    There is nothing if the command says so by its status, such as for a key that is not set; and if git knows
-    no repository here, does not read it, or is not installed. If it fails otherwise, nobody knows what there
-    is: that raises GitError, and GitSlowError if it takes more than `seconds`, or those of TIMEOUTS_S. The
-    command is ended then, with all that it has started.
+    None means that the command found nothing (exit status 1, such as for an unset key), or that there is no
+    readable repository, or no git. Any other failure raises GitError; GitSlowError after `seconds` (by
+    default from TIMEOUTS_S), when the command and its children are killed.
 
-    `given` is its standard input, `index` stands for the repository's own. `filters` are the names of
-    filters (`filter.NAME.clean`) that are not to be run. What is printed `into` a file is not returned.
+    `given` is the standard input. `index` replaces the repository's index. `filters` names filters
+    (`filter.NAME.clean`) that must not run. With `into`, the output goes to that file instead.
     """
     return _find(root, arguments, given, index, filters, seconds, into)[0]
 
@@ -146,7 +145,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Return what a git command prints that always has something to say. Raises GitError if it fails."""
+    """Return the output of a git command that must succeed. Raises GitError."""
     data = git_bytes_or_fail(root, *arguments, given=given, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -159,7 +158,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Return what a git command prints, as bytes. Raises GitError if it fails."""
+    """Return the output of a git command that must succeed, as bytes. Raises GitError."""
     printed, reason = _find(root, arguments, given, index, filters, seconds)
     if printed is None:
         raise GitError(f"git {arguments[0]} has failed: {reason}")
@@ -175,14 +174,14 @@ def _find(
     seconds: float | None,
     into: IO[bytes] | None = None,
 ) -> tuple[bytes | None, str]:
-    """Return what a git command prints, or None and why there is nothing. Raises GitError."""
+    """Return the output of a git command, or None and the reason. Raises GitError."""
     command, environment = _harmless(root, *arguments, filters=filters)
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
     data = given if isinstance(given, bytes) else given.encode(errors="surrogateescape")
     limit = TIMEOUTS_S.get(arguments[0], DEFAULT_TIMEOUT_S) if seconds is None else seconds
     try:
-        status, printed, said = _run(command, data, environment, limit, into)
+        status, printed, stderr = _run(command, data, environment, limit, into)
     except FileNotFoundError:
         return None, NOT_INSTALLED
     except OSError as error:
@@ -191,16 +190,16 @@ def _find(
         raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
     if status == 0:
         return printed, ""
-    if trust := _SAFE_DIRECTORY_HINT.search(said):
-        _tell_of_owner(root, trust[0].decode(errors="replace"))
-    reason = _reason(said, status)
-    if status == _NOT_FOUND_STATUS or trust or _NO_REPOSITORY.search(said):
+    if trust := _SAFE_DIRECTORY_HINT.search(stderr):
+        _log_foreign_owner(root, trust[0].decode(errors="replace"))
+    reason = _reason(stderr, status)
+    if status == _NOT_FOUND_STATUS or trust or _NO_REPOSITORY.search(stderr):
         return None, reason
     raise GitError(f"git {arguments[0]} has failed: {reason}")
 
 
 def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
-    """Return what a git command prints; None whatever keeps it from that, for what can do without it."""
+    """Return the output of a git command, or None on any failure, for optional results."""
     try:
         return git(root, *arguments, seconds=seconds)
     except GitError:
@@ -208,18 +207,18 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def how_to_trust(root: Path) -> str:
-    """The command that has git read a repository that it refuses as somebody else's; "" for any other."""
+    """Return the command that makes git trust a repository of another user; "" if it does already."""
     command, environment = _harmless(root, "rev-parse")
     try:
-        _, _, said = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
+        _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = _SAFE_DIRECTORY_HINT.search(said)
-    return found[0].decode(errors="replace") if found else ""
+    hint = _SAFE_DIRECTORY_HINT.search(stderr)
+    return hint[0].decode(errors="replace") if hint else ""
 
 
 def _harmless(root: Path, *arguments: str, filters: Iterable[str] = ()) -> tuple[list[str], dict[str, str]]:
-    """A git command that runs nothing of the repository's, and its environment."""
+    """Return the command line and environment of a git command that runs no configured program."""
     settings = [*_SETTINGS, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -234,17 +233,17 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """The status of a command, what it prints, and its errors. Raises OSError and TimeoutExpired.
+    """Run a command; return its status, output and errors. Raises OSError and TimeoutExpired.
 
-    It is in a session of its own: what ends the server does not end it half way, and when it takes too long,
-    all that it has started is ended with it.
+    It runs in its own session, so a signal to the server does not interrupt it. After a timeout it is killed
+    with all its children.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     process = subprocess.Popen(
         command, stdin=pipe, stdout=into or pipe, stderr=pipe, env=environment, start_new_session=True
     )
     try:
-        printed, said = process.communicate(given, timeout=seconds)
+        printed, errors = process.communicate(given, timeout=seconds)
     except BaseException:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -252,23 +251,22 @@ def _run(
         raise
     finally:
         _spent.seconds += time.monotonic() - began
-    return process.returncode, printed or b"", said
+    return process.returncode, printed or b"", errors
 
 
 def git_as_owner(
     root: Path, *arguments: str, given: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """What a git command prints that makes a commit for the owner of the repository.
+    """Run a git command that makes a commit, with the repository's hooks, filters and signatures.
 
-    The repository's hooks, filters and signatures work as they do when its owner commits. Raises CommitError
-    with what git or a hook says where it fails, or takes too long.
+    Returns its output. Raises CommitError, with the message of git or a hook, if it fails or times out.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     full = {**inherited, **_ENVIRONMENT, "GIT_EDITOR": ":", **(environment or {})}
     try:
-        status, printed, said = _run(command, given, full, OWNER_TIMEOUT_S)
+        status, printed, stderr = _run(command, given, full, OWNER_TIMEOUT_S)
     except FileNotFoundError as error:
         raise CommitError(NOT_INSTALLED) from error
     except OSError as error:
@@ -278,15 +276,15 @@ def git_as_owner(
             f"git {arguments[0]} takes more than {OWNER_TIMEOUT_S:.0f} s", refused=True
         ) from error
     if status:
-        reason = _reason(said, status)
+        reason = _reason(stderr, status)
         passing = is_full(reason) or _REF_LOCKED.search(reason)
         raise CommitError(f"git {arguments[0]}: {reason}", refused=not passing)
     return printed
 
 
-def _reason(said: bytes, status: int) -> str:
-    """Return why a git command has failed, in one line of what it has said."""
-    lines = said.decode(errors="replace").splitlines()
+def _reason(stderr: bytes, status: int) -> str:
+    """Return why a git command failed, as one line of its error output."""
+    lines = stderr.decode(errors="replace").splitlines()
     kept = [line for line in takewhile(_is_no_usage, lines) if not _NOISE.match(line)] or lines
     reason = " ".join(" ".join(kept).split()) or f"it ends with status {status} and says nothing"
     return reason[:MAX_REASON_CHARS]
@@ -296,15 +294,15 @@ def _is_no_usage(line: str) -> bool:
     return not line.startswith("usage:")
 
 
-def is_full(said: str) -> bool:
-    """Whether a git command that failed has found no room on the disk, by what it has said."""
-    return _DISK_FULL.search(said) is not None
+def is_full(stderr: str) -> bool:
+    """Whether a git command failed because the disk is full, by its error output."""
+    return _DISK_FULL.search(stderr) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """The names of the filters that are configured; None where one has a name that can't be overruled.
+    """Return the names of the configured filters; None if one can't be disabled because of its name.
 
-    Raises GitError where git does not say which there are.
+    Raises GitError.
     """
     found = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (found or "").split("\0")
@@ -321,8 +319,8 @@ def _without_filter(name: str) -> tuple[str, ...]:
     )
 
 
-def _tell_of_owner(root: Path, trust: str) -> None:
-    """Log once why a site has no history."""
+def _log_foreign_owner(root: Path, trust: str) -> None:
+    """Log once that a site has no history because the repository belongs to another user."""
     reason = (
         "the repository belongs to somebody else, so that git does not read it; "
         f"timestamps come from the file system ({trust}, if you trust it)"

@@ -1,8 +1,8 @@
-"""Makes a commit of exactly some files, with contents that are given: all else, staged or changed, stays.
+"""Commits exactly the given files and contents; all other changes, staged or not, stay as they are.
 
-The contents are those that were written, not those that are on disk by now. A commit is made of objects first
-(`prepare_commit`), which nobody sees. Then the branch moves to it, and the index with it, under the lock of
-the index (`storage.git.index`).
+The contents are those that were written, even if the files on disk have changed since. The commit's objects
+are made first (`prepare_commit`). Then the branch and the index move to it, under the index lock
+(`storage.git.index`).
 """
 
 import filecmp
@@ -21,11 +21,11 @@ from server.storage.git.refs import are_commits
 from server.storage.git.repository import Repository, Staged, Tree
 
 _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
-_AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # in the environment, before what is configured
+_AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # These override the configured author.
 _FILE_MODE = "100644"
 _MESSAGE_FILE = "bifolio-merge-message"  # in the folder of the repository
-_ACTOR_TRAILER = "Bifolio-Actor: "  # in every commit of ours
-# What fast-import packs it unpacks at once: a folder of 5,000 files takes 6 ms less to pack so.
+_ACTOR_TRAILER = "Bifolio-Actor: "  # in every commit by Bifolio
+# fast-import unpacks its pack at once, so compressing it is wasted: 6 ms for a folder of 5,000 files.
 _UNPACKED_ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "pack.compression",
@@ -35,31 +35,31 @@ _UNPACKED_ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who is named in a commit."""
+    """The author or committer of a commit."""
 
     name: str
     email: str
 
     @classmethod
     def of(cls, ident: str) -> "Person":
-        """Who `Name <e-mail>` is."""
+        """Parse `Name <e-mail>`."""
         name, _, email = ident.rpartition(" <")
         return cls(name, email.rstrip(">"))
 
     @property
     def ident(self) -> str:
-        """As git has it, `Name <e-mail>`, without what would end either."""
+        """Format as `Name <e-mail>`, without characters that git forbids."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
     def environment(self, role: str, at: int) -> dict[str, str]:
-        """What tells git who this is, for AUTHOR or COMMITTER."""
+        """Return git's environment variables for AUTHOR or COMMITTER."""
         name, _, email = self.ident.rpartition(" <")
         return {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email[:-1], f"GIT_{role}_DATE": f"@{at} +0000"}
 
 
 def local_author(root: Path) -> Person | None:
-    """The author that `git commit` would name at `root`; None where git does not know one."""
+    """Return the author that `git commit` would use at `root`; None if git knows none."""
     given = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=given).decode(errors="replace")
@@ -70,12 +70,12 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """A commit that is to be made. `files` have bytes, the file that holds them, or None where one is gone.
+    """A commit to make. `files` hold bytes, a file with the bytes, or None for a deletion.
 
-    Paths are relative to the site. `base` is the commit that was checked out when the files were written,
-    "" where that is not known. Times are seconds since 1970. `joins` is the second parent of a merge; `ready`
-    is a commit with all of this, which is made already and counts where `base` is still checked out. `known`
-    are files whose contents git has already. `exact`: the commit is the one that is ready, or none.
+    Paths are relative to the site; times are seconds since 1970. `base` is the commit that was checked out
+    when the files were written, "" if unknown. `joins` is the second parent of a merge. `ready` is a finished
+    commit with all this, used if `base` is still checked out; `exact` allows no other. `known` are files
+    whose contents are in git already.
     """
 
     files: Mapping[str, bytes | Path | None]
@@ -93,10 +93,10 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A commit that is made, and to which nothing leads yet; "" where there is nothing to commit.
+    """A finished commit that no branch points to yet; "" if there was nothing to commit.
 
-    `changed` are the files that it changes, None where it may be others than were asked for. `at` is its time
-    in seconds since 1970.
+    `changed` are the files it changes, None if they may differ from the requested ones. `at` is its time in
+    seconds since 1970.
     """
 
     commit: str = ""
@@ -104,26 +104,26 @@ class Made:
     at: int | None = None
 
 
-# --- what is to be committed -------------------------------------------------------------------------
+# --- the contents ------------------------------------------------------------------------------------
 
 
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """What a commit changes of the one that is checked out, with all of its contents known to git.
+    """Return the files that a commit changes relative to HEAD, after writing their contents to git.
 
-    Left out are files that are so already, that git ignores or that are another repository's, and those that
-    somebody has committed since they were written and has changed again. Raises CommitError.
+    This leaves out unchanged and ignored files, files of another repository, and files that others have
+    committed since, if they also differ on disk. Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
-    there = repository.tree(head, paths)
-    # What was merged is in a commit already, and without it this one would take it out again.
+    committed = repository.tree(head, paths)
+    # Merged files are committed even if ignored or nested: omitting them would delete them again.
     ours = {path for path in paths if new.joins or not is_nested(root, path)}
-    new_paths = [path for path in paths if path in ours and path not in there]
+    new_paths = [path for path in paths if path in ours and path not in committed]
     ignored = set() if new.joins else _ignored_paths(root, new_paths)
     changed: dict[str, Staged | None] = {}
     for path in paths:
         if path not in ours or path in ignored:
             continue
-        before, content = there.get(path), new.files[path]
+        before, content = committed.get(path), new.files[path]
         after = new.known.get(path)
         if after is None and content is not None:
             after = Staged(_mode(before), _hash(root, path, content))
@@ -137,9 +137,9 @@ def _mode(before: Staged | None) -> str:
 
 
 def _hash(root: Path, path: str, content: bytes | Path) -> str:
-    """The id of a content in git, as its filters make it."""
+    """Write a content to git, through the filters of its path; return its id."""
     if isinstance(content, Path):
-        # The filters are those of the file's own path, not of the path where the content is kept.
+        # `--path` selects the filters, since the content is kept at another path.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
     if isinstance(content, bytes):
         printed = git_as_owner(root, "hash-object", "-w", "--stdin", f"--path={path}", given=content)
@@ -149,13 +149,13 @@ def _hash(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Whether a file is in another repository inside of the site, such as a submodule."""
+    """Whether a file is in another repository inside the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
 
 def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
-    """Those of some new paths that git ignores."""
+    """Return the new paths that git ignores."""
     if not paths:
         return set()
     options = ("--others", "--ignored", "--exclude-standard", "-z", "--", *paths)
@@ -163,17 +163,17 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def is_overtaken(root: Path, path: str, content: bytes | Path | None, base: str, head: str) -> bool:
-    """Whether somebody else has committed a file since it was written, and it is not as it was written."""
+    """Whether others have committed a file since it was written, and it has changed on disk too."""
     if not base or base == head or is_on_disk(root / path, content):
         return False
-    if not head or not are_commits(root, base):  # git has forgotten it, as after a rewritten history.
+    if not head or not are_commits(root, base):  # git may have dropped it after a rewrite of history.
         return False
     others = ("--invert-grep", f"--grep=^{_ACTOR_TRAILER}", "--end-of-options", f"{base}..{head}", "--", path)
     return bool(git_or_fail(root, "log", "-1", "--format=%H", *others))
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Whether a file has a content, which is bytes or the file that holds them; or is gone, for None."""
+    """Whether a file has the given content (bytes, or a file with them), or is missing for None."""
     try:
         if content is None:
             return not os.path.lexists(file)
@@ -184,11 +184,11 @@ def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
         return False
 
 
-# --- making it ---------------------------------------------------------------------------------------
+# --- the commit --------------------------------------------------------------------------------------
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Make the objects of a commit on top of another; nothing leads to them yet. Returns its id."""
+    """Make the objects of a commit on top of `head`, without moving a branch. Returns its id."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.authored} +0000".encode(),
@@ -203,7 +203,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
         name = quote_path(os.fsencode(repository.prefix + path))
         lines.append(b"M %b %b %b" % (file.mode.encode(), file.id.encode(), name) if file else b"D " + name)
     none = repository.nothing.encode()
-    # No name is to be left of it: the branch moves to it by itself, when the index is ready.
+    # Delete the temporary ref: the branch moves to the commit later, when the index is ready.
     lines.append(b"\nget-mark :1\nreset refs/bifolio/next\nfrom %b\n\n" % none)
     options = ("--quiet", "--cat-blob-fd=1", "--date-format=raw", "--force")
     stream, began = b"\n".join(lines), time.time()
@@ -218,7 +218,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
 
 
 def _remove_crash_reports(repository: Repository, since: float) -> None:
-    """Remove what fast-import has written about its failure: it is in the error already."""
+    """Remove fast-import's crash reports: the error has the reason already."""
     for report in repository.folder.glob("fast_import_crash_*"):
         with suppress(OSError):
             if report.stat().st_mtime > since - 1:
@@ -226,16 +226,16 @@ def _remove_crash_reports(repository: Repository, since: float) -> None:
 
 
 def quote_path(path: bytes) -> bytes:
-    """A path as fast-import reads any."""
+    """Quote a path for fast-import."""
     for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         path = path.replace(plain, escaped)
     return b'"%b"' % path
 
 
 def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Let `git commit` make a commit, with the hooks and signatures of the repository; the branch moves.
+    """Run `git commit` on a separate index, with the repository's hooks and signatures; the branch moves.
 
-    It has an index of its own. Returns the commit's id. Raises CommitError where a hook refuses it.
+    Returns the commit's id. Raises CommitError if a hook refuses it.
     """
     index = repository.folder / OWN_INDEX
     copy_index(repository, index)
@@ -255,9 +255,9 @@ def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tr
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Make the objects of a commit on top of `head`, with the hooks and signatures that git has for it.
+    """Make a commit's objects on top of `head` with hooks and signatures, without moving a branch.
 
-    Nothing leads to them yet. Returns its id. Raises CommitError where a hook refuses it.
+    Returns its id. Raises CommitError if a hook refuses it.
     """
     root, index, message = repository.root, repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     copy_index(repository, index)
@@ -287,7 +287,7 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Return whether this server made a commit, and it changes some of the given files. Raises GitError."""
+    """Whether this server made a commit that changes some of the given files. Raises GitError."""
     form = "--format=%H %(trailers:key=Bifolio-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
     return last[:1] == [commit] and len(last) > 1

@@ -1,8 +1,8 @@
-"""The writes that wait to be committed, in .bifolio/commits/: they outlast whatever becomes of the server.
+"""Queue of writes waiting to be committed, in .bifolio/commits/; it survives crashes.
 
-A write is staged before its files are put in place and kept once they are, both under the site's write lock.
-So one that is staged when somebody else has that lock is of a writer that was killed; what it has written is
-told by the files. What is kept has the contents that were written: the files may change before the commit.
+A write is staged before its files change and queued afterwards, both under the site's write lock. So a staged
+entry found under that lock is from a killed writer; the files on disk show whether it was made. An entry
+holds the contents that were written, since the files may change before the commit.
 """
 
 import json
@@ -22,15 +22,15 @@ from server.storage.git.checkout import check_out, finish_checkout
 from server.storage.git.commit import is_on_disk
 
 _STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX = ".staged", ".kept", ".done"
-RESULT_TTL_S = 60.0  # How long the result of a write is kept for the requests that wait for it.
+RESULT_TTL_S = 60.0  # How long a result is kept for waiting requests.
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write that is to be committed; `at` is in seconds since 1970, all else as in `commit.NewCommit`.
+    """A write to be committed; `at` is in seconds since 1970, other fields as in `commit.NewCommit`.
 
-    `asked`: somebody has asked for a commit of files as they are, and is told whether there is one. `beside`
-    are files that are checked out with the write as `ready` has them, since the journal can't write them.
+    `asked`: a caller requested a commit of existing files and waits for the result. `beside`: files that
+    can't be written by the journal, so they are checked out from `ready`.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Pending:
 
     @property
     def alone(self) -> bool:
-        """Whether it is a commit by itself, and at once: a merge, or one that was asked for."""
+        """Whether it becomes a commit of its own at once: a merge, or a requested commit."""
         return self.asked or bool(self.joins)
 
 
@@ -60,15 +60,15 @@ class CommitQueue:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
         self._known: dict[str, Pending] = {}
-        self._alone: int | None = None  # the thread of this process that commits
+        self._committer: int | None = None  # the id of the committing thread
 
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Note a write that is about to be made; returns the name that it has here. Raises OSError.
+        """Store a write that is about to be made; return its name. Raises OSError.
 
-        `about` has what `Pending` has beside its name and its files. The name is greater than all that there
-        are, whichever process has given them, and also where the clock was set back.
+        `about` has the other fields of `Pending`. The name is greater than all existing ones, even if the
+        clock was set back.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         name = f"{max(time.time_ns(), self._last_number() + 1):020d}"
@@ -86,10 +86,7 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Make a staged write in the block, having checked out what is `beside` it; drop it where that fails.
-
-        Raises CommitError and OSError.
-        """
+        """Context manager: check out the files `beside` a staged write; on an error, restore and drop it."""
         beside = about.get("beside", ())
         try:
             check_out(root, about["ready"], beside)
@@ -100,21 +97,21 @@ class CommitQueue:
             raise
 
     def keep(self, name: str) -> None:
-        """The write was made. Raises OSError."""
+        """Queue a staged write, since its files have changed. Raises OSError."""
         (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
 
     def drop(self, name: str) -> None:
-        """Forget a write: it was not made, or is committed."""
+        """Remove a write that was not made or is committed."""
         self._known.pop(name, None)
         for path in self.folder.glob(f"{name}.*"):
             if path.suffix != _DONE_SUFFIX:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Keep those of the writes of killed writers that were made, and drop the others.
+        """Queue those staged writes of killed writers that were made, and drop the others.
 
-        Whether files were changed by that: those `beside` a write go with the ones that the journal wrote.
+        Also finishes or reverts checking out the files `beside` them. Returns whether files changed.
         """
         changed = False
         for name in self._names(_STAGED_SUFFIX):
@@ -122,7 +119,7 @@ class CommitQueue:
             files = pending.files if pending else {}
             made = [is_on_disk(root / path, content) for path, content in files.items()]
             if pending and pending.beside:
-                with suppress(ApiError, OSError):  # They stay as they are; the next take-over has them.
+                with suppress(ApiError, OSError):  # They stay as they are until the next takeover.
                     back = bool(made) and not any(made)
                     changed |= finish_checkout(root, pending.beside, pending.base, pending.ready, back=back)
             if pending and all(made):
@@ -131,57 +128,57 @@ class CommitQueue:
                 self.drop(name)
         return changed
 
-    # --- for who commits -------------------------------------------------------------------------------
+    # --- for the committing thread ---------------------------------------------------------------------
 
     @contextmanager
     def committing(self, seconds: float) -> Iterator[bool]:
-        """Be the only one that commits, if that is possible within some seconds; whether it is.
+        """Context manager: hold the commit lock, waiting up to `seconds`; yields whether it is held.
 
-        A thread that is may say so again.
+        The same thread may enter it again.
         """
-        if self._alone == threading.get_ident():
+        if self._committer == threading.get_ident():
             yield True
             return
         self.folder.mkdir(mode=0o700, exist_ok=True)
         with FileLock(self.folder / "lock").held(seconds) as alone:
             if alone:
-                self._alone = threading.get_ident()
+                self._committer = threading.get_ident()
             try:
                 yield alone
             finally:
                 if alone:
-                    self._alone = None
+                    self._committer = None
 
     def pending(self) -> list[Pending]:
-        """The writes that are to be committed, in their order."""
+        """Return the queued writes in order."""
         names = self._names(_QUEUED_SUFFIX)
-        known = self._known  # Another thread may ask at the same time: none changes what one looks through.
+        known = self._known  # Replaced, never changed: another thread may read it at the same time.
         found = ((name, known.get(name) or self._read(name, _QUEUED_SUFFIX)) for name in names)
         self._known = {name: pending for name, pending in found if pending}
         return list(self._known.values())
 
     @property
     def waiting(self) -> int:
-        """How many writes are to be committed."""
+        """Return the number of queued writes."""
         return len(self._names(_QUEUED_SUFFIX))
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether there is a write that is being made, or was by a process that was killed."""
+        """Whether a write is being made, or was interrupted by a crash."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
-        """Whether a write is still to be committed."""
+        """Whether a write is queued."""
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """A write is in a commit, "" where there was nothing to commit."""
+        """Store the result of a write: its commit, "" if there was nothing to commit."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def commit_of(self, name: str) -> str:
-        """The commit that a finished write is in; "" where there is none."""
+        """Return and forget the commit of a finished write; "" if there is none."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -191,7 +188,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Forget what became of writes that nobody has asked for."""
+        """Remove results that no request has fetched."""
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):
@@ -199,7 +196,6 @@ class CommitQueue:
                     path.unlink()
 
     def _last_number(self) -> int:
-        """The greatest number that a write here has as its name; 0 if there is none."""
         numbers = {name.partition(".")[0] for name in os.listdir(self.folder)}
         return max((int(number) for number in numbers if number.isdigit()), default=0)
 
@@ -211,7 +207,7 @@ class CommitQueue:
         return sorted(name.removesuffix(suffix) for name in found if name.endswith(suffix))
 
     def _read(self, name: str, suffix: str) -> Pending | None:
-        """A write as it was noted; None where that is not all there any more."""
+        """Read a stored write; None if it is missing or damaged."""
         try:
             found = json.loads((self.folder / (name + suffix)).read_bytes())
             files = {path: self._content(kept) for path, kept in found.pop("files").items()}

@@ -1,7 +1,7 @@
-"""The index of a repository: changed for some files, under the lock that keeps git commands apart.
+"""Changes files in a repository's index, under the lock that excludes other git commands.
 
-The lock is a link to a file of ours, by which one is known that a killed process has left behind. Where the
-file system has no hard links, it is made as git makes its own, and known by holding the same bytes.
+The lock is a hard link to a file of ours, which identifies locks that our killed processes left. Without hard
+links, the lock is a copy with the same bytes.
 """
 
 import os
@@ -19,16 +19,16 @@ from server.storage.git.repository import Repository, Staged, Tree, git_lock, is
 
 _INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # in the folder of the repository
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
-Identity = tuple[int, int] | None  # of a file: its device and its number there
+Identity = tuple[int, int] | None  # of a file: its device and inode
 _POLL_INTERVAL_S = 0.01
 MAX_ATTEMPTS = 3  # Attempts to copy the index while another process changes it.
 
 
 class LockedIndex:
-    """The index of a repository while nobody else may change it, and what it is to be."""
+    """The locked index of a repository, and the new index to replace it."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
-        """`before`: the index that there is."""
+        """Store the new index; `before` is the mark of the current one."""
         self.repository, self.before = repository, before
         self.lock = repository.folder / "index.lock"
         self._new = new
@@ -40,9 +40,9 @@ class LockedIndex:
         environment: Mapping[str, str],
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Let the branch, or HEAD where that is detached, go on from a commit to the next, and the index.
+        """Move the branch, or a detached HEAD, to the next commit, then the index.
 
-        The environment says who does that. `names` are to lead to commits as well, in the same step.
+        `environment` names the committer. `names` are more refs to update in the same transaction.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
@@ -52,19 +52,19 @@ class LockedIndex:
         self.replace()
 
     def replace(self) -> None:
-        """Let the index be what it is to be."""
+        """Install the new index, which releases the lock."""
         self.lock.replace(self.repository.index)
 
     def release(self) -> None:
-        """Let the index be as it is, and others change it."""
+        """Keep the current index and release the lock."""
         self.lock.unlink()
 
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Hold the lock of the index, with one ready in which some files are as given, all others as they are.
+    """Context manager: lock the index and prepare a new one with the given files changed.
 
-    Raises CommitError where somebody else holds it.
+    Raises CommitError if another process holds the lock.
     """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     try:
@@ -81,16 +81,16 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
         try:
             yield locked
         finally:
-            if _identity(lock) == own:  # Once it is the index, the next lock is of somebody else.
+            if _identity(lock) == own:  # After `replace`, a lock belongs to another process.
                 lock.unlink()
     finally:
         copy.unlink(missing_ok=True)
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait while a git command has locked the index. Raises CommitError after the deadline.
+    """Wait while a git command locks the index. Raises CommitError after the deadline.
 
-    A lock that is old was left behind, most likely, and is not waited for.
+    It does not wait for an old lock, which was probably left behind.
     """
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_old(lock):
@@ -99,12 +99,12 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_be_left(folder: Path) -> bool:
-    """Whether a process of ours has the index of the repository at `folder` locked, or was killed with it."""
+    """Whether a process of ours locks the index of the repository at `folder`, or was killed meanwhile."""
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the lock of the index that a killed process of ours has left."""
+    """Remove an index lock that a killed process of ours left."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
         lock.unlink()
@@ -115,22 +115,22 @@ def remove_own_lock(repository: Repository) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Return whether a process of this server holds the index lock of the repository at `folder`."""
+    """Whether a process of this server holds the index lock of the repository at `folder`."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait while a git command has locked the index of the repository at `folder`, up to some seconds."""
+    """Wait up to `seconds` while a git command locks the index of the repository at `folder`."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return those of some files that git was the last to write, each as the index has it.
+    """Return those of `paths` last written by git itself, as the index has them.
 
-    git notes the times and inode of a file that it writes, and of one that `git status` or `git add` has
-    looked at. They are others once somebody else has written it. Raises CommitError.
+    The index stores the times and inode of files that git wrote or checked; they differ after any other
+    write. Raises CommitError.
     """
     if not paths:
         return {}
@@ -138,18 +138,18 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
     printed = git_as_owner(root, "ls-files", "--stage", "-z", "--", *some)
     differing = git_as_owner(root, "diff-files", "--name-only", "--relative", "-z", "--", *some)
     others = set(os.fsdecode(differing).split("\0"))
-    wanted, found = set(paths) - others, {}
+    unchanged, found = set(paths) - others, {}
     for line in filter(None, os.fsdecode(printed).split("\0")):
         about, _, path = line.partition("\t")
         mode, id_, _stage = about.split()
-        if path in wanted:
+        if path in unchanged:
             found[path] = Staged(mode, id_)
     return found
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy the index; its mark. With its time, by which git knows what it has to look at again."""
-    copy.unlink(missing_ok=True)  # It may be a link to the index itself.
+    """Copy the index with its times, which git's checks depend on; return its mark."""
+    copy.unlink(missing_ok=True)  # It may be a hard link to the index.
     before = file_mark_of(repository.index)
     if before:
         shutil.copy2(repository.index, copy)
@@ -157,7 +157,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Let an index have some files as given."""
+    """Set files in an index."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
@@ -168,9 +168,9 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
 
 
 def _take(copy: Path, lock: Path) -> Identity:
-    """Take the lock of the index, which holds what a file of ours does from then on; which file it is.
+    """Create the index lock as a link to our copy; return its identity.
 
-    Raises CommitError where somebody else has it.
+    Raises CommitError if it is locked already.
     """
     try:
         try:
@@ -187,8 +187,8 @@ def _take(copy: Path, lock: Path) -> Identity:
 
 
 def _copy_new(source: Path, target: Path) -> None:
-    """Copy a file to where none is, synced, with its times. Raises FileExistsError where there is one."""
-    data = source.read_bytes()  # Beforehand, since a lock that is not yet written is known to nobody.
+    """Copy a file with its times to a new path, synced. Raises FileExistsError."""
+    data = source.read_bytes()  # First, since an empty lock can't be identified after a crash.
     with target.open("xb") as file:
         try:
             file.write(data)
@@ -201,7 +201,6 @@ def _copy_new(source: Path, target: Path) -> None:
 
 
 def _identity(path: Path) -> Identity:
-    """Which file is at a path; None where there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -210,7 +209,7 @@ def _identity(path: Path) -> Identity:
 
 
 def _is_left(copy: Path, lock: Path) -> bool:
-    """Whether a lock is the one that a killed process has made of its copy of the index."""
+    """Whether an index lock was made from our copy of the index."""
     try:
         return copy.samefile(lock) or copy.read_bytes() == lock.read_bytes()
     except OSError:

@@ -1,6 +1,6 @@
-"""Every commit: who made it, when, why, and which files of the site it changed. Read once and kept.
+"""Log of commits: author, time, message and changed files of each. Read from git once and cached.
 
-The log holds commits by their ids, so that it only grows: a commit never changes, whatever branches do.
+The cache is keyed by commit id and only grows, since commits never change.
 """
 
 import fcntl
@@ -20,17 +20,17 @@ _FORMAT = "%x01%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%ae%x1f%B"
 _VERSION = 4
 _MIN_TIME_S, _MAX_TIME_S = -62135596800, 253402300799  # The years 1 to 9999, which a timestamp can represent.
 FILE = "commits.jsonl"
-MAX_RENAMED_FILES = 1000  # Files of one commit that git compares to find renames.
-CERTAIN_RENAME_PERCENT = 80  # From this similarity on, a file was certainly renamed.
-MAX_MESSAGE_CHARS = 10_000  # Characters that are kept of a message.
+MAX_RENAMED_FILES = 1000  # Files per commit that git compares to find renames.
+CERTAIN_RENAME_PERCENT = 80  # The similarity from which a rename is certain.
+MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed: `status` is A, M, D, R (renamed from `before`), C or T, as git has it.
+    """One file that a commit changed: `status` is git's A, M, D, R (renamed from `before`), C or T.
 
-    Of a merge, those files are named that differ from all parents. `alike` says of a file that was renamed
-    how much of it stayed the same, in per cent.
+    A merge lists only files that differ from all parents. `alike` is the similarity of a renamed file, in
+    percent.
     """
 
     status: str
@@ -43,7 +43,7 @@ class FileChange:
 class Commit:
     """A commit. Times are seconds since 1970; paths are relative to the site.
 
-    One that changed nothing of the site has neither author nor message: it only leads to others.
+    A commit that changes nothing in the site has no author or message, only parents.
     """
 
     id: str
@@ -57,18 +57,18 @@ class Commit:
 
 
 class CommitLog:
-    """The commits that were asked for so far, with all before them; kept in a folder, if there is one."""
+    """Cache of requested commits and their ancestors, kept in a folder if there is one."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
         self.commits: dict[str, Commit] = {}
         self._shallow: str | None = None
-        self._position = 0  # in the file, up to which everything was read
+        self._position = 0  # of the file, up to which it was read
 
     def update(self, commit: str) -> None:
-        """Have a commit and all before it; git is asked only for those that nobody has asked for.
+        """Load a commit and its ancestors, reading only unknown ones from git.
 
-        Raises GitError: what is not known is not kept as if there were nothing.
+        Raises GitError, and caches nothing then.
         """
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
@@ -77,9 +77,9 @@ class CommitLog:
             self._read_from_git(commit, shallow)
             return
         try:
-            cache_folder(self.root)  # Somebody may have deleted it.
+            cache_folder(self.root)  # It may have been deleted.
             with open(self.file, "a+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)  # Another process may be about to add the same.
+                fcntl.flock(file, fcntl.LOCK_EX)  # Another process may be adding the same commits.
                 self._read_from_file(file.fileno(), shallow)
                 if commit not in self.commits:
                     added = self._read_from_git(commit, shallow)
@@ -88,9 +88,9 @@ class CommitLog:
             self._read_from_git(commit, shallow)
 
     def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
-        """A commit and those before it, the newest first and none before its children.
+        """Yield a commit and its ancestors, newest first, parents always after their children.
 
-        Those in `until`, and what is reached through them alone, are left out.
+        Leaves out commits in `until` and those reachable only through them.
         """
         waiting = self._children(commit, stop := frozenset(until))
         ready: list[tuple[int, int, str]] = []
@@ -108,14 +108,14 @@ class CommitLog:
                         heappush(ready, (-self.commits[parent].committed, count, parent))
 
     def main_line(self, commit: str) -> Iterator[Commit]:
-        """A commit, its first parent, the first parent of that, and so on."""
+        """Yield a commit and its chain of first parents."""
         found = self.commits.get(commit)
         while found is not None:
             yield found
             found = self.commits.get(found.parents[0]) if found.parents else None
 
     def _children(self, commit: str, stop: frozenset[str]) -> dict[str, int]:
-        """How many children each commit has among those before `commit`."""
+        """Count the children of each ancestor of `commit`."""
         children: dict[str, int] = {}
         seen, left = {commit}, [commit]
         while left:
@@ -130,7 +130,7 @@ class CommitLog:
         return children
 
     def _read_from_git(self, commit: str, shallow: str) -> list[Commit]:
-        """Ask git for a commit and those before it that are not known yet."""
+        """Read a commit and its unknown ancestors from git."""
         if shallow != self._shallow:
             self.commits, self._shallow = {}, shallow
         parents = {parent for one in self.commits.values() for parent in one.parents}
@@ -140,13 +140,13 @@ class CommitLog:
         except GitError:
             if not known:
                 raise
-            # What was rewritten is known here, and git may have forgotten it: it can't be left out by name.
+            # git may have dropped a cached commit after a rewrite of history: naming it fails.
             added = [one for one in read_commits(self.root, [commit]) if one.id not in self.commits]
         self.commits.update((one.id, one) for one in added)
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Take over what was added to the file; nothing where the history of git was cut otherwise."""
+        """Read rows added to the file; start anew if the file or the shallow boundary differs."""
         size = os.fstat(descriptor).st_size
         if size < self._position:
             self._position = 0
@@ -176,9 +176,9 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
-    """The commits that some revisions lead to, such as COMMIT and ^COMMIT; at most so many, the newest.
+    """Return the commits of revisions such as COMMIT and ^COMMIT, at most the newest `most`.
 
-    Raises GitError, also for a revision that there is not.
+    Raises GitError, also for an unknown revision.
     """
     printed = git_or_fail(
         root,
@@ -199,7 +199,7 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
 
 
 def _shallow_commits(root: Path) -> str:
-    """What tells where git's history was cut off; "" where all of it is there."""
+    """Return git's list of shallow boundary commits; "" for a complete history."""
     place = location(root)
     try:
         return (place.common / "shallow").read_text() if place else ""
@@ -208,9 +208,9 @@ def _shallow_commits(root: Path) -> str:
 
 
 def _parse(printed: str, prefix: str) -> Iterator[Commit]:
-    """The commits that git has printed: a head for each, then a status and one or two paths for each file.
+    """Parse git's output: a header per commit, then a status and one or two paths per file.
 
-    Of the files, those whose path begins with the prefix count, which is left out.
+    Keeps only paths that begin with the prefix, and removes it.
     """
     tokens = iter(printed.split("\0"))
     head: list[str] = []
@@ -225,7 +225,7 @@ def _parse(printed: str, prefix: str) -> Iterator[Commit]:
             first = next(tokens, "")
             if word[0] in "RC" and word[1:].isdigit():
                 change = FileChange(word[0], next(tokens, ""), first, int(word[1:]))
-            else:  # Of a merge, git says what was done to the file for each parent, and no earlier names.
+            else:  # For a merge, git prints one status per parent, and no former names.
                 change = FileChange(word if word in "AMDT" else "M", first)
             changes.extend(_inside(change, prefix))
     if head:
@@ -233,7 +233,7 @@ def _parse(printed: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """What a change is for the files whose path begins with a prefix, which is left out."""
+    """Restrict a change to files below a prefix, and remove the prefix."""
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     came, went = change.path.startswith(prefix), change.before.startswith(prefix)
     if came and (went or not change.before):
@@ -254,12 +254,12 @@ def _commit(head: list[str], changes: list[FileChange]) -> Commit:
 
 
 def _time(text: str) -> int:
-    """The time of a commit as git says it: nothing where the commit has none, which counts as 1970."""
+    """Parse git's time of a commit; a missing one counts as 1970."""
     return min(max(int(text or 0), _MIN_TIME_S), _MAX_TIME_S)
 
 
 def _readable(text: str) -> str:
-    """A text without the bytes in it that are not UTF-8."""
+    """Replace bytes that are not UTF-8."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -267,14 +267,14 @@ def _row_of(commit: Commit) -> list[object]:
     changes = [
         [c.status, c.path, c.before, c.alike] if c.before else [c.status, c.path] for c in commit.changes
     ]
-    who = [commit.author, commit.email, commit.authored, commit.committed]
-    return [commit.id, " ".join(commit.parents), *who, commit.message, changes]
+    header = [commit.author, commit.email, commit.authored, commit.committed]
+    return [commit.id, " ".join(commit.parents), *header, commit.message, changes]
 
 
 def _commit_of(row: list[object]) -> Commit:
     id_, parents, author, email, authored, committed, message, changes = row
     assert isinstance(changes, list)
-    made = tuple(FileChange(*change) for change in changes)
+    changed_files = tuple(FileChange(*change) for change in changes)
     return Commit(
         str(id_),
         tuple(str(parents).split()),
@@ -283,5 +283,5 @@ def _commit_of(row: list[object]) -> Commit:
         int(str(authored)),
         int(str(committed)),
         str(message),
-        made,
+        changed_files,
     )

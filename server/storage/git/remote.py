@@ -1,8 +1,7 @@
-"""Talks to a git remote: fetches a branch of it, and pushes commits to it. No other module does.
+"""Fetches from and pushes to a git remote; no other module does.
 
-The commands run as the owner of the repository has them: with credential helpers, the ssh of their choice and
-the hook `pre-push`. Nothing is asked of anybody: what would be a question to a person fails. Every command
-has a limit of time, and what a remote says is cut short, since it can be anybody's.
+Commands run with the owner's credential helpers, ssh settings and `pre-push` hook. Interactive prompts fail.
+Each command has a timeout, and a remote's output is truncated, since it is untrusted.
 """
 
 import os
@@ -36,11 +35,11 @@ from server.storage.git.repository import location
 FETCH_TIMEOUT_S = 60.0
 FETCH_ALL_TIMEOUT_S = 600.0
 PUSH_TIMEOUT_S = 30.0
-SSH_COMMAND_TTL_S = 5.0  # How long the cached ssh command counts.
-MAX_REASON_CHARS = 300  # Characters that an error quotes of a remote's output.
-_MAX_OUTPUT_BYTES = 64_000  # Bytes of it that are read.
+SSH_COMMAND_TTL_S = 5.0  # How long the cached ssh command is used.
+MAX_REASON_CHARS = 300  # Characters of a remote's output that an error quotes.
+_MAX_OUTPUT_BYTES = 64_000  # Bytes of a remote's output that are kept.
 _TERMINATE_TIMEOUT_S = 1.0  # Time for a command to remove its locks before it is killed.
-_MAX_FETCH_ATTEMPTS = 3  # Attempts to fetch a branch that another process is fetching as well.
+_MAX_FETCH_ATTEMPTS = 3  # Attempts if another process fetches the same branch.
 _STALE_LOCK_AGE_S = 60.0  # An older lock of a tracking branch was left by a killed command.
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
@@ -49,7 +48,7 @@ _ENVIRONMENT = {
     "GCM_INTERACTIVE": "never",
     "LC_ALL": "C",
 }
-# How to reach a remote may be said in the environment; which repository this is may not.
+# The environment may set how to reach a remote, but not which repository to use.
 _INHERITED_VARIABLES = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
 _SETTINGS = (
     "core.fsync=objects,reference",
@@ -61,19 +60,19 @@ _SETTINGS = (
     "push.recurseSubmodules=no",
 )
 _SSH_COMMAND = "ssh -o BatchMode=yes -o ConnectTimeout=10"
-# How a push is refused because the branch has moved: known beforehand, or when two arrive at once.
+# Refusals of a push because the branch has moved, before the push or during it.
 _BRANCH_MOVED = re.compile(
     r"stale info|fetch first|non-fast-forward|needs force|already exists|cannot lock ref|failed to lock"
     r"|failed to update ref|incorrect old value|reference (already exists|is at)"
 )
-# How it fails because of what the remote is, not of what is pushed.
+# Failures caused by the remote, not by the pushed commits.
 _REMOTE_BROKEN = re.compile(r"\[remote failure\]|unpacker error|abnormal exit|unable to migrate")
 _NO_ACCESS = re.compile(
     r"Authentication failed|Permission denied|could not read (Username|Password)|Permission to .+ denied"
     r"|access denied|Access denied|Host key verification failed|error: 40[13]|HTTP 40[13]"
     r"|insufficient permission|terminal prompts disabled|not authorized|Repository not found"
 )
-# How a push fails before anything is sent.
+# Failures before anything is sent.
 _UNREACHABLE = re.compile(
     r"does not appear to be a git repository|unable to connect|[Cc]ould(n't| not) (connect|resolve)"
     r"|Connection (refused|timed out)|No route to host|Network is unreachable|repository '.*' not found"
@@ -84,7 +83,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """How a command ended: its status, None where it took too long, and the beginning of what it has said."""
+    """A finished command: its exit status, None after a timeout, and its truncated output and errors."""
 
     status: int | None
     printed: str
@@ -92,9 +91,9 @@ class _Done:
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch of a remote into its tracking branch; the commit that it is at.
+    """Fetch a branch of a remote into its tracking branch; return its commit, "" if there is no such branch.
 
-    "" where the remote has no such branch. Raises RemoteAwayError and RemoteAccessError.
+    Raises RemoteAwayError and RemoteAccessError.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
@@ -114,7 +113,7 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S
 
 
 def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> None:
-    """Fetch all branches of a remote into their tracking branches, and its tags beside those that are here.
+    """Fetch all branches of a remote into tracking branches, and its tags into refs/bifolio/tags/.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -138,13 +137,13 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Let a branch of a remote go on to a commit, from the one where it is `expected`; "" for a new branch.
+    """Push a commit to a branch of a remote that is at the commit `expected`; "" for a new branch.
 
-    `follows`: the commit is known to have been made from that one, so that git need not be asked.
+    `follows`: the commit is known to descend from `expected`, so git need not check.
 
-    Raises RemoteMovedError where it is at another one, or would lose commits; RemoteRefusedError where the
-    remote, or the hook `pre-push`, takes no such commit; RemoteAccessError; RemoteAwayError; and
-    RemoteLostError, after which the commit may be there or not.
+    Raises RemoteMovedError if the branch is elsewhere or would lose commits, RemoteRefusedError if the remote
+    or the `pre-push` hook rejects the commit, RemoteAccessError, RemoteAwayError, or RemoteLostError, after
+    which the commit may or may not have arrived.
     """
     if expected and not follows and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
@@ -153,8 +152,8 @@ def push(
     lease = f"--force-with-lease={name}:{expected}"
     done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
     if done.status == 0:
-        if tracked_commit(root, remote, branch) != commit:  # git does so where it is set up to fetch it.
-            with suppress(GitError):  # The remote has it, whatever is known of that here.
+        if tracked_commit(root, remote, branch) != commit:  # git updates it only if configured to fetch it.
+            with suppress(GitError):  # The push has succeeded anyway.
                 git_or_fail(root, "update-ref", tracking_ref(remote, branch), commit)
         return
     refusal = next((line for line in done.printed.splitlines() if line.startswith("!")), "")
@@ -170,22 +169,22 @@ def push(
 
 
 def tracking_ref(remote: str, branch: str) -> str:
-    """The name of the branch here that says where the one of the remote was when it was last asked."""
+    """Return the name of the local tracking branch for a branch of a remote."""
     return f"refs/remotes/{remote}/{branch}"
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """The commit where a branch of a remote was when it was last asked; "" where nobody has."""
+    """Return the last known commit of a remote's branch; "" if it was never fetched."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
 def plain(text: str) -> str:
-    """What a remote has said as one short line, without credentials and without what is not printable."""
+    """Reduce a remote's output to a short printable line without credentials."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
     return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
 
 
-# --- how it fails ------------------------------------------------------------------------------------
+# --- failures ----------------------------------------------------------------------------------------
 
 
 def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
@@ -200,7 +199,7 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
-    """Why a push failed that the remote says nothing of: there is no connection, or a hook here refuses."""
+    """Return the error of a push that the remote reports nothing about: no connection, or a local hook."""
     if done.status is not None and re.search(r"^error: failed to push some refs", done.said, re.MULTILINE):
         reason = plain(_without_hints(done.said.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.said, re.MULTILINE):
@@ -209,7 +208,7 @@ def _push_failed(done: _Done, seconds: float) -> RemoteError:
 
 
 def _refusal(said: str, reason: str) -> str:
-    """Why a remote has refused a push: what its hooks say, else git's own short words."""
+    """Return why a remote refused a push: the output of its hooks, or else git's short reason."""
     told = (line.removeprefix("remote:").strip() for line in said.splitlines() if line.startswith("remote:"))
     words = " ".join(line for line in told if line)
     return plain(words or reason)
@@ -223,7 +222,7 @@ def _without_hints(said: str) -> str:
 
 
 def _run(root: Path, seconds: float, *arguments: str) -> _Done:
-    """Run a git command that talks to a remote; it is ended, with all it has started, after some seconds."""
+    """Run a git command that contacts a remote; kill it and its children after a timeout in seconds."""
     options = [word for setting in _SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "-C", str(root), *arguments]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -247,9 +246,9 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
-    """The status of a process, as soon as it ends. Raises TimeoutExpired.
+    """Wait for a process and return its status. Raises TimeoutExpired.
 
-    Where the kernel does not tell of that, `Popen.wait` looks again and again, up to 50 ms late.
+    Uses a pidfd if possible, since `Popen.wait` polls and returns up to 50 ms late.
     """
     if hasattr(os, "pidfd_open"):
         with suppress(OSError):
@@ -265,7 +264,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
 
 
 class _Reader:
-    """Reads a stream to its end in a thread of its own, and keeps the beginning of it."""
+    """Thread that reads a stream to its end and keeps the first part."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -278,16 +277,16 @@ class _Reader:
                 self._data += data[: _MAX_OUTPUT_BYTES - len(self._data)]
 
     def text(self) -> str:
-        """What was read; a process that has left the session may hold the stream open for longer."""
+        """Return what was read; don't wait for a detached process that keeps the stream open."""
         self._thread.join(_TERMINATE_TIMEOUT_S)
         return self._data.decode(errors="replace")
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a command, and all that it has started: at first so that it can remove its locks."""
-    for how in (signal.SIGTERM, signal.SIGKILL):
+    """Terminate a command and its children; SIGTERM first, so they can remove their locks."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, how)
+            os.killpg(process.pid, signal_number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_TERMINATE_TIMEOUT_S)
 
@@ -305,7 +304,8 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """A value that changes with the settings of a repository, and after some seconds: others may too."""
+    """Return a cache key that changes with the repository's settings, and every few seconds for the others.
+    """
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 
@@ -313,13 +313,13 @@ def _settings_mark(root: Path) -> object:
 # Saves 1.7 ms of each command that reaches a remote.
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
-    """Whether the settings of git say how ssh is called; ours, of `git`, are those of the command itself."""
+    """Whether core.sshCommand is configured, not counting the settings of our own command line."""
     printed = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
     return any(not line.startswith("command\t") for line in printed.splitlines())
 
 
 def _remove_stale_lock(root: Path, ref: str) -> None:
-    """Remove the lock of a tracking branch that a killed command has left."""
+    """Remove the lock of a tracking branch that a killed command left."""
     folder = git(root, "rev-parse", "--git-path", f"{ref}.lock")
     if folder:
         lock = root / folder.strip()

@@ -1,4 +1,4 @@
-"""The repository of a site: where it is, its HEAD, and whether a git command is at work in it."""
+"""The repository of a site: its location, HEAD and locks."""
 
 import os
 import time
@@ -12,8 +12,8 @@ from server.errors import CommitError, GitError
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes_or_fail, git_or_fail
 
-STALE_LOCK_AGE_S = 30.0  # An older lock belongs to no git command at work.
-# What is in the folder of a repository while something is under way that a commit would get into.
+STALE_LOCK_AGE_S = 30.0  # An older lock was left by a killed command.
+# Files in a repository's folder while an operation is in progress that a commit would disturb.
 _OPERATIONS_UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
@@ -30,9 +30,9 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where git has what belongs to a site: `folder` has its HEAD and index, `common` its branches.
+    """A site's place in git: `folder` holds HEAD and the index, `common` the branches.
 
-    They differ in a working tree that was added by `git worktree`. `prefix` is where the site is in the tree.
+    They differ only in a `git worktree`. `prefix` is the path of the site in the working tree, ending in "/".
     """
 
     folder: Path
@@ -41,9 +41,9 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Where the repository of a site is; None where git knows none, or does not read it. Raises GitError.
+    """Return the location of a site's repository; None if git finds or reads none. Raises GitError.
 
-    git is asked once, and again where another .git is in the place of that one.
+    Cached until the site's .git is replaced by another one.
     """
     mark = place_mark(root)
     try:
@@ -52,10 +52,10 @@ def location(root: Path) -> Location | None:
         return None
 
 
-# Saves 7 ms of 13 of a page of history: git is asked once.
+# Saves 7 of 13 ms for a page of history.
 @lru_cache(maxsize=64)
 def _location(root: Path, mark: object) -> Location:
-    """See `location`. Raises LookupError, so that it is asked again for what may become a repository."""
+    """See `location`. Raises LookupError instead of returning None, which would be cached."""
     printed = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
     if printed is None:
         raise LookupError
@@ -64,7 +64,7 @@ def _location(root: Path, mark: object) -> Location:
 
 
 def place_mark(root: Path) -> object:
-    """Which .git a site belongs to: the nearest one, in its folder or one above; None where there is none."""
+    """Return the identity of the nearest .git in the site's folder or above; None if there is none."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -75,31 +75,31 @@ def place_mark(root: Path) -> object:
 
 
 def git_folder(root: Path) -> Path | None:
-    """The repository folder whose HEAD, index and index.lock belong to a site, or None."""
+    """Return the folder with a site's HEAD, index and index.lock, or None."""
     found = location(root)
     return found.folder if found else None
 
 
 def prefix_of(root: Path) -> str:
-    """Where a site is in the working tree of its repository: "" at the top of it, else with a `/` behind."""
+    """Return the path of a site in its working tree, with a trailing "/"; "" at the top."""
     found = location(root)
     return found.prefix if found else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
-    """Whether git knows a file at a path of the site or below it. Raises GitError."""
+    """Whether git tracks a file at a path of the site or below it. Raises GitError."""
     return bool(git(root, "ls-files", "--", path))
 
 
 def is_shallow(root: Path) -> bool:
-    """Whether a clone lacks the older part of its history. Raises GitError."""
+    """Whether a clone lacks older history. Raises GitError."""
     return (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
 
 
 def head_by_git(root: Path) -> str:
-    """Return the commit that is checked out; "" where there is none yet, or git reads no repository.
+    """Return the checked-out commit; "" if there is none yet or no readable repository.
 
-    Raises GitError where HEAD leads to one that is not there, which git itself takes for none.
+    Raises GitError if HEAD points to a missing commit, which git itself treats like none.
     """
     if found := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return found.strip()
@@ -114,7 +114,7 @@ def head_by_git(root: Path) -> str:
 
 
 def head_mark(folder: Path) -> object:
-    """A value that changes whenever another commit is checked out or made; None where it can't be had."""
+    """Return a value that changes with every commit or checkout; None if that is not possible."""
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -130,45 +130,46 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """The lock that a git command holds while it changes the files of a repository; None without one."""
+    """Return the mark of index.lock, which a git command holds while it changes files; None without one."""
     return file_mark_of(folder / "index.lock")
 
 
 def under_way(folder: Path) -> str:
-    """What is under way in a repository that a commit would get into: "a merge"; "" for nothing."""
-    return next((what for name, what in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists()), "")
+    """Return the operation in progress in a repository, such as "a merge"; "" if there is none."""
+    found = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
+    return next(found, "")
 
 
 def is_at_work(lock: FileMark | None) -> bool:
-    """Whether a lock says that a git command may be changing files.
+    """Whether a lock means that a git command may be changing files.
 
-    git writes the new index into its lock when it is done with the files; `git commit -a` holds one like that
-    while it waits for an editor. One that is old is from a command that was killed.
+    git writes the new index into the lock when it is done with the files, and `git commit -a` holds such a
+    lock while an editor is open. So only an empty and recent lock counts.
     """
     return lock is not None and not lock[1] and not is_old(lock)
 
 
 def is_old(lock: FileMark) -> bool:
-    """Return whether a lock is so old that its process has probably died."""
+    """Whether a lock is so old that its process has probably died."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A file as a commit has it: its mode and the id of what is in it."""
+    """A file in a commit: its mode and blob id."""
 
     mode: str
     id: str
 
 
-Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a file that is not there
+Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a missing file
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The repository of the site at `root`: its folder, its hooks, and where the site is in it.
+    """The repository of the site at `root`: its folder, hooks, and the site's prefix in it.
 
-    `nothing` is the id, all zeros, that stands for no object.
+    `nothing` is the all-zero object id.
     """
 
     root: Path
@@ -179,44 +180,44 @@ class Repository:
 
     @property
     def index(self) -> Path:
-        """The index."""
+        """Return the path of the index."""
         return self.folder / "index"
 
     def head(self) -> str:
-        """The commit that is checked out; "" where there is none yet. Raises GitError."""
+        """Return the checked-out commit, "" if there is none yet. Raises GitError."""
         found = head_by_git(self.root)
-        if not found:  # Somebody may have taken the repository away since.
+        if not found:  # Raises if the repository was removed since.
             git_or_fail(self.root, "rev-parse", "--git-dir")
         return found
 
     @property
     def runs_programs(self) -> bool:
-        """Whether its commits are for `git commit`: it has hooks, or signs them."""
+        """Whether `git commit` must make the commits, since there are hooks or signatures."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs
 
     @property
     def signs(self) -> bool:
-        """Whether its commits are signed. Raises GitError."""
+        """Whether commits are signed. Raises GitError."""
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
     def require_quiet(self) -> None:
-        """Raise CommitError while a merge, or anything like it, is under way."""
+        """Raise CommitError while a merge or similar operation is in progress."""
         if what := under_way(self.folder):
             raise CommitError(f"{what} is under way")
 
     @property
     def top(self) -> Path:
-        """The folder of the working tree, which the site is in."""
+        """Return the top folder of the working tree."""
         return [self.root, *self.root.parents][self.prefix.count("/")]
 
     def full(self, path: str) -> str:
-        """A path as the repository has it."""
+        """Return a path relative to the repository."""
         return full_path(self.prefix, path)
 
     def tree(self, commit: str, paths: list[str]) -> dict[str, Staged]:
-        """Those of some paths that a commit has."""
+        """Return the given paths that exist in a commit."""
         if not commit or not paths:
             return {}
         wanted = ("--", *map(self.full, paths)) if len(paths) <= MAX_PATH_ARGUMENTS else ("-r",)
@@ -230,22 +231,22 @@ class Repository:
         return {path: found[full] for path in paths if (full := self.full(path)) in found}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Some files as a commit has them; None for those that it has not got."""
+        """Return files as they are in a commit, None for missing ones."""
         wanted = list(paths)
-        there = self.tree(commit, wanted)
-        return {path: there.get(path) for path in wanted}
+        existing = self.tree(commit, wanted)
+        return {path: existing.get(path) for path in wanted}
 
 
 def full_path(prefix: str, path: str) -> str:
-    """A path as the repository has it, of a site that is at `prefix` in it.
+    """Convert a path relative to the site, at `prefix`, into one relative to the repository.
 
-    What is outside of the site begins with `../`, and is as the repository has it behind that.
+    Paths outside of the site begin with `../`, followed by the path in the repository.
     """
     return path.removeprefix("../") if path.startswith("../") else prefix + path
 
 
 def repository_of(root: Path) -> Repository:
-    """The repository of a site. Raises CommitError where git knows none, or does not read it."""
+    """Return the repository of a site. Raises CommitError if git finds or reads none."""
     wanted = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     printed = os.fsdecode(git_as_owner(root, "rev-parse", *wanted))
     folder, prefix, kind, hooks = printed.split("\n")[:4]

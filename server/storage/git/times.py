@@ -1,6 +1,6 @@
-"""When each file was first and last committed: read from git once and cached by commit.
+"""First and last commit time of each file: read from git once and cached by commit.
 
-A site that is no repository, or a machine without git, knows no such times.
+Without a repository or git there are no such times.
 """
 
 import json
@@ -24,11 +24,10 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """The first and last commit of every path, as seconds since 1970, at one commit.
+    """The first and last commit time of every path at one commit, in seconds since 1970.
 
-    These are the earliest and the latest that a clock has said. The first of a file that was renamed is that
-    of its name before. `changed` are the paths whose file differs from that commit: git knows no time for
-    those yet.
+    They are the minimum and maximum of the commits' clocks. A renamed file keeps its first time. `changed`
+    are files that differ from the commit, so their last time is unknown.
     """
 
     commit: str = ""
@@ -36,7 +35,7 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """(createdAt, updatedAt) of a file that was modified at `modified` seconds since 1970."""
+        """Return (createdAt, updatedAt) of a file; `modified` is its mtime in seconds since 1970."""
         found = self.times.get(path)
         if found is None:
             at = from_seconds(modified)
@@ -44,16 +43,16 @@ class CommitTimes:
         return from_seconds(found[0]), from_seconds(self.modified(path, modified))
 
     def modified(self, path: str, modified: float) -> float:
-        """When a file was last changed that was modified at `modified`, in seconds since 1970."""
+        """Return when a file last changed, in seconds since 1970; `modified` is its mtime."""
         found = self.times.get(path)
         return modified if found is None or path in self.changed else found[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """The times at HEAD. What `before` or the cache in `folder` holds is not read from git again.
+    """Return the times at HEAD, reading only commits that `before` and the cache in `folder` lack.
 
-    Raises GitError if it is not known when files were committed. If it is only not known which of them were
-    changed since, it says so in the log, and goes on with those that `before` has.
+    Raises GitError if commit times can't be read. If only the list of changed files can't be read, logs that
+    and keeps the list of `before`.
     """
     commit = head_commit(root)
     if not commit:
@@ -64,7 +63,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
     log = CommitLog(root, folder)
     log.update(commit)
     since = list(log.before(commit, until=(known.commit,)))
-    # What a merge brings was committed beside what is known, and may have renamed files before it.
+    # A merge adds older commits, which may rename files: then all times are computed anew.
     if since and since[-1].parents == (known.commit,) and all(len(one.parents) == 1 for one in since):
         times = with_commits(known.times, since)
     else:
@@ -75,7 +74,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
 
 
 def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) -> frozenset[str]:
-    """The paths whose file differs from HEAD; those that differed before if git does not say."""
+    """Return the paths that differ from HEAD; the previous ones if git fails."""
     try:
         changed = changed_paths(root, cache=folder)
     except GitError as error:
@@ -86,8 +85,8 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
-    """Log once that git does not say which files differ from the last commit."""
-    # What takes too long is not asked again before the next commit.
+    """Log once that git can't list the files that differ from the last commit."""
+    # After a timeout, git is not asked again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
     trouble_log(root).tell(concern, str(error), "which files are not committed is not known")
 
@@ -95,10 +94,9 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """The first and last commit of every path with some commits more, of which the newest come first.
+    """Add commits, newest first, to the first and last times of paths.
 
-    It comes to the same for all at once and for one after the other, whatever the clocks of the machines said
-    that made them.
+    The result is the same for all at once or one after another, even if clocks of machines differ.
     """
     later = dict(times)
     for commit in reversed(list(commits)):
@@ -114,7 +112,7 @@ def with_commits(
 
 
 def _load(folder: Path | None) -> CommitTimes:
-    """The cached times; none where the cache is missing, damaged or of another version."""
+    """Load the cached times; empty if the cache is missing, damaged or of another version."""
     try:
         data = json.loads((folder / FILE).read_bytes()) if folder else {}
         if data["version"] != _VERSION:
@@ -128,5 +126,5 @@ def _load(folder: Path | None) -> CommitTimes:
 def _save(root: Path, folder: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
     text = json.dumps({"version": _VERSION, "commit": commit, "times": times})
     with suppress(OSError):
-        cache_folder(root)  # Somebody may have deleted it.
+        cache_folder(root)  # It may have been deleted.
         replace_file(folder / FILE, text.encode())

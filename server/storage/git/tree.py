@@ -1,4 +1,4 @@
-"""The files of a commit: which there are, and what is in them."""
+"""Files in commits: listing, reading, writing and comparing them; merging texts."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,22 +13,22 @@ from server.storage.git.repository import Staged, prefix_of
 from server.storage.links import may_lead
 
 _FILE_MODES, _LINK_MODE = ("100644", "100755", "100664"), "120000"
-MAX_LINKS = 8  # Links that lead to one another.
-BATCH_BYTES = 32_000_000  # Bytes of files that are read into memory at a time.
+MAX_LINKS = 8  # The longest chain of links that is followed.
+BATCH_BYTES = 32_000_000  # Bytes read into memory at a time.
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file of a commit: the id of what is in it, and its size in bytes."""
+    """A file of a commit: its blob id and size in bytes."""
 
     id: str
     size: int
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """The files of the site at `root` in a commit, by path; of some paths alone where these are given.
+    """Return the files of the site at `root` in a commit, by path, or only those at `paths`.
 
-    Links stand for what they may lead to. Raises GitError.
+    Links are replaced by the files they may lead to. Raises GitError.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -38,14 +38,14 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
         if path:
             mode, _, id_, size = about.split()
             if mode in _FILE_MODES:
-                files[path] = Blob(id_, int(size) if size.isdigit() else 0)  # "BAD" where it is not there
+                files[path] = Blob(id_, int(size) if size.isdigit() else 0)  # "BAD" if it is missing
             elif mode == _LINK_MODE:
                 links[path] = Blob(id_, int(size))
     return {**files, **_behind_links(root, files, links)} if links else files
 
 
 def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blob]) -> dict[str, Blob]:
-    """The files that stand at links, and below those that lead to folders."""
+    """Return the files that links lead to, and those below linked folders."""
     ids = [blob.id for blob in links.values()]
     read = dict(zip(ids, read_blobs(root, ids), strict=True))
     targets = {
@@ -69,9 +69,9 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """What is in some blobs, in their order; None for one that is not there, as in a partial clone.
+    """Yield the contents of blobs in order; None for a missing one, as in a partial clone.
 
-    An id may also be `COMMIT:./PATH`, without a newline in it. Raises GitError.
+    An id may also be `COMMIT:./PATH`, without a newline. Raises GitError.
     """
     wanted = list(ids)
     if not wanted:
@@ -82,7 +82,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
     for _ in wanted:
         end = data.find(b"\n", at)
         if end < 0:
-            raise GitError("git cat-file has failed: it has not said all")
+            raise GitError("git cat-file has failed: its output is incomplete")
         head = data[at:end].split()
         if len(head) != 3 or head[1] != b"blob":  # "ID missing"
             at = end + 1
@@ -94,22 +94,19 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return what is in a blob that a commit has at a path. Raises GitError where it is not there."""
+    """Return a blob's content. Raises GitError if it is None, so missing."""
     if data is None:
         raise GitError(f"git can't read {path} of that commit: the object {blob.id} is missing or damaged")
     return data
 
 
 def write_blob(root: Path, data: bytes) -> str:
-    """The id of some contents in git, which has them then. Raises GitError where git can't write."""
+    """Write a content to git; return its id. Raises GitError."""
     return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", given=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Write what is in a blob into a file, however large it is; False where it is not there.
-
-    Raises GitError.
-    """
+    """Copy a blob of any size into a file; False if it is missing. Raises GitError."""
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
@@ -120,10 +117,9 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """What is in the files with some names, `COMMIT:./PATH`, in their order; few are in memory at once.
+    """Yield the contents of files named `COMMIT:./PATH` in order, holding few in memory at once.
 
-    None for one that is not there, and for one of more than `most` bytes. No name has a newline in it. Raises
-    GitError.
+    None for a missing file and for one larger than `most` bytes. Names have no newline. Raises GitError.
     """
     wanted = list(names)
     if not wanted:
@@ -139,7 +135,7 @@ def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | 
 
 
 def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
-    """The blobs in parts that are small enough to be in memory together."""
+    """Split blobs into batches of at most BATCH_BYTES."""
     part: list[Blob | None] = []
     size = 0
     for blob in blobs:
@@ -153,9 +149,9 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 
 
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
-    """The files that differ between two commits, as each has them; links and submodules among them.
+    """Return the files that differ between two commits, with both versions; includes links and submodules.
 
-    Paths are relative to the site at `root`; those outside of it begin with `../`. Raises GitError.
+    Paths are relative to the site; those outside of it begin with `../`. Raises GitError.
     """
     prefix = prefix_of(root)
     printed = git_bytes_or_fail(
@@ -171,7 +167,7 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 
 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """The paths in the site at `root` that some commits change; of a merge, those that no side has so.
+    """Return the paths in the site that commits change; for merges, only those that differ from all parents.
 
     Raises GitError.
     """
@@ -190,11 +186,10 @@ MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """The text with the lines that either side has changed.
+    """Merge two changes of a text line by line.
 
-    None where changes of both touch, where that takes too long to tell, and where there is no git. Endings of
-    lines, and whether the last one has one, are no part of the lines: there as well, it counts who has
-    changed it.
+    Returns None if they conflict, the merge takes too long, or git is missing. Line endings and the final
+    newline are merged separately: the side that changed them wins.
     """
     texts = (base, ours, theirs)
     windows = _merge_flag(*("\r\n" in text for text in texts))
@@ -207,7 +202,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
 
 
 def _merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
-    """What both sides come to of something that is so or not."""
+    """Merge two changes of a boolean."""
     return theirs if ours == base else ours
 
 
@@ -218,9 +213,9 @@ def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
             for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
                 body = text.removesuffix("\n")
                 (Path(folder) / name).write_bytes(f"{body}\n".encode() if body else b"")
-        except UnicodeEncodeError:  # half of a surrogate pair, which a file of JSON can say
+        except UnicodeEncodeError:  # half of a surrogate pair, which JSON can contain
             return None
-        # Its status is the number of conflicts. Where it fails, that is one for a person as well.
+        # The exit status is the number of conflicts. A failure counts as a conflict.
         command = ("merge-file", "--stdout", "--quiet", "ours", "base", "theirs")
         merged = git_if_possible(Path(folder), *command, seconds=MERGE_TIMEOUT_S)
     if merged is None:

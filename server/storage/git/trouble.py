@@ -1,7 +1,6 @@
-"""Trouble with git, as the log has it: each kind once, with how to mend it, and once that it is over.
+"""Log of git trouble: each kind once, with a hint how to fix it, and once more when it is over.
 
-One cause makes git fail in many places at once, such as commits and the list of changed files. One line of
-log is enough for it, from whichever process of the server meets it first.
+One cause can make git fail in many places and processes; one log line is enough for it.
 """
 
 import logging
@@ -15,10 +14,10 @@ from zlib import crc32
 
 log = logging.getLogger("bifolio")
 
-# The last is what git says of a branch, without the reason.
+# git prints the last one for a branch, without the reason.
 DISK_FULL = r"No space left on device|Out of diskspace|Disk quota exceeded|couldn't write '[^']*\.lock'"
 
-# What is wrong, by what git says of it, and how to mend it; the first that fits counts.
+# Patterns of git's messages, and how to fix each cause; the first match counts.
 _MENDING: tuple[tuple[str, str], ...] = (
     (DISK_FULL, "make room on its disk"),
     (r"index\.lock", "if no git command is at work, delete .git/index.lock"),
@@ -50,47 +49,47 @@ _MENDING: tuple[tuple[str, str], ...] = (
     (r"in no git repository", "git init makes one"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
-_BITS = 64  # of a mask; kinds that are in no table share those behind the table's
+_BITS = 64  # of a mask; kinds beyond the table share the remaining bits
 
 
 class Concern(IntEnum):
-    """The part of a server's work that trouble with git prevents."""
+    """A part of the server's work that git trouble can prevent."""
 
-    COMMITS = 0  # what was written waits to be committed
-    TIMES = auto()  # when files were committed
-    CHANGED = auto()  # which files differ from the last commit
-    REPOSITORY = auto()  # whether there is one
-    WRITES = auto()  # a git command is at work, and writes are refused
-    DETACHED = auto()  # commits are on no branch
-    SUBMODULES = auto()  # files of another repository are not committed
+    COMMITS = 0  # Writes wait to be committed.
+    TIMES = auto()  # Commit times of files are unknown.
+    CHANGED = auto()  # It is unknown which files differ from the last commit.
+    REPOSITORY = auto()  # git reads no repository.
+    WRITES = auto()  # A running git command blocks writes.
+    DETACHED = auto()  # Commits are on no branch.
+    SUBMODULES = auto()  # Files of another repository are not committed.
 
 
-_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # Git works all the same.
+_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # git works in spite of these.
 
 
 class TroubleLog:
-    """The log of trouble in a site's repository, shared by all processes that are forked later."""
+    """The log of trouble in a site's repository, shared by processes forked later."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log the reason, its consequence and how to mend it; once until the trouble is over."""
+        """Log the reason, its consequence and how to fix it, once until the trouble is over."""
         kind = _kind_of(reason)
-        told = any(self._mask(one) >> kind & 1 for one in Concern)
+        is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
         self._set(concern, self._mask(concern) | 1 << kind)
-        if not told:
+        if not is_logged:
             before = f"{consequence}: " if consequence else ""
             mending = f"; {_MENDING[kind][1]}" if kind < len(_MENDING) and _MENDING[kind][1] else ""
             log.warning("%s: %s%s%s", self.root, before, reason, mending)
 
     def is_concerned(self, concern: Concern) -> bool:
-        """Return whether trouble prevents this part of the work."""
+        """Whether trouble prevents this part of the work."""
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Note that some trouble is over; log it if no other is left."""
+        """Note that some trouble is over; log it if none is left."""
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)
@@ -106,10 +105,10 @@ class TroubleLog:
         struct.pack_into("=Q", self._memory, 8 * concern, mask)
 
 
-# Not to save time: the processes of a server share it.
+# One instance per site, since the processes of a server share its memory.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return the log of a site; call it once before workers are forked."""
+    """Return the log of a site. Call it once before forking workers."""
     return TroubleLog(root)
 
 
@@ -117,5 +116,5 @@ def _kind_of(reason: str) -> int:
     found = next((kind for kind, pattern in enumerate(_PATTERNS) if pattern.search(reason)), None)
     if found is not None:
         return found
-    # Numbers differ where all else is the same: of processes, say.
+    # Ignore numbers such as process ids.
     return len(_MENDING) + crc32(re.sub(r"\d+", "", reason).encode()) % (_BITS - len(_MENDING))
