@@ -114,7 +114,7 @@ def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
     assert api.get("/api/notes/one").data["title"] == "One"  # the last good version
     for answer in (api.put("/api/notes/one", {"title": "x"}), api.ask("DELETE", "/api/notes/one")):
         assert (answer.error["status"], answer.error["name"]) == (409, "ConflictError")
-        assert answer.error["message"].startswith("content/notes/one.yaml is a link that leads to no content")
+        assert answer.error["message"].startswith("content/notes/one.yaml is a link that does not lead to content")
         assert answer.error["message"].endswith("; put the document in its place, or remove it")
     assert {path: (api.root / path).read_bytes() for path in before} == before
 
@@ -165,16 +165,16 @@ def test_a_schema_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path, pa
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        ("../outside.yaml", "a link out of the site"),
-        ("/etc/hostname", "a link out of the site"),
+        ("../outside.yaml", "a link that leaves the site"),
+        ("/etc/hostname", "a link that leaves the site"),
         (
             "content/uploads/settings.yaml",
             "a link to content/uploads/settings.yaml, which may not hold settings",
         ),
         ("content/notes/settings.yaml", "a link to content/notes/settings.yaml, which may not hold settings"),
         (".bifolio/settings.yaml", "a link to .bifolio/settings.yaml, which may not hold settings"),
-        ("nothing.yaml", "a link to nothing"),
-        ("site.yaml", "a link that leads in a circle"),
+        ("nothing.yaml", "a broken link"),
+        ("site.yaml", "a circular link"),
     ],
 )
 def test_settings_that_are_a_link_to_what_others_write_are_refused(

@@ -133,14 +133,14 @@ class Notices:
                 with postgres.connect_to(self._url) as connection:
                     self._begin(connection)
                     if failures:
-                        log.info("this machine hears of the changes of others again")
+                        log.info("this machine is notified of changes on other machines again")
                     failures = 0
                     self._serve(connection)
             except error_type as error:
                 self._connected = False
                 if not failures and not self._stopping.is_set():
                     line = (str(error) or type(error).__name__).splitlines()[0]
-                    log.error("this machine does not hear at once what others change: %s", line)
+                    log.error("this machine is not notified of changes on other machines: %s", line)
                 self._stopping.wait(BACKOFFS_S[min(failures, len(BACKOFFS_S) - 1)])
                 failures += 1
 
@@ -191,4 +191,4 @@ class Notices:
             try:
                 call(payload)
             except Exception:
-                log.exception("a notice of %s could not be taken", topic)
+                log.exception("a notice of %s could not be handled", topic)

@@ -48,7 +48,7 @@ class Pool(Generic[C]):
         """
         slots = self._slots
         if not slots.acquire(timeout=seconds):
-            raise NoConnectionLeftError("others wait for it")
+            raise NoConnectionLeftError("all connections are in use")
         try:
             idle = self._idle
             connection = self._take(seconds)

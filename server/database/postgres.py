@@ -88,7 +88,7 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
                 last = monotonic()
             elif monotonic() - last > silent_s:
                 gen.close()
-                raise SilentError(f"it has sent nothing for {silent_s:g} s")
+                raise SilentError(f"no response for {silent_s:g} s")
             wanted = gen.send(ready)
     except StopIteration as end:
         return end.value
@@ -228,7 +228,7 @@ class Postgres:
             raise
         except TimeoutError as error:
             self._late.append(future)
-            raise SilentError(f"there is no connection after {seconds:.1f} s") from error
+            raise SilentError(f"no connection after {seconds:.1f} s") from error
         if is_late and not _is_usable(connection, seconds):
             connection.close()
             return self._connect(seconds)

@@ -1,1 +1,1 @@
-"""Jobs: work that is done in the background again and again, when it runs, and where it goes on."""
+"""Background jobs: the work, its schedule, and the cursor that survives a restart."""

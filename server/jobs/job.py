@@ -1,4 +1,4 @@
-"""The interface of a job: its name, what it does when it is due, and when it is due again."""
+"""Interface of background jobs: name, work and schedule."""
 
 import os
 import threading
@@ -15,29 +15,27 @@ from server.storage.durable import stage, sync_folder
 
 # --- clock ----------------------------------------------------------------------------------------
 
-MAX_WAIT_S = 60.0  # A job that is due at a time of day looks at the clock again after so long.
+MAX_WAIT_S = 60.0  # A job that is due at a time of day checks the clock at least this often.
 
 
 class Clock:
-    """Time as jobs see it. Pauses are measured on the monotonic clock, which nobody can set."""
+    """Clock used by jobs; replaceable in tests. Pauses use the monotonic clock."""
 
     def monotonic(self) -> float:
-        """Return seconds since some moment in the past."""
         return time.monotonic()
 
     def time(self) -> float:
-        """Return seconds since 1970."""
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait until `changed`, which the caller holds, is notified, or for some seconds (None: no limit)."""
+        """Wait for `changed`, held by the caller, to be notified, for at most `seconds` (None: no limit)."""
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
-        """Return the pause of a job that is due at a time of day, in seconds since 1970.
+        """Return the pause of a job that is due at a time, in seconds since 1970.
 
-        The job may run before: a pause is at most `MAX_WAIT_S`, so that it is late by no more if somebody
-        sets the clock.
+        At most `MAX_WAIT_S`, so a change of the system clock delays the job by no more. The job may run
+        early.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -46,7 +44,7 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """A run failed, which the job has logged. It runs again after `pause_s`; None: after its back-off."""
+    """A run failed, and the job has logged it. The next run is after `pause_s`, or the back-off for None."""
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
         super().__init__(reason)
@@ -55,9 +53,9 @@ class JobFailedError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses after failures: each is twice as long as the one before.
+    """Pauses after failures; each doubles the one before.
 
-    A run that succeeds ends them, unless the last failure was less than `reset_s` before.
+    A success resets them, unless the last failure was less than `reset_s` ago.
     """
 
     first_s: float = 1.0
@@ -65,49 +63,47 @@ class Backoff:
     reset_s: float = 0.0
 
     def pause_s(self, failures: int) -> float:
-        """Return the pause after so many failures in a row."""
-        doublings = min(failures - 1, 64)  # A float holds no more than 1023.
+        doublings = min(failures - 1, 64)  # A float overflows after 1023.
         return min(self.first_s * 2.0**doublings, self.longest_s)
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a runner gives a job for one run. `wake` has the job run at once, and any thread may call it."""
+    """What a runner passes to a run. Any thread may call `wake`, which runs the job at once."""
 
     clock: Clock
     stopping: threading.Event
     wake: Callable[[], None]
-    is_woken: bool  # else the pause is over
+    is_woken: bool  # False: the pause is over
 
 
 class Job(ABC):
-    """Work of one thread. A position that must survive a kill is kept on disk (`server.jobs.job`)."""
+    """A job, run in its own thread. A position that must survive a restart is kept on disk (`Cursor`)."""
 
     name: str
-    failure = "a job has failed; it is tried again"  # what the log says of an error that nobody expects
+    failure = "a job has failed and will be retried"  # the log message for an unexpected error
     first_pause_s = 0.0  # from the start until the first run
     backoff = Backoff()
 
-    def start(self, context: JobContext) -> None:  # noqa: B027  # Most jobs listen to nothing.
-        """Prepare what is kept between runs, and listen to what wakes the job. Called before the first run.
+    def start(self, context: JobContext) -> None:  # noqa: B027  # optional
+        """Prepare the job, and subscribe to what wakes it. Called before the first run.
 
-        If it raises, it is called again before the next.
+        Called again before the next run if it raises.
         """
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
-        """Do what is due, and return the pause until the next run in seconds; None: until a wake.
+        """Do the work that is due; return the pause until the next run in seconds, or None for a wake.
 
-        A long run looks whether `context.stopping` is set. Raises JobFailedError for a failure that the job
-        has logged.
+        A long run checks `context.stopping`. Raises JobFailedError for a failure that the job has logged.
         """
 
-    def close(self) -> None:  # noqa: B027  # Most jobs keep nothing.
-        """Release what is kept between runs. Called once, after the last run, and without one."""
+    def close(self) -> None:  # noqa: B027  # optional
+        """Release resources. Called once after the last run, even if there was none."""
 
 
 class DeferredJob(Job):
-    """A job that is made when it is first wanted, since its modules are loaded late."""
+    """A job created when first needed, so its modules are imported late."""
 
     def __init__(
         self, name: str, is_wanted: Callable[[], bool], make: Callable[[], Job], look_s: float
@@ -116,7 +112,6 @@ class DeferredJob(Job):
         self._job: Job | None = None
 
     def run(self, context: JobContext) -> float | None:
-        """Run the job, if it is wanted or was before."""
         if self._job is None:
             if not self._is_wanted():
                 return self._look_s
@@ -127,7 +122,6 @@ class DeferredJob(Job):
         return self._job.run(context)
 
     def close(self) -> None:
-        """Close the job, if there is one."""
         if self._job is not None:
             self._job.close()
 
@@ -138,9 +132,9 @@ FOLDER = "jobs"  # in .bifolio/
 
 
 class Cursor:
-    """A short text of one job, which only the process that runs the job may move.
+    """A job's saved position. Only the process that runs the job may move it.
 
-    Move it after the work: then a killed job does some work again, and leaves out none.
+    Move it after the work: then a killed job repeats some work, but skips none.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -154,7 +148,7 @@ class Cursor:
             return ""
 
     def move(self, position: str) -> None:
-        """Replace the position in one step. Raises OSError, and leaves the one before then."""
+        """Replace the position atomically. Raises OSError, and keeps the old position then."""
         folder = state_folder(self._root) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         temporary = folder / f".{self._name}.new"
@@ -174,36 +168,34 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How often each job runs, in seconds, and how long it waits after a failure."""
+    """Intervals of all jobs, in seconds, and their pauses after failures."""
 
-    heartbeat_timeout_s: float = 10.0  # after which a worker that was stopped, or hangs, is replaced
-    lead_s: float = 0.2  # Requests come first: starting to watch 10,000 files takes 30 ms.
-    setting_s: float = 0.2  # between two looks whether the settings ask for a job
-    patrol_s: float = 30.0  # between two looks at all files that no report of the system has asked for
-    doubt_s: float = 2.0  # for which a report may still be on its way of what a patrol finds
-    poll_s: float = 2.0  # between two looks at all files while the system can't watch: inotify may be used up
-    watch_retry_s: float = 30.0  # until the system is asked again to watch
+    heartbeat_timeout_s: float = 10.0  # until a stopped or hanging worker is replaced
+    lead_s: float = 0.2  # delay, since requests come first: watching 10,000 files takes 30 ms to start
+    setting_s: float = 0.2  # between checks whether the settings need a job
+    patrol_s: float = 30.0  # between rescans of all files without a notification
+    doubt_s: float = 2.0  # for which the notification of a change found by a patrol may still arrive
+    poll_s: float = 2.0  # between rescans while the system can't watch files (inotify limit)
+    watch_retry_s: float = 30.0  # until the next attempt to watch files
     refresh_retry_s: float = 1.0
-    record_s: float = 0.1  # between two looks whether events were missed
+    record_s: float = 0.1  # between checks for missed events
     record_retry_s: float = 5.0
     share_limits_s: float = 0.5
     share_limits_retry_s: float = 2.0
     follow_log_s: float = 0.01
     follow_log_retry_s: float = 1.0
     commit_s: float = 0.5
-    check_s: float = 0.5  # without a further change, before the problems that a change brings are looked for
+    check_s: float = 0.5  # without further changes, until the content is checked for problems
     scale_s: float = 1.0
-    first_sweep_s: float = 600.0  # A start has other things to do.
+    first_sweep_s: float = 600.0  # delay after the start
     sweep_s: float = 6 * 3600.0
-    deliver_s: float = 0.1  # between two looks for events
-    deliver_lock_s: float = 0.2  # until it is tried again to be the process that delivers
-    deliver_retry_s: float = 1.0  # until something is tried again that the disk or a lock has refused
-    follow_remote_s: float = 1.0  # between two looks whether there is a remote to follow, and nobody follows
-    push_s: float = 0.1  # between two looks whether there is something to push
-    push_retry_s: float = 1.0  # longer with each failure in a row
+    deliver_s: float = 0.1  # between checks for events
+    deliver_lock_s: float = 0.2  # until the next attempt to become the delivering process
+    deliver_retry_s: float = 1.0  # after an error of the disk or a lock
+    follow_remote_s: float = 1.0  # between checks whether a remote must be followed
+    push_s: float = 0.1  # between checks for commits to push
+    push_retry_s: float = 1.0  # doubled with each failure in a row
     push_longest_s: float = 30.0
-    index_s: float = 0.1  # between two looks whether the site has changed
+    index_s: float = 0.1  # between checks whether the site has changed
     index_lock_s: float = 1.0
-    index_idle_s: float = (
-        10.0  # without work, until the writing process ends; it takes 30 MB, and starts in 0.3 s
-    )
+    index_idle_s: float = 10.0  # until the idle indexing process ends; it uses 30 MB and starts in 0.3 s

@@ -1,4 +1,4 @@
-"""Runs jobs, each in a thread of its own, so that one that hangs delays no other."""
+"""Runs each job in its own thread, so a hanging job delays no other."""
 
 import logging
 import threading
@@ -11,21 +11,21 @@ from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
 log = logging.getLogger("bifolio")
 
-STOP_TIMEOUT_S = 5.0  # For all jobs together.
+STOP_TIMEOUT_S = 5.0  # for all jobs together
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of the last run of a job, and when the next is due; times are seconds since 1970."""
+    """The result of a job's last run and the time of the next, in seconds since 1970."""
 
     name: str
-    due: float | None  # None: only a wake makes it run again
-    ended: float = 0.0  # of the last run; 0 before it
-    error: str = ""  # of the last run
+    due: float | None  # None: after a wake only
+    ended: float = 0.0  # 0 before the first run
+    error: str = ""
 
 
 class Runner:
-    """Runs jobs from `start` to `stop`. `observe` is given a first report of each, and one after each run."""
+    """Runs jobs from `start` to `stop`. `observe` gets a first report of each job, and one after each run."""
 
     def __init__(
         self,
@@ -37,15 +37,14 @@ class Runner:
         self._lanes = {job.name: _Lane(job, clock, observe) for job in jobs}
 
     def start(self) -> None:
-        """Start a thread for each job."""
-        if self._observe:  # before there are other threads that do
+        if self._observe:  # before other threads call it
             for report in self.reports:
                 self._observe(report)
         for lane in self._lanes.values():
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs. Returns when none runs, or after `STOP_TIMEOUT_S`."""
+        """Stop all jobs, waiting at most `STOP_TIMEOUT_S`."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -53,49 +52,46 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Have a job run now, or once more if it runs. Raises KeyError if there is no such job."""
+        """Run a job now, or once more if it is running. Raises KeyError for an unknown name."""
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:
-        """Run each job that is due, in this thread, and return their names. For jobs that are not started."""
+        """Run all due jobs in this thread; return their names. For runners that are not started."""
         return [name for name, lane in self._lanes.items() if lane.run_due()]
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """One report for each job, in the order in which they were given."""
         return tuple(lane.report for lane in self._lanes.values())
 
 
 class _Lane:
-    """The thread of one job, and when the job is due."""
+    """The thread and schedule of one job."""
 
     def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:
         self._job, self._clock, self._observe = job, clock, observe
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._is_woken = self._is_started = False
-        self._due: float | None = clock.monotonic() + job.first_pause_s  # None: only a wake makes it due
-        self._held_until = 0.0  # No wake makes it due before: it has failed.
+        self._due: float | None = clock.monotonic() + job.first_pause_s  # None: after a wake only
+        self._held_until = 0.0  # After a failure, even a wake does not run the job earlier.
         self._error, self._failures, self._failed_at = "", 0, 0.0
         self._thread = threading.Thread(target=self._run_until_stopped, name=job.name, daemon=True)
-        # Some jobs run a hundred times a second: what is the same for each run is made once.
+        # The contexts are reused, since some jobs run a hundred times a second.
         self._context = JobContext(clock, self._stopping, self.wake, is_woken=False)
         self._context_of_wake = replace(self._context, is_woken=True)
         self._ended_at = 0.0
 
     @property
     def report(self) -> Report:
-        """What came of the last run, and when the next is due."""
         with self._changed:
             due = None if self._due is None else self._clock.time() + self._due - self._clock.monotonic()
             return Report(self._job.name, due, self._ended_at, self._error)
 
     def start(self) -> None:
-        """Run the job in its thread from now on."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Have the job end, and close it."""
+        """Signal the job to stop; close it if its thread was never started."""
         with self._changed:
             self._stopping.set()
             self._changed.notify_all()
@@ -103,18 +99,15 @@ class _Lane:
             self._close()
 
     def join(self, seconds: float) -> None:
-        """Wait until it has ended."""
         if self._thread.ident is not None:
             self._thread.join(seconds)
 
     def wake(self) -> None:
-        """Make the job due, unless it waits after a failure."""
         with self._changed:
             self._is_woken = True
             self._changed.notify_all()
 
     def run_due(self) -> bool:
-        """Run the job if it is due; return whether it was."""
         with self._changed:
             pause = self._pause_s()
             if pause is None or pause > 0:
@@ -128,11 +121,11 @@ class _Lane:
             pause = self._job.run(context)
         except JobFailedError as error:
             pause = self._note_failure(str(error), error.pause_s)
-        except ApiError as error:  # What a request would be told: the site is busy, or its disk is full.
+        except ApiError as error:  # such as a busy site or a full disk
             log.warning("%s: %s", self._job.failure, error.message)
             pause = self._note_failure(error.message, None)
         except Exception as error:
-            if not self._stopping.is_set():  # What it needs may have ended with the server.
+            if not self._stopping.is_set():  # While the server stops, resources may be gone already.
                 log.exception("%s", self._job.failure)
             pause = self._note_failure(str(error) or type(error).__name__, None)
         else:
@@ -141,7 +134,7 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return for how long the job is not due; None: until it is woken. Call it with the lock."""
+        """Return the time until the job is due; None: until a wake. Call it with the lock held."""
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now
@@ -153,7 +146,6 @@ class _Lane:
         self._close()
 
     def _wait(self) -> bool:
-        """Wait until the job is due; return False once it is to stop."""
         with self._changed:
             while not self._stopping.is_set():
                 pause = self._pause_s()
@@ -169,7 +161,7 @@ class _Lane:
         self._error, self._held_until = "", 0.0
 
     def _note_failure(self, error: str, pause: float | None) -> float:
-        """Return the pause after a failure: as the job asks for, else longer each time."""
+        """Return the pause after a failure: the requested one, or else a growing back-off."""
         self._error, self._failed_at = error, self._clock.monotonic()
         if pause is not None:
             self._held_until = 0.0

@@ -1,1 +1,1 @@
-"""Files on disk: read, parsed, written in one step, and known to git."""
+"""File storage: reading, parsing and atomically writing files; git, images and buckets."""

@@ -33,20 +33,17 @@ class WorkingTree:
         self.root = root
 
     def signature(self, path: str) -> Signature | None:
-        """See `Files`."""
         try:
             return signature(os.stat(self.root / path))
         except MISSING_FILE_ERRORS:
             return None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """See `Files`."""
         with open(open_file(self.root, path), "rb") as file:
             found = signature(os.fstat(file.fileno()))
             return file.read(), found
 
     def is_below_file(self, path: str) -> bool:
-        """See `Files`."""
         return is_below_file(self.root, path)
 
 
@@ -86,7 +83,6 @@ class Changeset:
             raise ConflictError(f"{path} is not UTF-8; save it as UTF-8 first") from error
 
     def exists(self, path: str) -> bool:
-        """Whether a file will exist."""
         if path in self._texts:
             return self._texts[path] is not None
         return path in self._sources or self._signature(path) is not None
@@ -96,7 +92,6 @@ class Changeset:
         return self._signature(path)
 
     def put(self, path: str, text: str) -> None:
-        """Set the text of a file."""
         self._signature(path)
         self._texts[path] = text
 
@@ -106,17 +101,14 @@ class Changeset:
         self._sources[path] = source
 
     def delete(self, path: str) -> None:
-        """Delete a file."""
         self._signature(path)
         self._texts[path] = None
 
     def clear(self) -> None:
-        """Forget all changes and all that is known of files."""
         for collected in (self._signatures, self._read, self._texts, self._sources):
             collected.clear()
 
     def adopt(self, other: "Changeset") -> None:
-        """Merge another changeset into this one."""
         self._signatures.update(other._signatures)
         self._read.update(other._read)
         self._texts.update(other._texts)
@@ -134,16 +126,13 @@ class Changeset:
                 self._texts[write.path] = None if write.data is None else write.data.decode()
 
     def texts(self) -> list[tuple[str, str]]:
-        """Return the set texts with their paths."""
         return [(path, text) for path, text in self._texts.items() if text is not None]
 
     @property
     def count(self) -> int:
-        """Return the number of files set or deleted."""
         return len(self._texts) + len(self._sources)
 
     def changes(self, path: str) -> bool:
-        """Whether a file is set or deleted."""
         return path in self._texts or path in self._sources
 
     @property
@@ -187,7 +176,6 @@ class Changeset:
 
 
 def _refusal(path: str, error: OSError) -> ApiError:
-    """Return the error for an unreadable file: a disk error, or a link that replaced it."""
     if error.errno == errno.ELOOP:
         return ConflictError(f"{path} {BROKEN_LINK}")
     return StorageError(f"{path} can't be read: {error.strerror}")

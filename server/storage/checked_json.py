@@ -1,4 +1,4 @@
-"""JSON files of caches with a checksum, so that a damaged file is made again and not believed."""
+"""JSON cache files with a checksum, so damage is detected."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ _DIGITS = 32
 
 
 def write_checked(path: Path, value: object) -> None:
-    """Replace a file by a value with its checksum. Raises OSError."""
+    """Replace a file with a value and its checksum. Raises OSError."""
     replace_file(path, encode_checked(value))
 
 
@@ -22,7 +22,7 @@ def encode_checked(value: object) -> bytes:
 
 
 def read_checked(path: Path) -> Any:
-    """Return the value of a file. Raises OSError if there is none, and ValueError if it is damaged."""
+    """Read a value. Raises OSError if the file is missing, ValueError if it is damaged."""
     found = json.loads(path.read_bytes())
     if not isinstance(found, dict) or found.get(_SUM) != _checksum(found.get(_VALUE)):
         raise ValueError(f"{path.name} is damaged")

@@ -180,7 +180,6 @@ def expected_mark(write: Write, target: Path) -> FileMark | None:
 
 
 def _require_unchanged(path: str, target: Path, before: FileMark | None, found: FileMark | None) -> None:
-    """Raise ConflictError if a file differs from what was read, OSError if it is read-only."""
     if found != before:
         raise _conflict(path, "was changed" if before and found else "was removed" if before else "appeared")
     if found and not mode_of(path, target, follow=False) & 0o222:

@@ -58,13 +58,11 @@ def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatt
 
 
 def _without_null(trees: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out null values, which TOML can't represent."""
     return {key: tree for key, tree in trees.items() if tree is not None}
 
 
 @contextmanager
 def _no_null(path: str) -> Iterator[None]:
-    """Context manager: turn a nested null, which TOML can't represent, into a ConflictError."""
     try:
         yield
     except NoNull as error:
@@ -116,7 +114,6 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
 
 
 def _is_expected(found: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:
-    """Whether a text has the expected values; a null key may be missing."""
     for key in found.keys() | expected.keys():
         new = expected.get(key)
         if new is REMOVE or key not in expected:

@@ -1,4 +1,4 @@
-"""Entries: a file as the file store has read it."""
+"""Entries: the results of reading files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from server.storage.images.kinds import ImageSize
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What was read from one file: its document, if it holds one, and the problems in it.
+    """Result of reading one file: its document, if any, and problems.
 
-    `digest` is of a document's file, and `derived` has the timestamps that it took from git or from the
-    file system, having none of its own. `beside` is the signature of a media file's description. Where the
-    file is in a bucket, the entry is of its description, and the path of its document is that of the file.
+    `digest` is of a document file's bytes. `derived` are timestamps taken from git or the file system, if the
+    file sets none. `beside` is the signature of a media file's description. For a file in a bucket, the entry
+    is of its description, but the document's path is the file's.
     """
 
     path: str
@@ -29,11 +29,11 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether the file exists and can't be served; its last good version is served, if there was one."""
+        """Whether the file exists but can't be served; its last good version is served, if any."""
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
-# What a picture is: its size, and its formats if they are made; None for what there is not.
+# A picture's size and its formats; None if it is no picture or they are not made.
 ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
 NO_FACTS: ImageFacts = (None, None)
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)

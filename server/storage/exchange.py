@@ -85,11 +85,9 @@ class Reader:
 
     @property
     def mark(self) -> FileMark:
-        """Return the file's current mark."""
         return file_mark(os.fstat(self.file.fileno()))
 
     def read(self) -> bytes:
-        """Return all bytes."""
         self.file.seek(0)
         return self.file.read()
 

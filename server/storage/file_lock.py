@@ -48,7 +48,6 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Release the lock if it is held."""
         if self.descriptor >= 0:
             with suppress(OSError):
                 fcntl.flock(self.descriptor, fcntl.LOCK_UN)

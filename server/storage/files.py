@@ -91,7 +91,7 @@ def is_below_file(root: Path, path: str) -> bool:
 
 def below_file(path: str) -> ConflictError:
     """Return the error for a new file whose folder would replace a file."""
-    return ConflictError(f"{path} would be in a folder, and a file is there; move it first")
+    return ConflictError(f"{path} needs a folder where a file is; move the file first")
 
 
 def digest_of(data: bytes) -> bytes:
@@ -201,7 +201,7 @@ def _walk_entry(
     if stat.S_ISREG(status.st_mode):
         found.files[shown] = signature(status)
     else:
-        found.problems.append(Problem(shown, None, "is no ordinary file", "remove it from the content"))
+        found.problems.append(Problem(shown, None, "is not a regular file", "remove it from the content"))
 
 
 def _link_is_sound(
@@ -211,7 +211,7 @@ def _link_is_sound(
     if problem is None and entry.is_dir():
         status = entry.stat()
         if (status.st_dev, status.st_ino) in above:
-            problem = Problem(shown, None, "a link that leads in a circle", "remove it")
+            problem = Problem(shown, None, "a circular link", "remove it")
     if problem:
         found.problems.append(problem)
         return False
@@ -251,7 +251,6 @@ def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) ->
 
 
 def _is_odd(root: Path, path: str) -> bool:
-    """Whether a path contains a link, is a special file, or is not UTF-8."""
     full = str(root / path)
     try:
         if not is_utf_8(path) or os.path.realpath(full) != full:

@@ -1,9 +1,9 @@
-"""The lease of a site's folder: on a file system that several machines share, one of them serves it.
+"""Lease of a site's folder: on a network file system, only one machine serves the site.
 
-The locks of a site work between the processes of one kernel, and what another machine writes is not seen
-before a file system tells of it. So a server of another machine is refused. The lease is a file in .bifolio/
-that the server renews; it names the kernel, so that the containers of one machine count as one. A lease that
-is not renewed is nobody's: its machine has crashed, or the folder is a copy.
+The site's locks work only within one kernel, and changes by another machine are noticed late. So a server on
+another machine is refused. The lease is a file in .bifolio/ that the server renews. It names the kernel, so
+containers of one machine count as one. An expired lease means that the machine crashed or the folder is a
+copy.
 """
 
 import json
@@ -23,13 +23,13 @@ log = logging.getLogger("bifolio")
 
 FILE = "host.json"  # in .bifolio/
 RENEWAL_INTERVAL_S = 2.0
-LEASE_TTL_S = 7.0  # A lease that was not renewed for so long has expired.
-CONTEST_DELAY_S = 0.5  # After so long, a host that took the lease at the same time has written it as well.
+LEASE_TTL_S = 7.0  # An unrenewed lease expires after this.
+CONTEST_DELAY_S = 0.5  # Time for another host that takes the lease simultaneously to write it.
 _POLL_INTERVAL_S = 0.1
-_RECORD_BYTES = 512  # The lease is written in place at a fixed size, so nobody reads a part of it.
+_RECORD_BYTES = 512  # A fixed size, written in place, prevents partial reads.
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _MOUNTS_FILE = Path("/proc/self/mountinfo")
-# The types of file systems, before a dot, that several machines can have mounted.
+# File system types, up to a dot, that several machines can mount.
 _SHARED_TYPES = (
     "9p afs beegfs ceph cifs fuse gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 smb3 smbfs virtiofs"
 )
@@ -38,7 +38,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Who has the folder: the kernel, its name for people, and how often that was renewed."""
+    """A lease record: the kernel's id, the machine's name, and the number of renewals."""
 
     host: str
     name: str
@@ -46,7 +46,6 @@ class _Lease:
 
     @classmethod
     def of(cls, text: str) -> "_Lease":
-        """Read what a file says. Raises ValueError and TypeError."""
         found = json.loads(text)
         if not isinstance(found, dict):
             raise TypeError("no lease")
@@ -54,16 +53,16 @@ class _Lease:
 
 
 class HostLease:
-    """The lease of the site at `root` for this machine. It does nothing on a file system of one machine."""
+    """This machine's lease of the site at `root`. It does nothing on a local file system."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
         self._own = _Lease(_host(), platform.node())
-        self._held, self._due, self._told = False, 0.0, False
+        self._held, self._due, self._is_conflict_logged = False, 0.0, False
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Hold the lease, if it is wanted; the block gets `renew`. Raises SetupError; see `take`."""
+        """Context manager: hold the lease if `is_wanted`; yields `renew`. Raises SetupError; see `take`."""
         if is_wanted:
             self.take()
         try:
@@ -72,14 +71,14 @@ class HostLease:
             self.release()
 
     def take(self) -> None:
-        """Take the lease. Raises SetupError while another machine renews it."""
+        """Acquire the lease. Raises SetupError while another machine renews it."""
         if _file_system(self._root).partition(".")[0] not in SHARED_FILE_SYSTEMS:
             return
         self._refuse_other()
         try:
             state_folder(self._root)
             self._write()
-        except OSError:  # Nor can anybody else write to the site from here.
+        except OSError:  # The site is read-only here, so no lease is needed.
             return
         self._held = True
         time.sleep(CONTEST_DELAY_S)
@@ -89,19 +88,18 @@ class HostLease:
             raise _refusal(found)
 
     def renew(self) -> float | None:
-        """Renew the lease if that is due; return in how many seconds it is next, None without a lease."""
+        """Renew the lease if due; return the seconds until the next renewal, None without a lease."""
         if not self._held:
             return None
-        left = self._due - time.monotonic()
-        if left > 0:
-            return left
+        remaining = self._due - time.monotonic()
+        if remaining > 0:
+            return remaining
         with suppress(OSError):
             self._renew()
         self._due = time.monotonic() + RENEWAL_INTERVAL_S
         return RENEWAL_INTERVAL_S
 
     def release(self) -> None:
-        """Leave the folder to any machine."""
         if self._held:
             found = self._read()
             if found and found.host == self._own.host:
@@ -112,14 +110,13 @@ class HostLease:
     def _renew(self) -> None:
         found = self._read()
         if found and found.host != self._own.host:
-            if not self._told:
-                self._told = True
-                log.error("%s; this server was suspended for too long: end one of them", _sentence(found))
+            if not self._is_conflict_logged:
+                self._is_conflict_logged = True
+                log.error("%s; this server was suspended for too long: stop one of them", _sentence(found))
             return
         self._write()
 
     def _refuse_other(self) -> None:
-        """Raise SetupError if a machine other than this one renews the lease."""
         first = self._read()
         deadline = time.monotonic() + LEASE_TTL_S
         while first and first.host != self._own.host and time.monotonic() < deadline:
@@ -133,7 +130,7 @@ class HostLease:
                 raise _refusal(found)
 
     def _read(self) -> _Lease | None:
-        """The lease as the file has it now: to open it asks the server of the files, not a cache."""
+        """Read the lease. Opening the file bypasses the client cache of network file systems."""
         try:
             return _Lease.of(self._path.read_text())
         except (OSError, ValueError, TypeError):
@@ -151,16 +148,16 @@ class HostLease:
 
 def _refusal(found: _Lease) -> SetupError:
     return SetupError(
-        STATE_FOLDER, None, _sentence(found), "end it first, or serve a clone of the repository here"
+        STATE_FOLDER, None, _sentence(found), "stop it first, or serve a clone of the repository here"
     )
 
 
 def _sentence(found: _Lease) -> str:
-    return f"a server on the machine {found.name} serves this folder, and one machine at a time can"
+    return f"a server on the machine {found.name} serves this folder; only one machine at a time can"
 
 
 def _host() -> str:
-    """What the processes and containers of one kernel have in common, and no other has."""
+    """Return an id shared by all processes and containers of one kernel."""
     try:
         return _BOOT_ID_FILE.read_text().strip()
     except OSError:
@@ -168,15 +165,15 @@ def _host() -> str:
 
 
 def _file_system(root: Path) -> str:
-    """The type of the file system that a folder is on, such as `nfs4`; "" where the system does not say."""
+    """Return the file system type of a folder, such as `nfs4`; "" if unknown."""
     try:
         device = os.stat(root).st_dev
         lines = _MOUNTS_FILE.read_text().splitlines()
     except OSError:
         return ""
-    wanted = f"{os.major(device)}:{os.minor(device)}"
+    device_id = f"{os.major(device)}:{os.minor(device)}"
     for line in reversed(lines):
         mount, _, kind = line.partition(" - ")
-        if mount.split()[2] == wanted:
+        if mount.split()[2] == device_id:
             return kind.split()[0]
     return ""

@@ -25,7 +25,6 @@ class Step:
     after_digest: str = ""
 
     def reversed(self) -> "Step":
-        """Return the step that rolls this one back."""
         return Step(self.target, self.aside, self.after, self.before, self.after_digest, self.before_digest)
 
 
@@ -77,5 +76,4 @@ class Write:
 
     @property
     def deletes(self) -> bool:
-        """Whether this write deletes the file."""
         return self.data is None and self.source is None

@@ -129,7 +129,6 @@ class Journal:
             self.recovery.replaced.keep(record, [step.aside.name for step in staged])
 
     def _name(self) -> str:
-        """Return a file name that no file of this journal has had before."""
         self._count += 1
         return f"{os.getpid()}-{self._run}-{self._count}"
 
@@ -140,7 +139,7 @@ class Journal:
         inside = inner_path(str(target), str(self.root))
         if not inside or (inside != write.path and not may_lead(write.path, inside)):
             link = os.path.islink(path)
-            raise ConflictError(f"{write.path} {BROKEN_LINK if link else 'leads out of the site'}")
+            raise ConflictError(f"{write.path} {BROKEN_LINK if link else 'leaves the site'}")
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
@@ -183,7 +182,6 @@ class Journal:
             raise
 
     def _replace_all(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Replace all files; on an error, also from `permit`, roll back."""
         done: list[Replacement] = []
         with ExitStack() as kept:
             try:
@@ -219,7 +217,6 @@ class Journal:
         return isinstance(error, FileNotFoundError) and any(name.startswith(above) for name in names)
 
     def _clean(self, staged: list[StagedFile], new_folders: list[Path]) -> None:
-        """Remove the staged files, new folders and records of a failed change."""
         for suffix in (RECORD_SUFFIX, UNDONE_SUFFIX):
             for record in self.folder.glob(f"{os.getpid()}-{self._run}-*{suffix}"):
                 record.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from server.problems import Problem
 
 _FOLDERS = (UPLOADS, CONTENT, TYPES)  # an inner folder before the one around it
 # The message for a document's path that such a link has replaced.
-BROKEN_LINK = "is a link that leads to no content; put the document in its place, or remove it"
+BROKEN_LINK = "is a link that does not lead to content; replace it with the document, or remove it"
 _DESCRIPTOR_FOLDER = "/proc/self/fd"  # Linux names the file of an open descriptor here.
 _DELETED_SUFFIX = " (deleted)"  # Linux adds this to the path of a file that was removed or replaced.
 
@@ -32,15 +32,15 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
         target = os.path.realpath(path, strict=True)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return Problem(shown, None, "a link that leads in a circle", "remove it")
+            return Problem(shown, None, "a circular link", "remove it")
         if not os.path.islink(path):
             return None  # It is missing or unreadable, which is not a problem of links.
         if error.errno == errno.ENOENT:
-            return Problem(shown, None, "a link to nothing", "remove it or restore its target")
+            return Problem(shown, None, "a broken link", "remove it or restore its target")
         return Problem(shown, None, f"a link that can't be followed: {error.strerror}", "remove it")
     inside = inner_path(target, top)
     if inside is None:
-        return Problem(shown, None, "a link out of the site", "copy the file into the site")
+        return Problem(shown, None, "a link that leaves the site", "copy the file into the site")
     if inside != shown and not may_lead(shown, inside):
         wrong = f"is not in {_kind(shown) or 'the content'}" if shown != SETTINGS else "may not hold settings"
         message = f"a link to {inside or 'the site'}, which {wrong}"
@@ -71,7 +71,6 @@ def may_lead(path: str, target: str) -> bool:
 
 
 def _kind(path: str) -> str:
-    """Return the folder in _FOLDERS that contains a path; "" if none does."""
     return next((kind for kind in _FOLDERS if path == kind or path.startswith(f"{kind}/")), "")
 
 
@@ -139,7 +138,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.ENXIO, "no ordinary file", path)
+        raise OSError(errno.ENXIO, "not a regular file", path)
     return os.fdopen(descriptor, "rb")
 
 

@@ -1,6 +1,6 @@
-"""A file below content/uploads/ as a document of the type `plugin::upload.file`.
+"""Media files below content/uploads/ as documents of the type `plugin::upload.file`.
 
-What FILE.yaml beside it says (its description) goes over what the file itself tells.
+The description in FILE.yaml overrides what is derived from the file.
 """
 
 import mimetypes
@@ -23,14 +23,14 @@ from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, ki
 SIDECAR_SUFFIX = ".yaml"
 # Files have no locale.
 _DESCRIPTION_KEYS = (*(name for name in FILE_FIELDS if name != "locale"), DESCRIPTION_KEY)
-# What a description may say; everything else is derived from the file.
+# What a description may set; everything else is derived from the file.
 DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
-# Where a description says this, the content was replaced; formats that it has not are {} then, not null.
+# In a description, marks replaced content: without formats, the API then returns {} instead of null.
 REPLACED_KEY = "formats"
 
 _OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
-# Types that Python's own table lacks, or has in some versions only.
+# Types that Python's table lacks in some or all versions.
 _EXTRA_TYPES = {
     "image/webp": "webp", "image/avif": "avif", "image/heic": "heic", "image/heif": "heif",
     "image/jpeg": "jfif", "image/png": "apng", "image/vnd.adobe.photoshop": "psd",
@@ -52,44 +52,43 @@ _EXTRA_TYPES = {
 }  # fmt: skip
 _UNKNOWN_TYPE = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes()
-_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # A compressed file is of the type of its compression.
+_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # A compressed file has the type of its compression.
 for _type, _endings in _EXTRA_TYPES.items():
     for _ending in _endings.split():
         _TYPES.add_type(_type, f".{_ending}")
 
 
 def mime_type(path: str) -> str:
-    """The media type of a file name, by a table that is the same on every machine."""
+    """Return the media type for a file name, the same on every machine."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
 def ending_of(mime: str) -> str:
-    """The ending of files of a media type; "" for one that is not known."""
+    """Return the file ending for a media type; "" if unknown."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """The ending that a file is stored under, which came with `ending`.
+    """Return the ending for an uploaded file, checking images by their content.
 
-    Images are recognised by their content: a file that is called an image and is none, or is one
-    and is called something else, gets the ending of what it is. Other files keep their ending, since
-    their first bytes tell too little.
+    A file whose ending and content disagree about being an image gets the ending of its content. Other files
+    keep theirs, since their first bytes identify too little.
     """
-    told = sniff(content)
-    if told and told[0].startswith("image/"):
-        return ending if mime_type(f"x{ending}") == mime_type(f"x{told[1]}") else told[1]
+    sniffed = sniff(content)
+    if sniffed and sniffed[0].startswith("image/"):
+        return ending if mime_type(f"x{ending}") == mime_type(f"x{sniffed[1]}") else sniffed[1]
     if ending.lower() in MEASURED_ENDINGS:
-        return told[1] if told else ".txt" if is_text(content) else ".bin"
-    return ending or (told[1] if told else "")
+        return sniffed[1] if sniffed else ".txt" if is_text(content) else ".bin"
+    return ending or (sniffed[1] if sniffed else "")
 
 
 def upload_path(path: str) -> str | None:
-    """`content/uploads/a/b.png` → `a/b.png`: where the file is; None for a path that is not below uploads."""
+    """Return a path relative to content/uploads/; None if it is not below that."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
 def media_key(path: str) -> str | None:
-    """What a media file is called, by documents and in URLs: its upload path with each accent composed."""
+    """Return a media file's name in documents and URLs: its upload path in Unicode NFC."""
     inside = upload_path(path)
     return compose(inside) if inside else None
 
@@ -106,9 +105,9 @@ def read_media(
     formats: Mapping[str, Any] | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """The document of a media file of `size` bytes, with what its FILE.yaml says of it.
+    """Return the document of a media file of `size` bytes and its description.
 
-    `stored`: its content is in a bucket.
+    `stored` is set if the content is in a bucket.
     """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
@@ -140,7 +139,7 @@ def read_media(
 
 
 def with_formats(file: Document, formats: Mapping[str, Any]) -> Document:
-    """Return the document of a media file with the formats that were made of it."""
+    """Return a media file's document with the formats made for it."""
     return file.with_values({"formats": _with_name(formats, file.get("name"))})
 
 
@@ -157,7 +156,7 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """The document of a media file whose content is in a bucket; `path` is where it would be on disk."""
+    """Return the document of a media file in a bucket; `path` is where it would be on disk."""
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()
@@ -177,7 +176,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """What a bucket has of a media file, or of a format of a picture, by its key; None of others."""
+    """Return the bucket object of a media file, or of a picture's format, by key; None if it has none."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = format_of(key)

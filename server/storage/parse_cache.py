@@ -1,8 +1,8 @@
-"""The parse cache: what was read from each file, kept in .bifolio/cache/ so that a start need not parse.
+"""Parse cache: entries parsed from files, kept in .bifolio/cache/ to speed up the next start.
 
-An entry is used as long as its file has the signature that it was read with (or the same bytes, where
-the signature can't be trusted) and nothing else that its reading depended on has changed. Damaged
-entries and those of another version are ignored. Loading the cache never runs code from it.
+An entry is valid while its file has the same signature (or the same bytes, if the signature is too recent to
+trust) and nothing else that parsing depends on has changed. Damaged entries and those of another version are
+ignored. Loading runs no code from the cache.
 """
 
 import os
@@ -26,55 +26,54 @@ from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, last_change
 
 _FORMAT_VERSION = 8
-_STAMP_PREFIX = bytes(8)  # Begins the block that names the schema of the blocks behind it.
-BLOCK_ENTRIES = 250  # Entries that are read at a time.
-_CHECKSUM_BYTES = 16  # Before each block; it finds damage, not forgery.
-# A file that changed so shortly before it was read may change again and keep its signature.
+_STAMP_PREFIX = bytes(8)  # Marks a block with the stamp of the following blocks.
+BLOCK_ENTRIES = 250
+_CHECKSUM_BYTES = 16  # Before each block; it detects damage, not forgery.
+# A file read this soon after a change may change again without changing its signature.
 RACY_WINDOW_NS = 2_000_000_000
 
 
-# Of a type: a digest of what is said of it as a whole, and one of each attribute, in order.
+# A type's shape: a digest of its options, and one of each attribute, in order.
 Form = tuple[bytes, dict[str, bytes]]
-# Under what entries were read: a digest of all that this depends on beside the file, and types by uid.
+# What entries depend on besides their files: a digest of the settings, and the types by uid.
 Stamp = tuple[bytes, dict[str, Form]]
 
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """What can be used of entries that were read under another schema.
+    """Which entries read under another schema are still valid.
 
-    `added` has the types, by uid, whose documents are as they were but for values that all of them have now:
-    by their positions in a row. `claimant` gives the uid of the type whose document a path is; it is None
-    where the schema is the same, and entries with problems can be used as well.
+    `added` maps the uids of compatible types to values of new attributes, by position in a row. `claimant`
+    returns the uid of the type that claims a path. It is None for an unchanged schema, where entries with
+    problems are valid too.
     """
 
     added: Mapping[str, Mapping[int, Any]]
     claimant: Callable[[str], str | None] | None = None
 
     def admits(self, entry: Entry, uid: str) -> bool:
-        """Whether an entry with a document of such a type can be used."""
         return self.claimant is None or (not entry.problems and self.claimant(entry.path) == uid)
 
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """The entry of one file, and when it was read (nanoseconds since 1970)."""
+    """A file's entry and when it was read, in nanoseconds since 1970."""
 
     entry: Entry
     at: int
 
     @property
     def settled(self) -> bool:
-        """Whether the same signature means the same content."""
+        """Whether the same signature guarantees the same content."""
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
 
 
-def pack(kept: Iterable[CachedEntry]) -> bytes:
-    """Some entries as a block of the cache: what is needed of each at once, and the rows of all behind it."""
+def pack(entries: Iterable[CachedEntry]) -> bytes:
+    """Encode entries as a block: their metadata first, then all rows."""
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
-    for one in kept:
+    for one in entries:
         document = one.entry.document
         if document is None:
             without.append(_facts(one))
@@ -84,7 +83,7 @@ def pack(kept: Iterable[CachedEntry]) -> bytes:
     packed = []
     for uid, group in groups.items():
         documents = [document for _, document in group]
-        as_they_are = rows_of(documents)  # To read them, only to pack them again, takes long.
+        as_they_are = rows_of(documents)  # Reusing packed rows saves decoding and encoding them.
         of_rows, data = (
             as_they_are.packed()
             if as_they_are
@@ -104,16 +103,13 @@ def _facts(one: CachedEntry) -> tuple[Any, ...]:
 
 
 def _other_path(one: CachedEntry, document: Document) -> str:
-    """The path of a document that is not that of its entry, as of a media file in a bucket; else ""."""
+    """Return a document's path if it differs from its entry's, as for media in a bucket; else ""."""
     return "" if document.path == one.entry.path else document.path
 
 
-def pack_in_blocks(kept: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Entries in blocks, so that what is needed to read one is small, and leaves no gaps between what stays.
-
-    Those whose rows are packed together stay together.
-    """
-    for packed, group in groupby(kept, key=lambda one: one.entry.document and one.entry.document.packed):
+def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
+    """Encode entries in blocks of limited size, keeping together rows that are packed together."""
+    for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)
         else:
@@ -121,14 +117,14 @@ def pack_in_blocks(kept: Iterable[CachedEntry]) -> Iterator[bytes]:
 
 
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
-    """The entries of a block. Raises ValueError for what `pack` did not write."""
+    """Decode a block. Raises ValueError if `pack` did not write it."""
     return (one for one in _unpack(block, types) if one)
 
 
 def _unpack(
     block: bytes, types: Mapping[str, Type], usable: Usable | None = None
 ) -> Iterator[CachedEntry | None]:
-    """The entries of a block; None for each that is not `usable`, where it was read under another schema."""
+    """Decode a block, with None for each entry that is not `usable` under the current schema."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         data = memoryview(block)
@@ -153,12 +149,12 @@ def _unpack(
 
 
 def frame(block: bytes) -> bytes:
-    """A block with its length before it, so that several can be joined."""
+    """Prefix a block with its length, so blocks can be concatenated."""
     return len(block).to_bytes(8, "big") + block
 
 
 def blocks_in(file: BinaryIO) -> Iterator[bytes]:
-    """The framed blocks that follow in a file."""
+    """Yield the remaining framed blocks of a file."""
     while length := file.read(8):
         yield file.read(int.from_bytes(length, "big"))
 
@@ -167,28 +163,27 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """The cache of one site: blocks in a file; entries of a later block replace those of an earlier one.
+    """Cache file of one site: blocks of entries; later entries replace earlier ones of the same path.
 
-    Before blocks stands the stamp of what they were read under; `usable` says what that means now.
+    A stamp before the blocks records what they depend on; `usable` compares it with the present.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
         self.path, self._stamp, self._usable = path, stamp, usable
         self._head = b"bifolio parse cache %d %s\n" % (_FORMAT_VERSION, _fingerprint())
         self._length = 0
-        self._last: Stamp | None = None  # the stamp of the last block in the file
-        self.unused = 0  # entries in the file that were read under another schema, and can't be used
+        self._last: Stamp | None = None  # of the last block in the file
+        self.unused = 0  # entries in the file that are invalid under the current schema
 
     @property
     def size(self) -> int:
-        """The bytes of its file."""
         try:
             return self.path.stat().st_size
         except OSError:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """The entries by path, up to the first block that is damaged."""
+        """Return valid entries by path, up to the first damaged block."""
         found: dict[str, CachedEntry] = {}
         usable: Usable | None = None
         try:
@@ -205,21 +200,20 @@ class ParseCache:
                         self.unused += entries.count(None)
                     self._length = file.tell()
         except (OSError, ValueError):
-            pass  # What follows is read from the files, and written behind what could be read here.
+            pass  # `add` will overwrite the damaged rest.
         return found
 
     def add(self, blocks: list[bytes]) -> None:
-        """Append blocks behind those that are there."""
         if self._last != self._stamp:
             blocks = [_STAMP_PREFIX + dump([self._stamp])[0], *blocks]
         data = b"".join(len(block).to_bytes(8, "big") + xxh3_128_digest(block) + block for block in blocks)
         try:
             with FileLock(self.path.with_suffix(".lock")).held() as is_held:
-                if is_held:  # Otherwise another process writes it.
+                if is_held:  # Otherwise another process is writing.
                     self._write(data)
                     self._last = self._stamp
         except OSError:
-            pass  # The disk refuses: the next start parses again.
+            pass  # Without the cache, the next start parses the files.
 
     def _write(self, data: bytes) -> None:
         if self._length:
@@ -235,12 +229,12 @@ class ParseCache:
         self._length = len(self._head) + len(data)
 
     def replace(self, blocks: list[bytes]) -> None:
-        """Replace the whole cache by some blocks."""
         self._length, self._last = 0, None
         self.add(blocks)
 
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
-        """A stamp, and what can be used behind it. Raises ValueError for what `add` did not write."""
+        """Decode a stamp, and which entries after it are valid. Raises ValueError if `add` did not write it.
+        """
         try:
             stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})
             return stamp, self._usable(stamp)
@@ -249,7 +243,6 @@ class ParseCache:
 
 
 def _read_block(file: BinaryIO) -> bytes | None:
-    """The next block of a cache; None at its end, and where it is damaged."""
     length = int.from_bytes(file.read(8), "big")
     checksum = file.read(_CHECKSUM_BYTES)
     block = file.read(min(length, os.fstat(file.fileno()).st_size))
@@ -259,11 +252,11 @@ def _read_block(file: BinaryIO) -> bytes | None:
 # Saves 5 ms of each load after the first.
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of what all entries depend on: the code of Bifolio, the version of Python.
+    """Return a digest of the code and Python version that all entries depend on.
 
-    It takes 13 ms, and describes the code that this process runs: files that are replaced later don't count.
+    It takes 13 ms, and describes the code at the first call: files replaced later don't count.
     """
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))
-    told = repr((__version__, sys.version_info[:2], code))
-    return digest_of(told.encode(errors="surrogatepass")).hex().encode()
+    text = repr((__version__, sys.version_info[:2], code))
+    return digest_of(text.encode(errors="surrogatepass")).hex().encode()

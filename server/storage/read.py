@@ -1,4 +1,4 @@
-"""Reads a file of a site: its bytes as they were at one time, its text, and the tree that it says."""
+"""Reads files of a site consistently, and parses them into trees."""
 
 import os
 import stat
@@ -28,10 +28,10 @@ def parse(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> dict[str, Tree]:
-    """The text of a document file → the tree of each attribute by its name. Raises SyntaxProblem.
+    """Parse the text of a document file into a tree per attribute. Raises SyntaxProblem.
 
-    A byte order mark at its beginning is no part of what it says. If YAML or TOML has a key twice, its
-    last value counts, as for the generators whose files these are; `repeats` is told of it.
+    Ignores a byte order mark. For a repeated key in YAML or TOML the last value counts, as in site
+    generators; `repeats` collects such keys.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -51,11 +51,10 @@ def parse(
 
 
 def _split(text: str) -> frontmatter.Parts:
-    """The parts of a Markdown text. Raises SyntaxProblem, also for an unresolved conflict."""
     try:
         parts = frontmatter.split(text)
     except SyntaxProblem:
-        check_conflict(text)  # A conflict is why the front matter can't be told from the body.
+        check_conflict(text)  # If a git conflict is the cause, report that instead.
         raise
     check_conflict_in_body(text, len(text) - len(parts.rest))
     return parts
@@ -67,9 +66,9 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> Tree:
-    """The tree of a file that is no Markdown, by the ending of its path; JSON leaves `positions` empty.
+    """Parse a file other than Markdown, by its ending. JSON does not fill `positions`.
 
-    `repeats` as for `read_yaml`; JSON with a key twice is refused.
+    `repeats` is as for `read_yaml`. JSON with a repeated key is refused.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -78,29 +77,28 @@ def read_data(
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
-    """A file's text without its byte order mark, and the signature that it had while it was read.
+    """Read a file's text without its byte order mark, and its signature.
 
-    Raises OSError, and SyntaxProblem for a file that is not UTF-8 text or larger than MAX_FILE_BYTES.
+    Raises OSError, and SyntaxProblem if it is not UTF-8 text or larger than MAX_FILE_BYTES.
     """
     data, found = read_bytes(root, path)
     return decode(data), found
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """A file's bytes, and the signature that it had while they were read.
+    """Read a file's bytes and the signature it had at that time.
 
-    A stat before and after tells whether somebody was writing it; it is read again then, up to
-    `tries` times. Raises OSError, and SyntaxProblem for something other than a file, or one larger
-    than MAX_FILE_BYTES.
+    If a program writes the file meanwhile, reads again, up to `tries` times. Raises OSError, and
+    SyntaxProblem for a special file or one larger than MAX_FILE_BYTES.
     """
     for again in range(tries):
         with open(open_file(root, path), "rb") as file:
             before = os.fstat(file.fileno())
             if not stat.S_ISREG(before.st_mode):
-                raise SyntaxProblem("is no ordinary file", None, "remove it from the content")
+                raise SyntaxProblem("is not a regular file", None, "remove it from the content")
             if before.st_size > MAX_FILE_BYTES:
                 size, most = before.st_size // 1_000_000, MAX_FILE_BYTES // 1_000_000
-                raise SyntaxProblem(f"has {size} MB; at most {most} MB are read", None, "split it")
+                raise SyntaxProblem(f"is too large: {size} MB, at most {most} MB", None, "split it")
             data = file.read()
             after = os.fstat(file.fileno())
         if signature(before) == signature(after) and len(data) == after.st_size:
@@ -110,7 +108,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """The text that bytes hold, without a byte order mark. Raises SyntaxProblem for binary data."""
+    """Decode UTF-8 without a byte order mark. Raises SyntaxProblem for binary data."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it", 1)
@@ -119,21 +117,21 @@ def decode(data: bytes) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig")
         line, column, _ = position_at(before, len(before))
-        what = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
-        raise SyntaxProblem(what, line, "save it as UTF-8", column) from error
+        message = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
+        raise SyntaxProblem(message, line, "save it as UTF-8", column) from error
 
 
 def refuse_empty(text: str) -> None:
-    """Raise SyntaxProblem for the file of a document that has no text at all.
+    """Raise SyntaxProblem for an empty document file.
 
-    Somebody is about to write it, or a crash has cut it off; a write then would make that what counts.
+    It is probably being written, or was truncated by a crash; a write must not make that final.
     """
     if not text:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError for a new text of a file that says too much to be read again."""
+    """Raise PayloadTooLargeError if a new text would be too large to read back."""
     if len(text) <= MAX_NODES:  # A value takes a character at least.
         return
     try:
@@ -145,7 +143,7 @@ def refuse_unreadable(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """The positions in a document's text; none where it can't be read."""
+    """Return the positions in a document's text; none if it can't be parsed."""
     positions: Positions = {}
     try:
         if path.endswith(".json"):
@@ -157,7 +155,7 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """The tree of a document's file and the positions in it; both empty where it can't be read."""
+    """Read a document file's tree and positions; both empty if it can't be read."""
     positions: Positions = {}
     try:
         text = read_text(root, path)[0]

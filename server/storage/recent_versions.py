@@ -1,8 +1,8 @@
-"""The versions of documents that were replaced lately, so that a change made from one can be merged.
+"""Recently replaced versions of documents, kept for merging changes based on them.
 
-A client names the version that it has read by an entity tag alone, so that the values are kept here: in
-.bifolio/cache/versions/, which only its owner may read, in a folder for the newer ones and one for those
-before. When the newer one is full, it takes the place of the older. What a crash cuts off is not found.
+A client names its base version only by an entity tag, so the values are kept in .bifolio/cache/versions/,
+readable only by the owner. When that folder is full, it replaces the folder of older versions. A version cut
+off by a crash is not found.
 """
 
 import os
@@ -26,7 +26,7 @@ FOLDER_BYTES = 32 * 1024 * 1024  # A folder with as many bytes of values is full
 FOLDER_VERSIONS = 20_000  # A folder with as many versions is full.
 MAX_VERSION_BYTES = 4 * 1024 * 1024  # A larger version is not kept.
 BATCH_VERSIONS = 1000  # Versions that are written at a time, up to about MAX_VERSION_BYTES.
-_ROW = Struct("=16sQQQ")  # whose version it is, where its values are in the data, how long, their checksum
+_ROW = Struct("=16sQQQ")  # document key, then offset, length and checksum of its values in the data file
 
 
 class RecentVersions:
@@ -36,13 +36,13 @@ class RecentVersions:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Add the versions that are of content types, as far as the disk takes them."""
+        """Add versions of content types, ignoring disk errors."""
         with suppress(OSError):
             for part in _parts(documents, schema):
                 self._append(part)
 
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """The versions of a document in a locale that were read under the same schema, the newest first."""
+        """Yield versions of a document in a locale, newest first, that have the current schema."""
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
             with suppress(OSError):
@@ -52,12 +52,10 @@ class RecentVersions:
                         yield from _read(data, row, type_, schema)
 
     def _folders(self) -> tuple[Path, ...]:
-        """The folder of the newer versions, and that of the older."""
         cache = cache_folder(self.root)
         return (cache / "versions", cache / "versions.before") if cache else ()
 
     def _append(self, part: list[tuple[bytes, bytes]]) -> None:
-        """Write some versions. Raises OSError."""
         folders = self._folders()
         if not folders:
             return
@@ -74,7 +72,7 @@ class RecentVersions:
             for key, block in part:
                 rows.append(_ROW.pack(key, start, len(block), xxh3_64_intdigest(block)))
                 start += len(block)
-            # Where a row was cut off, the next one takes its place.
+            # Overwrite a row that was cut off.
             os.pwrite(index, b"".join(rows), os.fstat(index).st_size // _ROW.size * _ROW.size)
 
     def _is_full(self, folder: Path) -> bool:
@@ -85,7 +83,6 @@ class RecentVersions:
 
 
 def _parts(documents: Iterable[Document], schema: Schema) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Versions to be written at a time: for each, whose it is, and its values."""
     part: list[tuple[bytes, bytes]] = []
     size = 0
     for document in documents:
@@ -110,7 +107,7 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
 # Saves 36 µs of 680 of a file that was edited on disk.
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
-    """What stands for the columns of a type, and of the components in it: a version has values for these."""
+    """Return a digest of a type's attributes and components: only versions with the same ones can be used."""
     found: dict[str, str] = {}
     waiting = [type_.uid]
     while waiting:
@@ -123,7 +120,6 @@ def _shape(type_: Type, schema: Schema) -> bytes:
 
 
 def _rows(index: bytes, key: bytes) -> Iterator[tuple[int, int, int]]:
-    """Of the rows of an index that have a key: the start, the length and the checksum of the values."""
     at = index.find(key)
     while at >= 0:
         if at % _ROW.size == 0 and at + _ROW.size <= len(index):
@@ -133,7 +129,6 @@ def _rows(index: bytes, key: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _read(data: BinaryIO, row: tuple[int, int, int], type_: Type, schema: Schema) -> Iterator[Document]:
-    """The version of a type that a row of the index leads to, where it is whole."""
     start, length, checksum = row
     data.seek(start)
     block = data.read(min(length, MAX_VERSION_BYTES))

@@ -62,7 +62,6 @@ class Recovery:
         return done
 
     def _records(self) -> Iterator[tuple[Path, list[Step]]]:
-        """Yield complete records with their remaining steps, reversed for a rollback."""
         for record in sorted(self.journal.glob(f"*{RECORD_SUFFIX}")):
             yield record, read_intent(record) or []
         for record in sorted(self.journal.glob(f"*{UNDONE_SUFFIX}")):

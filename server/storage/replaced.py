@@ -45,7 +45,6 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def names(self) -> set[str]:
-        """Return the names of all files in the records here."""
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
@@ -97,8 +96,6 @@ class ReplacedFiles:
         return sorted(self.folder.glob(f"*{_DONE_SUFFIX}"))
 
     def _release(self, step: Step) -> bool:
-        """Unlink a step's file, or move it to unsaved/ if edited. Returns False while a program has it open.
-        """
         file = self.folder / step.aside
         if not os.path.lexists(file):
             file = self.journal / step.aside

@@ -83,7 +83,6 @@ class Store:
         return path
 
     def claimed(self, path: str) -> bool:
-        """Whether a path belongs to a document or media file."""
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
@@ -251,7 +250,6 @@ def _lacks_front_matter(path: str, text: str) -> bool:
 
 
 def _repeated(path: str, key: RepeatedKey) -> Problem:
-    """Return a warning for a key that its mapping repeats."""
     what = f'the key "{key.at[-1]}" is also on line {key.last_line}; only its last value is served'
     return Problem(
         path, key.line, what, "remove one of the two", "warning", key.column, "repeated-key", key.at
@@ -259,9 +257,8 @@ def _repeated(path: str, key: RepeatedKey) -> Problem:
 
 
 def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
-    """Yield a warning if a file is named like a draft, but its type has none."""
     if claim.name.endswith(".draft"):
-        what = f'is named like a draft, and is served as the document "{claim.document_id}"'
+        what = f'is named like a draft, but is served as the document "{claim.document_id}"'
         fix = f"set options.draftAndPublish in {claim.type.path}, or rename it"
         yield Problem(path, None, what, fix, "warning", None, "file-name")
 
@@ -282,20 +279,18 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
     if unused and not claim.draft:
         value = str(unused.value).lower()
         written = _written(path, text, unused.name, value)
-        what = f"{written} says that this is a draft, and it is served as published"
+        what = f"{written} marks this as a draft, but it is served as published"
         fix = f'in {type_.path}, set options.draftAndPublish, and draftWhen to {{"{unused.name}": {value}}}'
         reading.fail((unused.name,), what, fix, warning=True, rule="draft")
 
 
 def _written(path: str, text: str, name: str, value: str) -> str:
-    """Format a key and value as in the file's own syntax."""
     if path.endswith(".toml") or (path.endswith(MARKDOWN) and split(text).handler is TOML):
         return f'"{name} = {value}"'
     return f'"{name}": {value}' if path.endswith(".json") else f'"{name}: {value}"'
 
 
 def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading) -> tuple[str, str]:
-    """Read createdAt and updatedAt of a file, falling back to derived ones."""
     created = read_own_timestamp(tree, "createdAt", derived[0], reading)
     return created, read_own_timestamp(tree, "updatedAt", derived[1], reading)
 

@@ -1,4 +1,4 @@
-"""A write that can be taken back: what each of its files held before, and what it left there, as bytes."""
+"""Undo: stores the old contents of a write's files, and digests of the new ones, in .bifolio/undo/."""
 
 import errno
 import hashlib
@@ -19,15 +19,15 @@ from server.storage.durable import make_once
 from server.storage.intent import Write
 from server.storage.links import open_file, open_folder
 
-# --- kept -----------------------------------------------------------------------------------------
+# --- kept writes ----------------------------------------------------------------------------------
 
-MAX_WRITE_BYTES = 16 * 1024 * 1024  # A write whose files held more bytes can't be undone.
+MAX_WRITE_BYTES = 16 * 1024 * 1024  # A write that replaces more bytes can't be undone.
 NO_FILE_DIGEST = ""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """What a file held before a write, None for no file, and the digest of what the write left there."""
+    """A file's text before a write, None for no file, and the digest of its text after it."""
 
     path: str
     before: str | None
@@ -36,7 +36,7 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """What the write took: what was done to a document of a type, and whether of its drafts alone."""
+    """A permission that the write needed: a verb on a document of a type, maybe only for its drafts."""
 
     uid: str
     verb: str
@@ -45,7 +45,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class KeptWrite:
-    """A write of a caller."""
+    """A caller's write that can be undone."""
 
     caller: str
     permits: tuple[Permit, ...]
@@ -53,15 +53,15 @@ class KeptWrite:
 
 
 def digest(text: str | None) -> str:
-    """What tells a text from another; NO_FILE_DIGEST for None."""
+    """Return the digest of a text; NO_FILE_DIGEST for None."""
     return NO_FILE_DIGEST if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
-    """What the files of writes hold, which are still to be made.
+    """Read the files that pending writes will replace.
 
-    Nothing where that can't be put back in every byte: for media, links, what is no text, and too much of it.
-    Raises OSError.
+    Returns nothing if undo can't restore them exactly: media, links, binary files, or too many bytes. Raises
+    OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -88,15 +88,15 @@ def _read(root: Path, write: Write) -> bytes:
 
 
 def pack(kept: KeptWrite) -> bytes:
-    """A kept write as bytes, with their digest in the first line."""
+    """Encode a kept write, with a digest in the first line."""
     text = json.dumps(asdict(kept), ensure_ascii=False)
     return f"{digest(text)}\n{text}".encode()
 
 
 def unpack(data: bytes) -> KeptWrite:
-    """A kept write from its bytes. Raises ValueError where they are damaged, or of another version."""
-    told, _, text = data.decode().partition("\n")
-    if digest(text) != told:
+    """Decode a kept write. Raises ValueError if it is damaged or of another version."""
+    expected, _, text = data.decode().partition("\n")
+    if digest(text) != expected:
         raise ValueError("a kept write is damaged")
     found = json.loads(text)
     try:
@@ -109,18 +109,18 @@ def unpack(data: bytes) -> KeptWrite:
 # --- folder ---------------------------------------------------------------------------------------
 
 RETENTION_S = 3600  # How long a write can be undone.
-MAX_WRITES = 200  # Writes and bytes that are kept. The oldest are dropped first.
+MAX_WRITES = 200  # Beyond these limits, the oldest writes are dropped.
 MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The writes of the site at `root` that can be taken back."""
+    """The stored writes of the site at `root` that can be undone."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def keep(self, kept: KeptWrite) -> str:
-        """Keep a write; returns its id. Call it under the write lock. Raises OSError."""
+        """Store a write and return its id, under the write lock. Raises OSError."""
         folder = state_folder(self.root) / "undo"
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.is_symlink():
@@ -131,7 +131,6 @@ class UndoFolder:
         return id_
 
     def find(self, id_: str, caller: str) -> KeptWrite | None:
-        """A write of a caller, if it is still kept."""
         try:
             with _open(_file(self.root / STATE_FOLDER / "undo", id_)) as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > RETENTION_S:
@@ -142,7 +141,6 @@ class UndoFolder:
         return kept if kept.caller == caller else None
 
     def forget(self, id_: str) -> None:
-        """Keep a write no longer."""
         with suppress(OSError):
             _file(self.root / STATE_FOLDER / "undo", id_).unlink()
 
@@ -152,18 +150,16 @@ def _file(folder: Path, id_: str) -> Path:
 
 
 def _open(path: Path) -> BufferedReader:
-    """A file of the folder, open for reading. Raises OSError, also where it is a link, pipe or device."""
     with open_folder(path.parent) as folder:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path.name, flags, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.ENXIO, "no ordinary file", str(path))
+        raise OSError(errno.ENXIO, "not a regular file", str(path))
     return os.fdopen(descriptor, "rb")
 
 
 def _make_room(folder: Path, size: int) -> None:
-    """Remove what is too old, and the oldest until there is room for one more of a size."""
     found = []
     for path in folder.iterdir():
         with suppress(OSError):
@@ -182,9 +178,9 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Keeps one write of a caller. `id` is "" until it is made, and where it can't be taken back.
+    """Stores one write of a caller. `id` is "" until the write is made, or if it can't be undone.
 
-    `texts` are those of its files then, each with what it held before and holds after the write.
+    `texts` are its files as (path, text before, text after).
     """
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
@@ -194,7 +190,7 @@ class Keeper:
 
     @contextmanager
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
-        """Keep what some writes replace that are made in the block. That it can't be kept stops none."""
+        """Context manager: store what the writes made in the block replace. A failure to store is ignored."""
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):
             files = files_of(self._folder.root, writes)

@@ -1,6 +1,6 @@
-"""Files that can't be read: each becomes an entry with a problem, and its last good version stays served.
+"""Unreadable files: each becomes an entry with a problem, and its last good version stays served.
 
-No file stops the others from being served, whatever is in it (spec.md 1).
+No file stops others from being served (spec.md 1).
 """
 
 import logging
@@ -18,7 +18,7 @@ log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
-    """Return the entry of a file that is there and can't be read."""
+    """Return the entry of a file that can't be read."""
     try:
         found = signature(os.stat(root / path))
     except OSError:
@@ -27,7 +27,7 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve: of a file that broke, or says the same, the document from before stays."""
+    """Return the entry to serve: keeps the old document if the file broke or has the same values."""
     if before is None or before.document is None or after is None:
         return after
     if after.broken or (after.document and equal(before.document, after.document)):
@@ -36,16 +36,16 @@ def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
 
 
 def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
-    """The problem of a file whose text can't be read."""
+    """Return a syntax error as a problem."""
     return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """The problem of a file that raised an error while it was read; one that nobody expected is logged."""
+    """Return an error from reading a file as a problem; unexpected errors are logged."""
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):
         return Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
     log.error("%s can't be read", path, exc_info=error)
-    what = f"can't be read: {type(error).__name__}: {error}"
-    return Problem(path, None, what, "take out what is unusual in it")
+    message = f"can't be read: {type(error).__name__}: {error}"
+    return Problem(path, None, message, "remove the unusual part")

@@ -428,7 +428,7 @@ def test_a_file_does_not_give_way_to_a_folder(api: Api) -> None:
     answer = api.post("/api/tags?branch=next", {"name": "x"})
     assert (answer.status, answer.error["message"].partition(" would be ")[2]) == (
         409,
-        "in a folder, and a file is there; move it first",
+        "needs a folder where a file is; move the file first",
     )
     assert head(api) == before
 

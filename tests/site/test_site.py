@@ -71,7 +71,7 @@ def test_a_link_out_of_the_site_is_not_followed_when_it_appears(
     assert titles(site) == {"one": "One", "two": "Two"}
     assert set(site.state.snapshot.media) == {"a.txt"}
     assert problems(site) == [
-        f"{path}: a link out of the site (copy the file into the site)" for path in sorted(made)
+        f"{path}: a link that leaves the site (copy the file into the site)" for path in sorted(made)
     ]
 
 
@@ -85,7 +85,7 @@ def test_a_file_that_becomes_a_link_out_of_the_site_keeps_its_last_good_version(
     path.symlink_to(outside / "secret.md")
     site.refresh(["content/posts/one.md"] if hinted else None)
     assert titles(site) == {"one": "One", "two": "Two"}
-    assert problems(site) == ["content/posts/one.md: a link out of the site (copy the file into the site)"]
+    assert problems(site) == ["content/posts/one.md: a link that leaves the site (copy the file into the site)"]
     path.unlink()
     path.write_text("---\ntitle: Mended\n---\n")
     site.refresh(["content/posts/one.md"] if hinted else None)
@@ -101,7 +101,7 @@ def test_a_content_folder_that_is_a_link_out_of_the_site_is_not_followed(
     (tmp_path / "content").symlink_to(outside)
     site = make_site(POST)
     assert titles(site) == {}
-    assert problems(site) == ["content: a link out of the site (copy the file into the site)"]
+    assert problems(site) == ["content: a link that leaves the site (copy the file into the site)"]
 
 
 @pytest.mark.parametrize(("old", "new"), [("0", "false"), ("true", "1"), ("1", "1.0")])
@@ -304,7 +304,7 @@ def test_a_link_shows_what_it_leads_to_at_once(make_site: MakeSite, path: str, h
         real.unlink()
         site.refresh({"content/posts/one.md"})
         assert titles(site).keys() == {"two", "link"}  # the last good one is served
-        assert [problem.message for problem in site.problems] == ["a link to nothing"]
+        assert [problem.message for problem in site.problems] == ["a broken link"]
         return
     else:
         temporary = real.with_name(".one") if how == "replaced" else real

@@ -341,10 +341,10 @@ def test_links_are_followed_inside_the_site_only(api: Api, tmp_path_factory: pyt
     assert titles(api) == ["One", "One", "Two"]
     found = {p.path.rpartition("/")[2]: p.message for p in api.site.problems}
     assert found == {
-        "loop": "a link that leads in a circle",
-        "out.md": "a link out of the site",
-        "nothing.md": "a link to nothing",
-        "pipe.md": "is no ordinary file",
+        "loop": "a circular link",
+        "out.md": "a link that leaves the site",
+        "nothing.md": "a broken link",
+        "pipe.md": "is not a regular file",
     }
 
 

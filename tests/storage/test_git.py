@@ -264,7 +264,7 @@ def test_the_repository_of_somebody_else_is_not_read(
         for _ in range(2):
             assert git_folder(untrusted) is None
             assert read_times(untrusted).times == {}
-    assert caplog.text.count("belongs to somebody else") == 1
+    assert caplog.text.count("belongs to another user") == 1
     write(untrusted.parent, {".gitconfig": f"[safe]\n\tdirectory = {untrusted}\n"})
     assert git_folder(untrusted) == untrusted / ".git"
 

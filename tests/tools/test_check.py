@@ -991,7 +991,7 @@ def test_a_draft_of_a_type_without_drafts_has_one_cure(
     write(tmp_path, {**types, "site.yaml": "", f"content/posts/{path}": text})
     (problem,) = found(tmp_path)
     assert problem["rule"] == "draft"
-    assert problem["message"] == f"{said} says that this is a draft, and it is served as published"
+    assert problem["message"] == f"{said} marks this as a draft, but it is served as published"
     assert problem["fix"] == (
         'in content-types/post.json, set options.draftAndPublish, and draftWhen to {"draft": true}'
     )

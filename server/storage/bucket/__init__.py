@@ -1,1 +1,1 @@
-"""Media in a bucket: their objects, and what descriptions in git say of them (docs/media.md)."""
+"""Media in an S3-compatible bucket, and their descriptions in git (docs/media.md)."""

@@ -1,7 +1,7 @@
-"""A bucket of an S3-compatible server, whose objects are named by the hashes of what they hold.
+"""Client of an S3-compatible bucket, whose objects are named by the hashes of their contents.
 
-Credentials come from the environment as with all of Amazon's tools: AWS_ACCESS_KEY_ID,
-AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the role of the machine.
+Credentials come from the usual environment variables, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+AWS_SESSION_TOKEN, or the role of the machine.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ log = logging.getLogger("bifolio")
 
 CONNECT_TIMEOUT_S = 3
 REQUEST_TIMEOUT_S = 15
-COMMAND_REQUEST_TIMEOUT_S = 120  # A command waits longer than a server: its line may be slow.
-# S3's minimum for a part of an upload. Twice as many bytes of a file are in memory.
+COMMAND_REQUEST_TIMEOUT_S = 120  # Commands wait longer, for slow connections.
+# S3's minimum for a part of an upload. Two parts are in memory at once.
 PART_BYTES = 5 * 1024 * 1024
 # A download doubles its ranges up to this while each takes less than FAST_RANGE_S.
 MAX_RANGE_BYTES = 64 * 1024 * 1024
@@ -36,9 +36,9 @@ FAST_RANGE_S = 1.0
 READ_CHUNK_BYTES = 1024 * 1024
 MAX_CONCURRENT_PARTS = 2
 MAX_RETRIES = 2
-# A younger object is not sent again. This is less than media_garbage.GRACE_PERIOD.
+# Younger objects are not sent again. Must be less than media_garbage.GRACE_PERIOD.
 MIN_RESEND_AGE = timedelta(hours=12)
-BACKOFF_S = 1.0  # After a failure, the process sends the bucket no request for so long.
+BACKOFF_S = 1.0  # After a failure, requests of this process fail at once for so long.
 _CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "access_key_id",
     "AWS_SECRET_ACCESS_KEY": "secret_access_key",
@@ -51,7 +51,7 @@ _UNUSED_PREFIX = "/.bifolio"  # There are no objects below it.
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An object as a listing has it: its key below the prefix, its bytes, and when it was last sent."""
+    """An object in a listing: its key below the prefix, size in bytes, and upload time."""
 
     key: str
     size: int
@@ -59,9 +59,9 @@ class Listed:
 
 
 class Bucket:
-    """The objects below a prefix of a bucket. Safe to use from many threads, in the process that made it.
+    """The objects below a prefix of a bucket. Safe for threads, in one process.
 
-    Methods raise BucketError where the bucket does not answer in time or refuses.
+    Methods raise BucketError if the bucket times out or refuses.
     """
 
     def __init__(self, store: str, endpoint: str = "", region: str = "", *, patient: bool = False) -> None:
@@ -92,12 +92,11 @@ class Bucket:
         self._away_until = 0.0  # by time.monotonic
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Send an object, and make sure that the bucket has all of it; False where it was there.
+        """Upload an object, verified by the server's checksums; False if it exists already.
 
-        Its server checks the bytes against a hash of each part. An old object is sent again, so that nobody
-        removes it as garbage who has begun to before it was needed.
+        An old object is uploaded again, so a running garbage collection does not delete it.
         """
-        with self._asking():
+        with self._requesting():
             try:
                 known = obstore.head(self._store, object_.key)
             except FileNotFoundError:
@@ -114,21 +113,20 @@ class Bucket:
                     max_concurrency=MAX_CONCURRENT_PARTS,
                 )
             if obstore.head(self._store, object_.key)["size"] != object_.size:
-                raise BucketError("The bucket of media has not kept a whole file; try again")
+                raise BucketError("The bucket of media has stored only a part of the file; try again")
         return True
 
     def has(self, object_: StoredObject) -> bool:
-        """Whether an object is there, with all its bytes."""
-        with self._asking():
+        with self._requesting():
             try:
                 return obstore.head(self._store, object_.key)["size"] == object_.size
             except FileNotFoundError:
                 return False
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
-        """Write what an object holds into a file; it has the hash that names it.
+        """Write an object to a file and verify its hash.
 
-        Raises MissingObjectError where it is not there, or holds something else, which may be in the file.
+        Raises MissingObjectError if it is missing or damaged; the file may then hold wrong bytes.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
         start, window = 0, PART_BYTES
@@ -148,8 +146,7 @@ class Bucket:
             raise self._damage_error(object_)
 
     def _parts(self, object_: StoredObject, start: int, end: int) -> Iterator[bytes]:
-        """What an object holds from one byte up to another, not including it, a little at a time."""
-        with self._asking():
+        with self._requesting():
             try:
                 if not object_.size:
                     found = obstore.head(self._store, object_.key)["size"]
@@ -169,42 +166,42 @@ class Bucket:
                 raise
 
     def _damage_error(self, object_: StoredObject) -> MissingObjectError:
-        log.error("%s in the bucket is damaged: it holds something else than was sent", object_.key)
+        log.error("%s in the bucket is damaged: its content does not match its hash", object_.key)
         return MissingObjectError("The media file is damaged in the bucket")
 
     def listed(self, prefix: str = "") -> Iterator[Listed]:
-        """All objects, by key."""
-        with self._asking():
+        """Yield all objects, sorted by key."""
+        with self._requesting():
             for chunk in obstore.list(self._store, prefix or None):
                 for one in chunk:
                     yield Listed(one["path"], one["size"], one["last_modified"])
 
     def modified(self, key: str) -> datetime | None:
-        """When an object was last sent; None where it is not there."""
-        with self._asking():
+        """Return when an object was uploaded; None if it is missing."""
+        with self._requesting():
             try:
                 return obstore.head(self._store, key)["last_modified"]
             except FileNotFoundError:
                 return None
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects, also where some are gone already."""
-        with self._asking():
+        """Delete objects, ignoring missing ones."""
+        with self._requesting():
             obstore.delete(self._store, list(keys))
 
     def sign(self, object_: StoredObject, seconds: int) -> str:
-        """A URL that anybody can read an object at for some seconds; the bucket is not asked."""
-        with self._asking():
+        """Return a URL that gives anyone access to an object for some seconds. Sends no request."""
+        with self._requesting():
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Raise BucketError where the bucket can't be used."""
+        """Raise BucketError if the bucket can't be used."""
         for _ in self.listed(_UNUSED_PREFIX):
             return
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Turn what goes wrong in a block into BucketError; after that, nobody waits again for a while."""
+    def _requesting(self) -> Iterator[None]:
+        """Context manager: turn failures into BucketError; further requests fail at once for BACKOFF_S."""
         if time.monotonic() < self._away_until:
             raise BucketError()
         try:
@@ -212,12 +209,12 @@ class Bucket:
         except (PermissionDeniedError, UnauthenticatedError) as error:
             self._note(error)
             raise BucketError("The bucket of media refuses access") from error
-        except FileNotFoundError as error:  # The bucket itself is not there.
+        except FileNotFoundError as error:  # The bucket itself is missing.
             self._note(error)
             raise BucketError("There is no such bucket of media") from error
         except BaseError as error:
             self._note(error)
-            if _FORBIDDEN.search(str(error).partition("\n")[0]):  # as obstore has it of listings
+            if _FORBIDDEN.search(str(error).partition("\n")[0]):  # obstore's error for listings
                 raise BucketError("The bucket of media refuses access") from error
             raise BucketError() from error
 

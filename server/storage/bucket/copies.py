@@ -1,7 +1,7 @@
-"""Copies of a bucket's objects on this machine's disk, so that most files are answered without asking it.
+"""Local cache of a bucket's objects, so most files are served without asking the bucket.
 
-They are kept in .bifolio/media/ by key, and can be deleted at any time. Each was compared with its hash
-before it came there. Those that were used longest ago go where there are too many.
+Copies are kept in .bifolio/media/ by key, verified by hash before they are stored, and can be deleted at any
+time. The least recently used ones are evicted.
 """
 
 import os
@@ -19,35 +19,36 @@ from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-MAX_CONCURRENT_FETCHES = 8  # Threads of a process that wait for the bucket. The others keep serving requests.
-QUEUE_TIMEOUT_S = 2.0  # How long a fetch waits until it is one of them.
+MAX_CONCURRENT_FETCHES = 8  # Threads of a process that wait for the bucket; the others serve requests.
+QUEUE_TIMEOUT_S = 2.0  # How long a fetch waits to start.
 FETCH_TIMEOUT_S = 60.0
 ABANDONED_FILE_AGE_S = 3600.0
-_EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its bound at a time.
+_EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its limit at a time.
 
 
 class Source(Protocol):
-    """What objects are fetched from."""
+    """Where objects are fetched from."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
-        """Write what an object holds into a file. Raises BucketError."""
+        """Write an object's content to a file. Raises BucketError."""
 
 
 class Copies:
-    """The copies that the site at `root` keeps. Safe to use from many threads, and beside other processes."""
+    """The cache of the site at `root`. Safe for threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
-        self._added = sys.maxsize  # bytes since they were counted
+        self._added = sys.maxsize  # bytes added since the last count
         self._places = threading.BoundedSemaphore(MAX_CONCURRENT_FETCHES)
         self._turns = [
             threading.Lock() for _ in range(4 * MAX_CONCURRENT_FETCHES)
-        ]  # one for each object that is fetched, about
+        ]  # Threads that fetch the same object share a lock.
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        """An object, opened; it is fetched where there is no copy. `most` bytes are kept in all.
+        """Open an object, fetching it if there is no copy. The cache is limited to `most` bytes.
 
-        Raises BucketError, BusyError where too many wait for the bucket, and StorageError for a full disk.
+        Raises BucketError, BusyError if too many requests wait for the bucket, and StorageError for a full
+        disk.
         """
         file = self._kept(object_)
         if file is not None:
@@ -59,7 +60,7 @@ class Copies:
                 raise StorageError(f"The file can't be kept: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Keep a copy of what this machine has sent to the bucket itself; `file` is linked."""
+        """Cache a file that this machine has sent to the bucket, by hard link."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
@@ -92,7 +93,7 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """One of the places of those who wait; who comes first fetches an object."""
+        """Context manager: limit concurrent fetches, and let only one thread fetch an object."""
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests wait for the bucket of media; try again")
         try:
@@ -102,9 +103,9 @@ class Copies:
             self._places.release()
 
     def _bound(self, added: int, most: int) -> None:
-        """Delete copies, those that were used longest ago first, where there are more than `most` bytes.
+        """Evict the least recently used copies if there are more than `most` bytes.
 
-        They are counted again once a part of what may be there has come.
+        Counts them only after enough bytes were added.
         """
         self._added += added
         if self._added < most // _EVICTED_DIVISOR:
@@ -127,14 +128,13 @@ class Copies:
         self._sweep()
 
     def _sweep(self) -> None:
-        """Remove what a process left that ended while it fetched something."""
         for path in self.folder.glob("new-*"):
             with suppress(OSError):
                 if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
                     path.unlink()
 
     def _make_path(self, object_: StoredObject) -> Path:
-        """The path of a copy, whose folder is made, but not the site's: that may have been moved."""
+        """Return the path of a copy after making its folder, but not the site's, which may have moved."""
         state_folder(self.root)
         self.folder.mkdir(exist_ok=True)
         path = self._path(object_)

@@ -1,4 +1,4 @@
-"""Puts a file into a bucket: its content, and the formats of a picture, before anything names them."""
+"""Uploads a file and its formats to a bucket, before any description names them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,16 +17,16 @@ from server.storage.media import mime_type
 
 # --- headers --------------------------------------------------------------------------------------
 
-CACHE_CONTROL = "public, max-age=31536000, immutable"  # A key never names another content.
-# Types that a browser may show. Others, such as SVG and HTML, could run script on the origin of the bucket,
-# where no header of ours forbids it. A page can still show a picture that is sent as an attachment.
+CACHE_CONTROL = "public, max-age=31536000, immutable"  # A key always has the same content.
+# Types that a browser may display. Others, such as SVG and HTML, could run scripts on the bucket's origin,
+# which our headers don't protect. Pages can still embed pictures sent as attachments.
 _INLINE_PREFIXES = ("image/", "audio/", "video/", "font/")
 _INLINE_TYPES = ("text/plain", "application/pdf")
 _SCRIPTABLE_TYPES = ("image/svg+xml",)
 
 
 def headers_of(mime: str) -> Mapping[str, str]:
-    """The headers of an object of a media type."""
+    """Return an object's headers for its media type."""
     charset = "; charset=utf-8" if mime.startswith("text/") else ""
     headers = {"Content-Type": mime + charset, "Cache-Control": CACHE_CONTROL}
     if is_shown(mime):
@@ -35,7 +35,7 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Whether a browser may show a file of a media type that anybody has uploaded."""
+    """Whether a browser may display an uploaded file of this media type."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -43,17 +43,17 @@ def is_shown(mime: str) -> bool:
 
 
 class Target(Protocol):
-    """What objects are put into."""
+    """Where objects are sent."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Send an object; False where it was there. Raises BucketError."""
+        """Send an object; False if it exists already. Raises BucketError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Puts files into a bucket. Formats are made in `formats`, the folder of those of pictures on disk.
+    """Uploads files. `formats` is the folder where formats are made.
 
-    Of what is sent, `copies` keep up to `most` bytes, since it will be asked for soon.
+    `copies` caches up to `most` bytes of the uploaded files, since they will be requested soon.
     """
 
     target: Target
@@ -62,9 +62,9 @@ class Keeper:
     most: int = 0
 
     def keep(self, source: Path, ending: str) -> StoredFile:
-        """Put a file with some ending into the bucket; what its description has to say of it.
+        """Upload a file; return the data for its description.
 
-        Raises BucketError, and OSError where the file can't be read.
+        Raises BucketError, and OSError if the file can't be read.
         """
         ext = ending_for(ending)
         with source.open("rb") as file:
@@ -91,10 +91,10 @@ class Keeper:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """The formats of a picture and their files; none where they can't be made, or not now."""
+        """Make a picture's formats; return them with their files, none if that fails."""
         if not needs_formats(image_size, ending):
             return {}
-        key = sha256[:32]  # as `images.cache` calls them
+        key = sha256[:32]  # as in `images.cache`
         try:
             with source.open("rb") as file:
                 make_formats(self.formats, key, file, ending)

@@ -1,4 +1,4 @@
-"""The bucket of a site, opened once in each process that needs it."""
+"""Opens the bucket of a site, once per process."""
 
 import os
 import threading
@@ -19,16 +19,15 @@ _lock = threading.Lock()
 
 
 def require_library(settings: Settings) -> None:
-    """Raise SetupError where settings name a bucket, and obstore is not installed."""
+    """Raise SetupError if settings name a bucket and obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
         raise SetupError(FILE, None, "media.store needs the library obstore", "pip install 'bifolio[s3]'")
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """The bucket that settings name, which have one. Raises BucketError where obstore is not installed.
+    """Return the bucket that settings name. Raises BucketError if obstore is not installed.
 
-    Its connections are those of one process: one that was forked makes its own. A command is `patient`, and
-    may wait for long.
+    Connections are not shared with forked processes. `patient` allows long waits, for commands.
     """
     key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     with _lock:

@@ -1,4 +1,4 @@
-"""The bucket of a site as its server uses it, where only so many threads wait for it at a time."""
+"""A server's access to its site's bucket, with limits on waiting threads."""
 
 import threading
 import time
@@ -15,20 +15,20 @@ from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import StoredFile, StoredObject
 
 MAX_CONCURRENT_UPLOADS = 8  # Uploads of a process that wait for the bucket.
-QUEUE_TIMEOUT_S = 5.0  # How long an upload waits until it is one of them.
-CHECK_TTL_S = 10.0  # How long the result of a check of the bucket counts.
-CHECK_TIMEOUT_S = 1.0  # A result that arrives later counts from then on.
+QUEUE_TIMEOUT_S = 5.0  # How long an upload waits to start.
+CHECK_TTL_S = 10.0  # How long the result of a check is cached.
+CHECK_TIMEOUT_S = 1.0  # A later result counts from its arrival.
 REDIRECT, STREAM, SIGN = "redirect", "stream", "sign"
 SIGNED_URL_TTL_S = 900
 
 
 def serving(settings: Settings) -> str:
-    """How files of the bucket are answered: REDIRECT, STREAM or SIGN."""
+    """Return how files of the bucket are served: REDIRECT, STREAM or SIGN."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
-    """The bucket of the site at `root`, where its settings name one; `formats` is the folder of formats."""
+    """The bucket of the site at `root`, if its settings name one; `formats` is the folder of formats."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)
@@ -37,9 +37,9 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
-        """Put a file into the bucket; None where the site has none.
+        """Upload a file; None if the site has no bucket.
 
-        Raises BucketError, and BusyError where too many wait for the bucket.
+        Raises BucketError, and BusyError if too many uploads wait.
         """
         if not settings.media.store:
             return None
@@ -49,19 +49,20 @@ class SiteBucket:
             return keeper.keep(source, ending)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """An object, opened on this machine. Raises BucketError, BusyError and StorageError."""
+        """Open an object from the local cache or the bucket. Raises BucketError, BusyError and StorageError.
+        """
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Where an object is to be read; "" where this server gives it. Raises BucketError."""
-        how = serving(self._with_store(settings))
-        if how == REDIRECT:
+        """Return the URL to redirect to for an object; "" if this server streams it. Raises BucketError."""
+        mode = serving(self._with_store(settings))
+        if mode == REDIRECT:
             return f"{settings.media.public_url}/{object_.key}"
-        return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if how == SIGN else ""
+        return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Whether the bucket can be used, or there is none; it is asked once in a while."""
+        """Whether the bucket works, or there is none. The result is cached for CHECK_TTL_S."""
         if not settings.media.store:
             return True
         with self._checking:
@@ -72,7 +73,7 @@ class SiteBucket:
 
     def _with_store(self, settings: Settings) -> Settings:
         if not settings.media.store:
-            raise BucketError("The media file is in a bucket, and media.store does not say in which")
+            raise BucketError("The media file is in a bucket, but media.store does not name one")
         return settings
 
     @contextmanager
@@ -86,7 +87,7 @@ class SiteBucket:
 
 
 class _Check:
-    """Looks whether a bucket can be used, in a thread of its own: nobody waits for one that hangs."""
+    """A check of the bucket in its own thread, so a hanging bucket blocks nothing."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()
@@ -104,10 +105,9 @@ class _Check:
 
     @property
     def is_old(self) -> bool:
-        """Whether its answer counts no longer."""
         return self._over.is_set() and time.monotonic() - self._ended > CHECK_TTL_S
 
     def is_good(self) -> bool:
-        """Whether the bucket can be used; not, where nothing comes in time."""
+        """Whether the bucket works; False if the check takes too long."""
         self._over.wait(max(0.0, self._began + CHECK_TIMEOUT_S - time.monotonic()))
         return self._ready

@@ -1,4 +1,4 @@
-"""What the description of a media file says of it where its content is in a bucket.
+"""The part of a media description that points to content in a bucket.
 
     file:
       sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -9,7 +9,7 @@
       formats:
         thumbnail: {sha256: …, size: 4711, width: 208, height: 156}
 
-The hash names the object, so that the description of any commit finds the content that it was written for.
+Objects are named by their hashes, so the description in any commit finds its own content.
 """
 
 import re
@@ -20,7 +20,7 @@ from typing import Any
 from server.formats.tree import Tree
 
 DESCRIPTION_KEY = "file"  # The key of a description that holds the stored object.
-STORED_MARK = re.compile(rb"\bsha256\b")  # Each description of a stored object matches this.
+STORED_MARK = re.compile(rb"\bsha256\b")  # A cheap test: each description of a stored object matches.
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
 _NAME = re.compile(r"[a-z]{1,20}")
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"\d{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """The content of a file or of a format of a picture: its hash, its ending and how many bytes it has."""
+    """A bucket object: its hash, ending and size in bytes."""
 
     sha256: str
     ext: str
@@ -37,13 +37,13 @@ class StoredObject:
 
     @property
     def key(self) -> str:
-        """The key of the object, below the prefix: `9f/9f86….png`."""
+        """Return the object's key below the prefix: `9f/9f86….png`."""
         return f"{self.sha256[:2]}/{self.sha256}{self.ext}"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """A smaller format of a picture, with its width and height in pixels."""
+    """A picture's format, with width and height in pixels."""
 
     object: StoredObject
     width: int
@@ -52,7 +52,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file whose content is in a bucket; width and height, in pixels, are those of a picture."""
+    """A media file in a bucket; width and height in pixels are set for pictures."""
 
     object: StoredObject
     width: int | None = None
@@ -61,12 +61,10 @@ class StoredFile:
 
     @property
     def objects(self) -> Iterator[StoredObject]:
-        """All objects that the file consists of."""
         yield self.object
         yield from (one.object for one in self.formats.values())
 
     def as_tree(self) -> dict[str, Tree]:
-        """The value of DESCRIPTION_KEY in a description."""
         ext = {"ext": self.object.ext} if self.object.ext else {}
         tree = {"sha256": self.object.sha256, **ext, "size": self.object.size}
         if self.width and self.height:
@@ -76,25 +74,24 @@ class StoredFile:
         return tree
 
     def as_metadata(self) -> dict[str, Any]:
-        """What documents keep of it, as `provider_metadata`."""
         formats = {n: {"sha256": f.object.sha256, "size": f.object.size} for n, f in self.formats.items()}
         object_ = {"sha256": self.object.sha256, "ext": self.object.ext, "size": self.object.size}
         return {**object_, "formats": formats} if formats else object_
 
 
 def ending_for(ending: str) -> str:
-    """The ending of a file's name as keys have it; "" for one that they can't have."""
+    """Normalise a file name's ending for keys; "" if it can't be used."""
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 
 def is_stored(description: Tree) -> bool:
-    """Whether a description says that the content of its file is in a bucket."""
+    """Whether a description's file is in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """What a description says of a file in a bucket. Raises ValueError with a sentence of what is wrong."""
+    """Parse a description of a file in a bucket. Raises ValueError with a readable message."""
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
     formats = file.get("formats", {})
@@ -106,7 +103,7 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """The object of a file or of one of its formats, by what `as_metadata` gave; None where there is none."""
+    """Return the object of a file, or of one of its formats, from `as_metadata`; None if there is none."""
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
     named = metadata.get("formats", {}).get(format_) if format_ else metadata
@@ -114,7 +111,7 @@ def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
 
 
 def objects_of(metadata: Any) -> Iterator[StoredObject]:
-    """All objects that `as_metadata` gave of a file; none where it is on disk."""
+    """Yield all objects in `as_metadata`; none for a file on disk."""
     names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
     return filter(None, (object_of(metadata, name) for name in names))
 
@@ -145,10 +142,10 @@ def _format_tree(one: StoredFormat) -> dict[str, Tree]:
     }
 
 
-def _text(tree: Mapping[str, Tree], name: str, pattern: re.Pattern[str], what: str) -> str:
+def _text(tree: Mapping[str, Tree], name: str, pattern: re.Pattern[str], expected: str) -> str:
     text = str(tree.get(name, ""))
     if not pattern.fullmatch(text):
-        raise ValueError(f"{DESCRIPTION_KEY}.{name} must be {what}")
+        raise ValueError(f"{DESCRIPTION_KEY}.{name} must be {expected}")
     return text
 
 

@@ -75,7 +75,6 @@ def make_commit(
 
 
 def _object(root: Path, file: Path) -> bytes:
-    """Write a file's content to git; return its id."""
     made = (git(root, "hash-object", "-w", "--no-filters", "--", str(file)) or "").strip()
     if not made:
         raise StorageError("git could not write the file")
@@ -96,7 +95,7 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
     for path, value in zip(words[0::3], words[2::3], strict=False):
         if value not in _NO_FILTER_VALUES:
             raise ConflictError(
-                f'git keeps {path} by the filter "{value}", which does not run here; '
+                f'git stores {path} with the filter "{value}", which does not run here; '
                 "add the file in a checkout of the branch"
             )
 
@@ -132,11 +131,10 @@ def _folders_of(files: Iterable[str]) -> set[str]:
 
 
 def _require_empty(root: Path, commit: str, folder: str, deleted: Set[str]) -> None:
-    """Raise ConflictError if a file would replace a folder that keeps other files."""
     printed = git_or_fail(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{folder}/")
     for path in filter(None, printed.split("\0")):
         if path not in deleted:
-            raise ConflictError(f"{folder} would be a file, and a folder with {path} is there; move it first")
+            raise ConflictError(f"{folder} can't replace a folder that contains {path}; move it first")
 
 
 def _data(content: bytes) -> bytes:

@@ -81,7 +81,6 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
 
 
 def _is_in_the_way(root: Path, name: str) -> bool:
-    """Whether one branch name is a folder in another."""
     names = [branch.name for branch in branches(root)]
     return any(one.startswith(f"{name}/") or name.startswith(f"{one}/") for one in names)
 

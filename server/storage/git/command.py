@@ -174,7 +174,6 @@ def _find(
     seconds: float | None,
     into: IO[bytes] | None = None,
 ) -> tuple[bytes | None, str]:
-    """Return the output of a git command, or None and the reason. Raises GitError."""
     command, environment = _harmless(root, *arguments, filters=filters)
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
@@ -283,10 +282,9 @@ def git_as_owner(
 
 
 def _reason(stderr: bytes, status: int) -> str:
-    """Return why a git command failed, as one line of its error output."""
     lines = stderr.decode(errors="replace").splitlines()
     kept = [line for line in takewhile(_is_no_usage, lines) if not _NOISE.match(line)] or lines
-    reason = " ".join(" ".join(kept).split()) or f"it ends with status {status} and says nothing"
+    reason = " ".join(" ".join(kept).split()) or f"exit status {status} without a message"
     return reason[:MAX_REASON_CHARS]
 
 
@@ -320,9 +318,8 @@ def _without_filter(name: str) -> tuple[str, ...]:
 
 
 def _log_foreign_owner(root: Path, trust: str) -> None:
-    """Log once that a site has no history because the repository belongs to another user."""
     reason = (
-        "the repository belongs to somebody else, so that git does not read it; "
+        "the repository belongs to another user, so git does not read it; "
         f"timestamps come from the file system ({trust}, if you trust it)"
     )
     trouble_log(root).tell(Concern.REPOSITORY, reason)

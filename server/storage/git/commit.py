@@ -42,7 +42,6 @@ class Person:
 
     @classmethod
     def of(cls, ident: str) -> "Person":
-        """Parse `Name <e-mail>`."""
         name, _, email = ident.rpartition(" <")
         return cls(name, email.rstrip(">"))
 
@@ -53,7 +52,6 @@ class Person:
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
     def environment(self, role: str, at: int) -> dict[str, str]:
-        """Return git's environment variables for AUTHOR or COMMITTER."""
         name, _, email = self.ident.rpartition(" <")
         return {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email[:-1], f"GIT_{role}_DATE": f"@{at} +0000"}
 
@@ -155,7 +153,6 @@ def is_nested(root: Path, path: str) -> bool:
 
 
 def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
-    """Return the new paths that git ignores."""
     if not paths:
         return set()
     options = ("--others", "--ignored", "--exclude-standard", "-z", "--", *paths)
@@ -218,7 +215,6 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
 
 
 def _remove_crash_reports(repository: Repository, since: float) -> None:
-    """Remove fast-import's crash reports: the error has the reason already."""
     for report in repository.folder.glob("fast_import_crash_*"):
         with suppress(OSError):
             if report.stat().st_mtime > since - 1:

@@ -102,7 +102,6 @@ class CommitQueue:
         sync_folder(self.folder)
 
     def drop(self, name: str) -> None:
-        """Remove a write that was not made or is committed."""
         self._known.pop(name, None)
         for path in self.folder.glob(f"{name}.*"):
             if path.suffix != _DONE_SUFFIX:
@@ -150,7 +149,6 @@ class CommitQueue:
                     self._committer = None
 
     def pending(self) -> list[Pending]:
-        """Return the queued writes in order."""
         names = self._names(_QUEUED_SUFFIX)
         known = self._known  # Replaced, never changed: another thread may read it at the same time.
         found = ((name, known.get(name) or self._read(name, _QUEUED_SUFFIX)) for name in names)
@@ -159,7 +157,6 @@ class CommitQueue:
 
     @property
     def waiting(self) -> int:
-        """Return the number of queued writes."""
         return len(self._names(_QUEUED_SUFFIX))
 
     @property
@@ -168,7 +165,6 @@ class CommitQueue:
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
-        """Whether a write is queued."""
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
@@ -207,7 +203,6 @@ class CommitQueue:
         return sorted(name.removesuffix(suffix) for name in found if name.endswith(suffix))
 
     def _read(self, name: str, suffix: str) -> Pending | None:
-        """Read a stored write; None if it is missing or damaged."""
         try:
             found = json.loads((self.folder / (name + suffix)).read_bytes())
             files = {path: self._content(kept) for path, kept in found.pop("files").items()}

@@ -28,7 +28,6 @@ class LockedIndex:
     """The locked index of a repository, and the new index to replace it."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
-        """Store the new index; `before` is the mark of the current one."""
         self.repository, self.before = repository, before
         self.lock = repository.folder / "index.lock"
         self._new = new
@@ -56,7 +55,6 @@ class LockedIndex:
         self.lock.replace(self.repository.index)
 
     def release(self) -> None:
-        """Keep the current index and release the lock."""
         self.lock.unlink()
 
 
@@ -187,7 +185,6 @@ def _take(copy: Path, lock: Path) -> Identity:
 
 
 def _copy_new(source: Path, target: Path) -> None:
-    """Copy a file with its times to a new path, synced. Raises FileExistsError."""
     data = source.read_bytes()  # First, since an empty lock can't be identified after a crash.
     with target.open("xb") as file:
         try:
@@ -209,7 +206,6 @@ def _identity(path: Path) -> Identity:
 
 
 def _is_left(copy: Path, lock: Path) -> bool:
-    """Whether an index lock was made from our copy of the index."""
     try:
         return copy.samefile(lock) or copy.read_bytes() == lock.read_bytes()
     except OSError:

@@ -108,14 +108,12 @@ class CommitLog:
                         heappush(ready, (-self.commits[parent].committed, count, parent))
 
     def main_line(self, commit: str) -> Iterator[Commit]:
-        """Yield a commit and its chain of first parents."""
         found = self.commits.get(commit)
         while found is not None:
             yield found
             found = self.commits.get(found.parents[0]) if found.parents else None
 
     def _children(self, commit: str, stop: frozenset[str]) -> dict[str, int]:
-        """Count the children of each ancestor of `commit`."""
         children: dict[str, int] = {}
         seen, left = {commit}, [commit]
         while left:
@@ -130,7 +128,6 @@ class CommitLog:
         return children
 
     def _read_from_git(self, commit: str, shallow: str) -> list[Commit]:
-        """Read a commit and its unknown ancestors from git."""
         if shallow != self._shallow:
             self.commits, self._shallow = {}, shallow
         parents = {parent for one in self.commits.values() for parent in one.parents}
@@ -254,12 +251,10 @@ def _commit(head: list[str], changes: list[FileChange]) -> Commit:
 
 
 def _time(text: str) -> int:
-    """Parse git's time of a commit; a missing one counts as 1970."""
     return min(max(int(text or 0), _MIN_TIME_S), _MAX_TIME_S)
 
 
 def _readable(text: str) -> str:
-    """Replace bytes that are not UTF-8."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 

@@ -94,13 +94,11 @@ def is_git_word(name: str) -> bool:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Split a name and its suffix such as `~2` or `^`."""
     at = re.search(r"[~^]", name)
     return (name[: at.start()], name[at.start() :]) if at else (name, "")
 
 
 def _parse(root: Path, name: str) -> str:
-    """Return the commit that git resolves a name to; "" for none."""
     if not _NAME.fullmatch(name) or ".." in name or "@{" in name:
         return ""
     options = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
@@ -109,7 +107,6 @@ def _parse(root: Path, name: str) -> str:
 
 
 def _by_short_id(root: Path, text: str) -> str:
-    """Return the only commit with an id prefix; "" if it is too short or ambiguous."""
     if not _SHORT_ID.fullmatch(text):
         return ""
     ids = (git(root, "rev-parse", f"--disambiguate={text.lower()}") or "").split()
@@ -136,7 +133,6 @@ def _tag_commit(root: Path, name: str) -> str:
 
 
 def _peel(root: Path, name: str) -> str:
-    """Return the commit that a ref leads to, maybe through tags; "" if it leads to another object."""
     found = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return (found or "").strip()
 

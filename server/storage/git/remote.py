@@ -208,7 +208,6 @@ def _push_failed(done: _Done, seconds: float) -> RemoteError:
 
 
 def _refusal(said: str, reason: str) -> str:
-    """Return why a remote refused a push: the output of its hooks, or else git's short reason."""
     told = (line.removeprefix("remote:").strip() for line in said.splitlines() if line.startswith("remote:"))
     words = " ".join(line for line in told if line)
     return plain(words or reason)
@@ -283,7 +282,6 @@ class _Reader:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Terminate a command and its children; SIGTERM first, so they can remove their locks."""
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal_number)
@@ -319,7 +317,6 @@ def _has_own_ssh(root: Path, mark: object) -> bool:
 
 
 def _remove_stale_lock(root: Path, ref: str) -> None:
-    """Remove the lock of a tracking branch that a killed command left."""
     folder = git(root, "rev-parse", "--git-path", f"{ref}.lock")
     if folder:
         lock = root / folder.strip()

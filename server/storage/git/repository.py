@@ -180,7 +180,6 @@ class Repository:
 
     @property
     def index(self) -> Path:
-        """Return the path of the index."""
         return self.folder / "index"
 
     def head(self) -> str:
@@ -199,7 +198,6 @@ class Repository:
 
     @property
     def signs(self) -> bool:
-        """Whether commits are signed. Raises GitError."""
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
     def require_quiet(self) -> None:
@@ -209,15 +207,12 @@ class Repository:
 
     @property
     def top(self) -> Path:
-        """Return the top folder of the working tree."""
         return [self.root, *self.root.parents][self.prefix.count("/")]
 
     def full(self, path: str) -> str:
-        """Return a path relative to the repository."""
         return full_path(self.prefix, path)
 
     def tree(self, commit: str, paths: list[str]) -> dict[str, Staged]:
-        """Return the given paths that exist in a commit."""
         if not commit or not paths:
             return {}
         wanted = ("--", *map(self.full, paths)) if len(paths) <= MAX_PATH_ARGUMENTS else ("-r",)

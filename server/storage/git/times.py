@@ -74,7 +74,6 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
 
 
 def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) -> frozenset[str]:
-    """Return the paths that differ from HEAD; the previous ones if git fails."""
     try:
         changed = changed_paths(root, cache=folder)
     except GitError as error:
@@ -112,7 +111,6 @@ def with_commits(
 
 
 def _load(folder: Path | None) -> CommitTimes:
-    """Load the cached times; empty if the cache is missing, damaged or of another version."""
     try:
         data = json.loads((folder / FILE).read_bytes()) if folder else {}
         if data["version"] != _VERSION:

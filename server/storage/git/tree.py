@@ -45,7 +45,6 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
 
 
 def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blob]) -> dict[str, Blob]:
-    """Return the files that links lead to, and those below linked folders."""
     ids = [blob.id for blob in links.values()]
     read = dict(zip(ids, read_blobs(root, ids), strict=True))
     targets = {
@@ -135,7 +134,6 @@ def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | 
 
 
 def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
-    """Split blobs into batches of at most BATCH_BYTES."""
     part: list[Blob | None] = []
     size = 0
     for blob in blobs:
@@ -202,7 +200,6 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
 
 
 def _merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
-    """Merge two changes of a boolean."""
     return theirs if ours == base else ours
 
 

@@ -22,10 +22,10 @@ _MENDING: tuple[tuple[str, str], ...] = (
     (DISK_FULL, "make room on its disk"),
     (r"index\.lock", "if no git command is at work, delete .git/index.lock"),
     (r"\.lock': File exists", "if no git command is at work, delete that file"),
-    (r" is under way", "git status says how to finish it, or to give it up"),
+    (r" is under way", "git status says how to finish or abort it"),
     (r"not installed|can't be run", "install git, or add its folder to PATH"),
     (
-        r"belongs to somebody else|dubious ownership|Could not access 'HEAD'|[Nn]ot a git repository",
+        r"belongs to another user|dubious ownership|Could not access 'HEAD'|[Nn]ot a git repository",
         "git status says why",
     ),
     (r"Read-only file system|[Pp]ermission", "let the user of the server write to .git"),
@@ -85,7 +85,6 @@ class TroubleLog:
             log.warning("%s: %s%s%s", self.root, before, reason, mending)
 
     def is_concerned(self, concern: Concern) -> bool:
-        """Whether trouble prevents this part of the work."""
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:

@@ -92,7 +92,6 @@ def _run_on_index(root: Path, arguments: Collection[str], index: Path, kept: Pat
 
 
 def _keep(index: Path, kept: Path) -> None:
-    """Cache an index, replacing others, if the disk has room."""
     temporary = kept.with_name(f"{kept.name}.{os.getpid()}")
     try:
         shutil.copy2(index, temporary)
@@ -135,7 +134,6 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
 
 
 def _changes_in(printed: str) -> Iterator[FileChange]:
-    """Parse the output of `git diff --name-status -z`."""
     words = iter(printed.split("\0"))
     for status in words:
         if status.startswith("R"):

@@ -1,1 +1,1 @@
-"""Pictures: their sizes, told by their headers, and their smaller formats, made by a process of its own."""
+"""Pictures: measuring them by their headers, and scaling them in a separate process."""

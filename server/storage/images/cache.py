@@ -1,8 +1,7 @@
-"""Sizes, hashes and smaller formats of a site's images, kept so that no image is opened twice.
+"""Cache of the sizes, hashes and formats of a site's images, so each image is opened once.
 
-An image is known by its signature; a damaged or missing cache costs time and nothing else. `make`
-makes the formats of an image: an upload calls it at once, and a thread in the background calls it
-for images that were dropped into the folder.
+Images are identified by their signature; the cache can be deleted at any time. `make` makes an image's
+formats: uploads call it at once, a background job calls it for files dropped into the folder.
 """
 
 import os
@@ -42,16 +41,17 @@ from server.storage.images.sizes import needs_formats
 from server.storage.links import open_ordinary
 
 _VERSION = 6
-MAX_READ_AHEAD_IMAGES = 1000  # Measured images that are remembered until they are put in place.
+MAX_READ_AHEAD_IMAGES = 1000  # Images measured before they are put in place.
 READ_AHEAD_TTL_S = 60.0
-# Seconds to wait after each failure that is not for the picture; after one more, the next start tries again.
+# Pauses after failures that are not the picture's fault; after one more, only a restart tries again.
 BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The size of a picture, None for a file that is not one; `key` is the hash that its formats are kept
-    under, "" if it needs no formats or none can be made.
+    """A picture's size, None if the file is not a picture, and its cache key.
+
+    `key` is the hash that identifies its formats, "" if it needs none or none can be made.
     """
 
     size: ImageSize | None
@@ -60,62 +60,62 @@ class Picture:
 
 NO_PICTURE = Picture(None, "")
 
-# The signature of a file, its size as an image, and the hash that its formats are kept under ("": none).
+# A file's signature, its size as an image, and the key of its formats ("" for none).
 _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """The images of the site at `root`; their formats are kept in `folder`.
+    """The images of the site at `root`, with their formats in `folder`.
 
-    Methods take an upload path: relative to the folder of uploads.
+    Methods take paths relative to content/uploads/.
     """
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
         self._known: dict[str, _Known] = {}
         self._unscalable = set[str]()  # hashes
-        self._failures: dict[str, tuple[int, float]] = {}  # by hash: how many, and when to try again
+        self._failures: dict[str, tuple[int, float]] = {}  # by hash: their number, the next attempt's time
         self._read_ahead: OrderedDict[FileMark, tuple[str, Picture, float]] = OrderedDict()
-        self._verified: dict[Path, FileMark] = {}  # files of formats that were hashed
+        self._verified: dict[Path, FileMark] = {}  # format files whose hash was checked
         self._lock = threading.Lock()
         self._load()
 
     def read_ahead(self, source: Path, ending: str) -> None:
-        """Read a file that is about to become an image here, as by a hard link, with an ending.
+        """Measure and hash a file that is about to be linked into the uploads.
 
-        To hash it takes long, and whoever puts it in place holds the write lock of the site.
+        Hashing takes long, and must not happen under the site's write lock.
         """
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
                 picture = read_picture(file, ending)
-        except (OSError, ValueError):  # It is read once it is in place.
+        except (OSError, ValueError):  # It will be read when it is in place.
             return
         if picture.key:
             with suppress(OSError):
-                os.utime(self.folder / picture.key)  # What is needed again is not to be swept just now.
+                os.utime(self.folder / picture.key)  # Protect its formats from `sweep`.
         with self._lock:
             self._read_ahead[mark] = ending.lower(), picture, time.monotonic()
             while len(self._read_ahead) > MAX_READ_AHEAD_IMAGES:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """The size of an image, and its formats if they are made; None for either where there is none."""
+        """Return an image's size, and its formats if made; None for either if missing."""
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, found: Signature) -> Picture | None:
-        """Return what is known of an image with a signature, or None if the file has another one now."""
+        """Return what is cached for an image, or None if its signature has changed."""
         self._look(inside)
         known = self._known.get(inside)
         return Picture(known[1], known[2]) if known and known[0] == found else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether the formats of a media file have still to be made, or to be shown.
+        """Whether a media file's formats are still to be made, or to be added to its document.
 
-        Those are to be shown that another process made after the file was read here.
+        The latter is so if another process made them after the file was read here.
         """
         inside = _inside(file)
         image_size, key = self._look(inside)
@@ -127,7 +127,7 @@ class ImageCache:
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
-        """Make the formats of an image; False if it can't be scaled, or not now."""
+        """Make an image's formats; False if it can't be scaled, or not now."""
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
@@ -139,9 +139,9 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Make the formats of a picture that is kept under a key; False if that can't be done now.
+        """Make the formats for a picture's key; False if that can't be done now.
 
-        Raises UnscalableError for a picture of which none can be made.
+        Raises UnscalableError if the picture can't be scaled.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -151,24 +151,23 @@ class ImageCache:
                 make_formats(self.folder, key, file, ending)
         except BusyError:
             return False
-        except OSError:  # The process was killed, the disk is full or the file was replaced: later, perhaps.
+        except OSError:  # It may work later: the process was killed, the disk full or the file replaced.
             self._count_failure(key)
             return False
         return True
 
     def mark(self) -> int:
-        """Return a number that changes whenever a process has made formats, and when all are deleted."""
+        """Return a number that changes when a process makes formats, or all are deleted."""
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
             return 0
 
     def may_make(self, key: str) -> bool:
-        """Whether making the formats of a key has not failed too often."""
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
-        """The file of a format (`small_a.png`) of one of some images, which are by key, if it is made."""
+        """Return the file of an image's format, such as `small_a.png`, if it is made."""
         found = format_of(inside)
         if found is None or found[1] not in images:
             return None
@@ -176,10 +175,9 @@ class ImageCache:
         return self.checked_file(key, found[0], found[1]) if key else None
 
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
-        """Return the file of a format if it is as it was made; if it is not, all formats are made again.
+        """Return the file of a format if it is undamaged; otherwise have all formats made again.
 
-        A file is hashed once for each of its marks. An error that tells nothing of the
-        formats, such as too many open files, leaves them alone.
+        A file is hashed once per mark. Unrelated errors, such as too many open files, discard nothing.
         """
         file = format_file(self.folder, key, name, inside)
         try:
@@ -201,17 +199,16 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Remove the formats that none of the site's media files has had for long; return of how many."""
+        """Remove formats unused for long; return for how many pictures."""
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:
-        """The hash that the formats of an image are kept under, also while its file can't be read."""
+        """Return the key of an image's formats, even while its file can't be read."""
         key = self._look(inside)[1]
         known = self._known.get(inside)
         return key or (known[2] if known else "")
 
     def save(self) -> None:
-        """Write the cache to disk, for the next start."""
         with self._lock:
             known = {k: [s, [p.width, p.height] if p else None, d] for k, (s, p, d) in self._known.items()}
         try:
@@ -219,16 +216,15 @@ class ImageCache:
             self.folder.mkdir(exist_ok=True)
             write_checked(self.folder / "known.json", {"version": _VERSION, "known": known})
         except OSError:
-            pass  # Without the file, the next start opens the images again.
+            pass  # Without the file, the next start reads the images again.
 
     def _look(self, inside: str) -> tuple[ImageSize | None, str]:
-        """The size of an image, and the hash that its formats are kept under ("" if it needs none)."""
         try:
             found = signature(os.stat(self.root / UPLOADS / inside))
             known = self._known.get(inside)
             if known is None or known[0] != found:
                 with self._open(inside) as file:
-                    status = os.fstat(file.fileno())  # before it is read: it may change meanwhile
+                    status = os.fstat(file.fileno())  # before reading, during which it may change
                     found = signature(status)
                     picture = self._picture_of(file, file_mark(status), posixpath.splitext(inside)[1])
                 known = found, picture.size, "" if picture.key in self._unscalable else picture.key
@@ -239,9 +235,9 @@ class ImageCache:
         return known[1], known[2]
 
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
-        """What is known of an image from before it was put in place, else what is read of it.
+        """Return what `read_ahead` found for an image, or else read it.
 
-        For a short time, its mark tells enough: each hard link that comes or goes changes the ctime.
+        The mark suffices for a short time: the signature's ctime changes with each hard link.
         """
         with self._lock:
             known = self._read_ahead.get(mark)
@@ -250,11 +246,10 @@ class ImageCache:
         return read_picture(file, ending)
 
     def _open(self, inside: str) -> BufferedReader:
-        """The file of an image, in whose place nobody can have put a link. Raises OSError."""
+        """Open an image without following a link out of the uploads. Raises OSError."""
         return open_ordinary(self.root, f"{UPLOADS}/{inside}")
 
     def _failures_of(self, key: str) -> tuple[int, float]:
-        """How often making the formats of a hash has failed, and when to try again (time.monotonic)."""
         return self._failures.get(key, (0, 0.0))
 
     def _count_failure(self, key: str) -> None:
@@ -263,7 +258,7 @@ class ImageCache:
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
     def _forget_key(self, inside: str, key: str) -> None:
-        """Note that the image with a key can't be scaled, so it is not tried again until it changes."""
+        """Note that the image with a key can't be scaled, until its content changes."""
         with self._lock:
             self._unscalable.add(key)
             found, image_size, known = self._known[inside]
@@ -284,7 +279,6 @@ class ImageCache:
 
 
 def _mark_of(file: Path) -> FileMark | None:
-    """Return the mark of a file, or None if it does not exist."""
     try:
         return file_mark(file.stat())
     except FileNotFoundError:
@@ -296,7 +290,7 @@ def _inside(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
-    """The size of a picture, by the ending of its name; None of a file that is none."""
+    """Return a picture's size, by the ending of its name; None if it is not a picture."""
     if ending.lower() not in PICTURE_ENDINGS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
@@ -304,9 +298,6 @@ def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], ending: str) -> Picture:
-    """Read the size of a picture, and the hash of its bytes if it needs formats.
-
-    Raises OSError and ValueError.
-    """
+    """Measure a picture, and hash it if it needs formats. Raises OSError and ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), ending)
     return Picture(image_size, key_of(file) if needs_formats(image_size, ending) else "")

@@ -1,7 +1,7 @@
-"""The smaller formats of pictures that clients ask for, made once for each content.
+"""Formats (smaller sizes) of pictures, made once per content.
 
-They are kept in .bifolio/formats/ under the hash of the picture, and can be deleted at any time. One
-picture of a site is scaled at a time, by a process of its own (`scale`).
+They are kept in .bifolio/formats/ under the picture's hash, and can be deleted at any time. A site scales one
+picture at a time, in a separate process (`scale`).
 """
 
 import hashlib
@@ -29,17 +29,17 @@ from server.storage.images.kinds import kilobytes
 from server.storage.images.sizes import FORMATS, MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
 
-MAX_CPU_S = 20  # Processor time for a picture.
-TIMEOUT_S = 1.5 * MAX_CPU_S  # Wall time for a picture while other processes compute.
+MAX_CPU_S = 20  # Processor time per picture.
+TIMEOUT_S = 1.5 * MAX_CPU_S  # Wall time per picture.
 LOCK_TIMEOUT_S = TIMEOUT_S
 RETENTION_S = 30 * 86_400.0  # How long unused formats are kept.
 _RECORD_FILE = "formats.json"
 _KEY = re.compile(r"[0-9a-f]{32}")
-UNSCALABLE_STATUS = os.EX_DATAERR  # The process exits with this if the picture is damaged or too large.
-# The exit statuses for which the picture is at fault.
+UNSCALABLE_STATUS = os.EX_DATAERR  # The exit status for a damaged or too large picture.
+# Exit statuses caused by the picture.
 _UNSCALABLE_STATUSES = (UNSCALABLE_STATUS, -signal.SIGXCPU)
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this package from here.
-# Of media types, where the ending is not that.
+# Subtypes of image/ that differ from the ending.
 _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
 
@@ -47,17 +47,17 @@ log = logging.getLogger("bifolio")
 
 
 class UnscalableError(Exception):
-    """A picture that is damaged, or costs too much to decode."""
+    """A picture is damaged, or too expensive to decode."""
 
 
 def key_of(file: IO[bytes]) -> str:
-    """Return the hash of a picture's bytes that its formats are kept under."""
+    """Return the key of a picture's formats: the hash of its bytes."""
     file.seek(0)
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """The formats of the image at the upload path `inside`, whose content has the hash `key`, if made."""
+    """Return the formats of the image at the upload path `inside` with the hash `key`, if made."""
     try:
         return described_formats(read_record(folder, key), inside)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -65,16 +65,16 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return the width, height, bytes and digest of the formats that were made of an image, by name.
+    """Return width, height, bytes and digest of an image's formats, by name.
 
-    Raises OSError if they are not made, and ValueError if the record is damaged.
+    Raises OSError if they are not made, ValueError if the record is damaged.
     """
     record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}
 
 
 def is_whole(folder: Path, key: str, ending: str) -> bool:
-    """Return whether the formats of an image are made, and their files are as they were made."""
+    """Whether an image's formats are made, and undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -86,24 +86,24 @@ def is_whole(folder: Path, key: str, ending: str) -> bool:
 
 
 def digest_of(path: Path) -> str:
-    """Return the digest of a format's file, as its record has it. Raises OSError."""
+    """Return the digest of a format's file. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """The formats of the image at the upload path `inside`, as the API shows them."""
+    """Return an image's formats as the API renders them; `inside` is its upload path."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
-    """Make the formats of an image, unless somebody just did.
+    """Make an image's formats, unless another process just did.
 
-    Raises UnscalableError for a picture of which none can be made, OSError if the system does not let it be
-    made now or the file no longer has the bytes of the key, and BusyError if others are scaled for long.
+    Raises UnscalableError if the picture can't be scaled, OSError if scaling fails for another reason or the
+    file was replaced, and BusyError if other pictures are scaled for too long.
     """
     target = folder / key
-    folder.mkdir(exist_ok=True)  # never those above it: the site may have been moved
+    folder.mkdir(exist_ok=True)  # without its parents: the site may have been moved
     target.mkdir(exist_ok=True)
     with (
         WriteLock(folder / "lock", folder).held(LOCK_TIMEOUT_S),
@@ -123,25 +123,24 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
                 entry["digest"] = digest_of(Path(made, f"{name}{ending.lower()}"))
             record.write_bytes(encode_checked(formats))
         finally:
-            if key_of(file) != key:  # Somebody has saved another picture since the key was computed.
+            if key_of(file) != key:  # The file was replaced since the key was computed.
                 raise OSError("the picture was replaced")
         for path in sorted(Path(made).iterdir(), key=record.__eq__):  # the record last
-            if (target / path.name).is_dir():  # somebody put it there
+            if (target / path.name).is_dir():  # put there by another program
                 _remove(target / path.name)
             path.replace(target / path.name)
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Remove the record of damaged formats, so that they are made again."""
+    """Delete the record of damaged formats, so they are made again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
             _remove(record)
-            os.utime(folder)  # which jobs look at; see `ImageCache.mark`
+            os.utime(folder)  # Notifies the jobs; see `ImageCache.mark`.
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, or a folder in its place."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -149,17 +148,17 @@ def _remove(path: Path) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Remove the formats that were made RETENTION_S ago and that nobody needs; return of how many pictures.
+    """Delete formats older than RETENTION_S that are not needed; return for how many pictures.
 
-    `find_needed` returns the keys that are needed. Those of past commits are not, and are made again once
-    somebody asks for them. Nothing is removed while a picture is scaled. Raises OSError.
+    `find_needed` returns the needed keys. Past commits don't count: their formats are made again on request.
+    Nothing is deleted while a picture is scaled. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
         with WriteLock(folder / "lock", folder).held(0.0):
             needed = find_needed()
             for path in list(folder.iterdir()):
-                is_left = not _KEY.fullmatch(path.name)  # of a process that was killed
+                is_left = not _KEY.fullmatch(path.name)  # by a killed process
                 if path.is_dir() and path.name not in needed and (is_left or path.stat().st_mtime < oldest):
                     shutil.rmtree(path, ignore_errors=True)
                     removed += 1
@@ -169,9 +168,9 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """What the process says of the formats that it wrote into a folder.
+    """Run the scaling process; return its output.
 
-    Raises UnscalableError where it is the picture that can't be scaled, OSError where it was something else.
+    Raises UnscalableError if the picture is the cause of a failure, otherwise OSError.
     """
     arguments = (folder, ending, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
@@ -184,7 +183,7 @@ def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
             capture_output=True,
             timeout=TIMEOUT_S,
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C in a terminal ends the server, not this.
+            start_new_session=True,  # so that Ctrl-C does not interrupt it
         )
     except subprocess.TimeoutExpired as error:
         raise OSError(f"it took more than {TIMEOUT_S} seconds") from error
@@ -195,7 +194,6 @@ def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
 
 
 def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, Any]:
-    """One format as the API shows it."""
     folder, file = posixpath.split(inside)
     stem, ending = posixpath.splitext(file)
     size = entry["bytes"]
@@ -214,12 +212,12 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
 
 
 def format_of(inside: str) -> tuple[str, str] | None:
-    """`a/small_b.png` → (`small`, `a/b.png`): the format and the image that a path may mean."""
+    """Split `a/small_b.png` into the format and the image, (`small`, `a/b.png`)."""
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")
     return (name, posixpath.join(folder, rest)) if name in FORMATS and rest else None
 
 
 def format_file(folder: Path, key: str, name: str, inside: str) -> Path:
-    """The file in which a format of an image is kept."""
+    """Return the path of a format's file."""
     return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"

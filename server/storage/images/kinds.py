@@ -1,4 +1,4 @@
-"""What a file is by its first bytes or its ending: a picture, another media type, or text."""
+"""Recognises files by their first bytes: pictures, other media types, or text."""
 
 import codecs
 import math
@@ -7,21 +7,21 @@ from pathlib import Path
 
 import filetype  # type: ignore[import-untyped]
 
-# The endings of pictures that have a size in pixels, beside SVG.
+# Endings of pictures measured in pixels. SVG is measured too.
 MEASURED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
 PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """An image's width and height in pixels, after the rotation that its EXIF data asks for."""
+    """An image's width and height in pixels, after applying its EXIF orientation."""
 
     width: int
     height: int
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """The media type and the ending that a file's first bytes tell; None where they tell nothing."""
+    """Return the media type and ending by a file's first bytes; None if unknown."""
     found = filetype.guess(str(path))
     if found is None:
         return None
@@ -30,7 +30,7 @@ def sniff(path: Path) -> tuple[str, str] | None:
 
 
 def is_text(path: Path) -> bool:
-    """Whether a file begins like text."""
+    """Whether a file begins with UTF-8 text."""
     with path.open("rb") as file:
         head = file.read(4096)
     try:
@@ -41,5 +41,5 @@ def is_text(path: Path) -> bool:
 
 
 def kilobytes(size: int) -> float:
-    """Some bytes in thousands, to two digits, half of the last rounded up."""
+    """Convert bytes to thousands, rounded half up to two digits."""
     return math.floor(size / 10 + 0.5) / 100

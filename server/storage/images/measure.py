@@ -1,7 +1,4 @@
-"""The size of a picture in pixels, by the header of its file.
-
-Nothing here decodes a picture, so that it costs the same for one of any size.
-"""
+"""Measures pictures by their headers, without decoding them, so size does not matter."""
 
 from collections.abc import Callable
 from typing import IO, cast
@@ -12,19 +9,19 @@ from PIL.IcoImagePlugin import IcoFile
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize
 from server.storage.images.svg import svg_size
 
-# Pillow starts other programs for some formats, which are left out, and decodes an ICO as it opens it.
+# This leaves out formats for which Pillow starts other programs, and ICO, which it decodes on opening.
 PILLOW_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP")
-# A small file can claim any size. One with more pixels is taken for no image.
+# A small file can claim any size. A file with more pixels is not treated as an image.
 MAX_PIXELS = 100_000_000
-Image.MAX_IMAGE_PIXELS = None  # Pillow would warn at half of its own limit; MAX_PIXELS is checked instead.
-_ORIENTATION_TAG = 0x0112  # Of EXIF.
-# How many bytes of a file are read before its size is known: of some formats, Pillow reads the whole file.
+Image.MAX_IMAGE_PIXELS = None  # MAX_PIXELS replaces Pillow's own limit.
+_ORIENTATION_TAG = 0x0112  # in EXIF
+# The most bytes read to measure an image; for some formats, Pillow reads the whole file.
 _MAX_HEAD_BYTES, _MAX_FILE_BYTES = 4 * 1024 * 1024, 64 * 1024 * 1024
 _WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
-    """The size of an image, from its header alone; None for a file that is none, or is too large."""
+    """Return an image's size by its header; None if it is no image or too large."""
     ending = ending.lower()
     try:
         if ending in _READERS:
@@ -38,14 +35,14 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
         if width * height > MAX_PIXELS:
             return None
         return ImageSize(height, width) if orientation(image) >= 5 else ImageSize(width, height)
-    except Exception:  # Pillow raises whatever a damaged file leads it to
+    except Exception:  # For a damaged file, Pillow may raise anything.
         return None
 
 
 class _Head:
-    """A file of which so many bytes can be read, wherever they are; more raise ValueError.
+    """A file limited to `most` bytes read in total; reading more raises ValueError.
 
-    Some headers can be as long as the file, in parts that take long to put together.
+    A crafted header can be as long as the file, in many parts that take long to assemble.
     """
 
     def __init__(self, file: IO[bytes], most: int) -> None:
@@ -53,9 +50,8 @@ class _Head:
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, or all that is left."""
-        wanted = self._left + 1 if size < 0 else size
-        data = self._file.read(min(wanted, self._left + 1))
+        count = self._left + 1 if size < 0 else size
+        data = self._file.read(min(count, self._left + 1))
         self._left -= len(data)
         if self._left < 0:
             raise ValueError("the header of an image is too long")
@@ -63,9 +59,9 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """How an image has to be turned to be shown, as EXIF has it, where that stands before its pixels.
+    """Return the EXIF orientation, if it is stored before the pixels.
 
-    Pillow's method for PNG decodes the image, to find what stands behind them.
+    Pillow's own PNG method would decode the image to find EXIF data after the pixels.
     """
     return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 
@@ -75,7 +71,7 @@ def _drawing_size(file: IO[bytes]) -> ImageSize | None:
 
 
 def _icon_size(file: IO[bytes]) -> ImageSize:
-    return ImageSize(*IcoFile(file).entry[0].dim)  # the largest of the icons in it
+    return ImageSize(*IcoFile(file).entry[0].dim)  # The first one is the largest.
 
 
 _READERS: dict[str, Callable[[IO[bytes]], ImageSize | None]] = {".svg": _drawing_size, ".ico": _icon_size}

@@ -1,12 +1,11 @@
-"""The process that scales one picture and ends, so that what it took of memory is given back.
+"""Process that scales one picture and exits, which returns its memory to the system.
 
     python -m server.storage.images.scale FOLDER ENDING PIXELS < PICTURE
 
-writes each format that is smaller than the picture into the folder, as NAME and the ending, and prints
-what it made: `{"small": {"width": 500, "height": 333, "bytes": 4711}}`. Its status is UNSCALABLE_STATUS
-for a picture that is damaged, or that has more pixels to decode or takes more memory than it may, and by
-SIGXCPU for one that takes too much processor time. All else that ends it, such as a full disk or SIGKILL,
-says nothing of the picture.
+It writes each format smaller than the picture to FOLDER as NAME and the ending, and prints their sizes:
+`{"small": {"width": 500, "height": 333, "bytes": 4711}}`. It exits with UNSCALABLE_STATUS if the picture is
+damaged, has too many pixels or needs too much memory, and dies by SIGXCPU if it takes too much CPU time. Any
+other failure, such as a full disk or SIGKILL, is not the picture's fault.
 """
 
 import json
@@ -25,17 +24,17 @@ from server.storage.images.sizes import FORMATS
 
 MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # Of address space.
 NICENESS = 5  # Threads that serve requests run first.
-_MIN_DRAFT_SIZE = (2000, 2000)  # A JPEG is decoded at twice the size of the largest format, not in full.
-_REDUCING_GAP = 2.0  # A frame is averaged to twice the size before pixels are interpolated.
-# Modes whose pixels can't be interpolated, and those to convert them to.
+_MIN_DRAFT_SIZE = (2000, 2000)  # JPEGs are decoded at reduced size: twice the largest format.
+_REDUCING_GAP = 2.0  # Frames are box-filtered to twice the target size before resampling.
+# Modes that can't be interpolated, and their replacements.
 _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
-    """Write the formats of a picture; returns the width, height and bytes of each by its name.
+    """Write the formats of a picture; return width, height and bytes of each by name.
 
-    Raises OSError for a file that is no picture or has more than `most` pixels to decode, and whatever
-    Pillow raises for a damaged one.
+    Raises OSError if the file is no picture or has more than `most` pixels, and any exception of Pillow if it
+    is damaged.
     """
     size, image = _decode(file, ending, most)
     made = {}
@@ -53,7 +52,6 @@ def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, di
 
 
 def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], Image.Image]:
-    """An image's size as it is shown, and the image itself, maybe decoded smaller. Raises OSError."""
     image_size = measure(file, ending)
     if image_size is None:
         raise OSError(f"no image of at most {MAX_PIXELS} pixels")
@@ -71,7 +69,8 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
 
 
 def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
-    """An image at about twice the size of the largest format, by averages of pixels: that is far quicker."""
+    """Shrink an image to about twice the largest format by averaging, which is far quicker than resampling.
+    """
     factor = image.width // (2 * largest[0])
     return image.reduce(factor) if factor > 1 else image
 
@@ -82,7 +81,6 @@ def _open(file: IO[bytes]) -> Image.Image:
 
 
 def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
-    """The largest size with the same proportions that fits in a box."""
     factor = min(box[0] / size[0], box[1] / size[1])
     return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
 
@@ -99,23 +97,21 @@ def _save(image: Image.Image, path: Path) -> None:
 
 
 def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
-    """Save the frames of a GIF, which may be one, in another size; only those of that size are kept."""
     frames, durations = [], []
     image = _open(file)
-    again = {"loop": image.info["loop"]} if "loop" in image.info else {}
+    loop = {"loop": image.info["loop"]} if "loop" in image.info else {}
     for frame in ImageSequence.Iterator(image):
         frames.append(
             frame.convert("RGBA").resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
         )
         durations.append(frame.info.get("duration", 0))
     first, *others = frames
-    # Each frame is whole, so that what was shown before it is removed.
-    first.save(path, "GIF", save_all=True, append_images=others, duration=durations, disposal=2, **again)
+    # Each frame is complete, so it must replace the previous one (disposal 2).
+    first.save(path, "GIF", save_all=True, append_images=others, duration=durations, disposal=2, **loop)
 
 
 def _bound() -> None:
-    """Let this process take no more than MAX_MEMORY_BYTES and MAX_CPU_S, if the system can limit it."""
-    # The second of each pair is later than the first, so that it ends by SIGXCPU and not by SIGKILL.
+    # The soft CPU limit is lower than the hard one, so the process dies by SIGXCPU, not SIGKILL.
     for limit, most in (
         (resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES)),
         (resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S + 1)),
@@ -131,9 +127,9 @@ def main() -> None:
     folder, ending, most = sys.argv[1:]
     try:
         made = scale(sys.stdin.buffer, Path(folder), ending, int(most))
-    except Exception as error:  # Pillow raises whatever a damaged file leads it to
+    except Exception as error:  # For a damaged file, Pillow may raise anything.
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # The system refused something; Pillow's own errors have no number.
+            raise  # an error of the system: Pillow's own errors have no errno
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(UNSCALABLE_STATUS)
     print(json.dumps(made))

@@ -1,10 +1,10 @@
-"""The sizes in which pictures are offered, and which pictures are scaled to them."""
+"""The formats (smaller sizes) of pictures, and which pictures get them."""
 
 from collections.abc import Mapping
 
 from server.storage.images.kinds import ImageSize
 
-# The name of each format and the box that it fits in, in pixels: those of Strapi.
+# Strapi's formats: the name, and the box in pixels that the picture must fit in.
 FORMATS: Mapping[str, tuple[int, int]] = {
     "thumbnail": (245, 156),
     "small": (500, 500),
@@ -13,11 +13,11 @@ FORMATS: Mapping[str, tuple[int, int]] = {
 }
 SCALED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
 _DRAFT_ENDINGS = (".jpg", ".jpeg")  # JPEGs are decoded at a reduced size.
-MAX_DECODED_PIXELS = 64_000_000  # A picture with more pixels to decode is not scaled.
+MAX_DECODED_PIXELS = 64_000_000  # Larger pictures are not scaled.
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
-    """Whether an image is larger than the smallest format, and of a type and size that is scaled."""
+    """Whether an image exceeds the smallest format, and has a type and size that can be scaled."""
     if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False
     if image_size.width * image_size.height > MAX_DECODED_PIXELS and ending.lower() not in _DRAFT_ENDINGS:

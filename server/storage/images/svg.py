@@ -1,7 +1,7 @@
-"""The size of an SVG drawing, from the start of its file alone.
+"""Measures SVG drawings by the start of the file.
 
-Only the tag that begins the drawing is read, by expat: nothing is loaded from elsewhere, and of entities,
-which a hostile file nests to fill the memory, only short ones without others in them are taken.
+Only the `svg` tag is parsed, by expat. Nothing external is loaded, and only short entities without nested
+ones are allowed, since nested ones could exhaust memory.
 """
 
 import math
@@ -15,7 +15,7 @@ MAX_HEAD_BYTES = 64 * 1024  # Bytes before the end of the `svg` tag.
 MAX_SIDE_PIXELS = 32_767
 _MAX_ENTITY_CHARS = 200
 _LENGTH = re.compile(r"(\d*\.?\d+|\d+\.)(px|pt|pc|in|cm|mm|em|ex)?")
-# At 72 pixels to an inch, and with letters of 12 pixels: that is what Strapi measures with.
+# As in Strapi: 72 pixels per inch and a font size of 12 pixels.
 _PIXELS_PER_UNIT = {
     "px": 1.0,
     "pt": 1.0,
@@ -29,11 +29,11 @@ _PIXELS_PER_UNIT = {
 
 
 class _EndError(Exception):
-    """The tag that begins the drawing has been read, or something that no drawing has."""
+    """The `svg` tag has been parsed, or the file can't be a drawing."""
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """The width and height of a drawing in pixels; None for what is none, or says none. Raises OSError."""
+    """Return a drawing's width and height in pixels; None if it has none. Raises OSError."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))
@@ -47,7 +47,6 @@ def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
 
 
 def _root(head: bytes) -> Mapping[str, str]:
-    """The attributes of the `svg` tag that a file begins with."""
     found: dict[str, str] = {}
 
     def start(name: str, attributes: dict[str, str]) -> None:
@@ -68,13 +67,12 @@ def _root(head: bytes) -> Mapping[str, str]:
 
 
 def _length(text: str) -> float | None:
-    """A length in pixels; None for one that depends on what is around the drawing."""
+    """Parse a length into pixels; None for one relative to the surroundings."""
     found = _LENGTH.fullmatch(text)
     return float(found[1]) * _PIXELS_PER_UNIT[found[2] or "px"] if found else None
 
 
 def _view_box(text: str) -> tuple[float, float] | None:
-    """The width and height of a `viewBox`."""
     try:
         sides = [float(part) for part in re.split(r"[\s,]+", text.strip())]
     except ValueError:
