@@ -114,8 +114,8 @@ def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
     assert api.get("/api/notes/one").data["title"] == "One"  # the last good version
     for answer in (api.put("/api/notes/one", {"title": "x"}), api.ask("DELETE", "/api/notes/one")):
         assert (answer.error["status"], answer.error["name"]) == (409, "ConflictError")
-        assert answer.error["message"].startswith("content/notes/one.yaml is a link that does not lead to content")
-        assert answer.error["message"].endswith("; put the document in its place, or remove it")
+        assert answer.error["message"].startswith("content/notes/one.yaml is a link that does not lead to")
+        assert answer.error["message"].endswith("; replace it with the document, or remove it")
     assert {path: (api.root / path).read_bytes() for path in before} == before
 
 

@@ -88,9 +88,7 @@ class ReplacedFiles:
         finally:
             os.close(descriptor)
         kept = aside.relative_to(self.journal.parent)
-        log.warning(
-            "%s was edited during a write; the other version is in %s/%s", path, STATE_FOLDER, kept
-        )
+        log.warning("%s was edited during a write; the other version is in %s/%s", path, STATE_FOLDER, kept)
 
     def _records(self) -> list[Path]:
         return sorted(self.folder.glob(f"*{_DONE_SUFFIX}"))

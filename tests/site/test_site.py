@@ -85,7 +85,9 @@ def test_a_file_that_becomes_a_link_out_of_the_site_keeps_its_last_good_version(
     path.symlink_to(outside / "secret.md")
     site.refresh(["content/posts/one.md"] if hinted else None)
     assert titles(site) == {"one": "One", "two": "Two"}
-    assert problems(site) == ["content/posts/one.md: a link that leaves the site (copy the file into the site)"]
+    assert problems(site) == [
+        "content/posts/one.md: a link that leaves the site (copy the file into the site)"
+    ]
     path.unlink()
     path.write_text("---\ntitle: Mended\n---\n")
     site.refresh(["content/posts/one.md"] if hinted else None)

@@ -314,7 +314,10 @@ TROUBLES = {
         for name in ("pre-commit", "prepare-commit-msg", "commit-msg")
     },
     "silent hook": Trouble(
-        "a hook that refuses", hooked("pre-commit", "exit 3"), answers=WAITS, log="without a message; git commit"
+        "a hook that refuses",
+        hooked("pre-commit", "exit 3"),
+        answers=WAITS,
+        log="without a message; git commit",
     ),
     "no interpreter": Trouble(
         "a hook that refuses",
