@@ -1,1 +1,1 @@
-"""The databases of a site, in files of SQLite or in PostgreSQL: how they are opened and written."""
+"""Databases of a site, SQLite files or PostgreSQL: connections and transactions."""

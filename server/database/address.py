@@ -1,4 +1,4 @@
-"""Where the setting `accounts` says that the databases of a site are: in files, or in PostgreSQL."""
+"""Interprets the setting `accounts`, the address of a site's databases."""
 
 import re
 from importlib.util import find_spec
@@ -9,17 +9,17 @@ from server.errors import SetupError
 
 
 def is_server(url: str) -> bool:
-    """Whether accounts are in a database elsewhere, which may take long to answer, and not in a file."""
+    """Whether accounts are in a remote database, which may be slow, and not in a file."""
     return bool(url) and not url.startswith("sqlite")
 
 
 def is_postgres(url: str) -> bool:
-    """Whether accounts are in PostgreSQL, as is the log of events then."""
+    """Whether accounts and the event log are in PostgreSQL."""
     return url.startswith("postgresql")
 
 
 def file_of(url: str) -> Path:
-    """The file of SQLite at `sqlite:///path`. Raises ValueError for an address of no database known here."""
+    """Return the path in `sqlite:///path`. Raises ValueError for any other address."""
     found = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if found is None:
         raise ValueError("it must be at postgresql://…, or at sqlite:/// and a path")
@@ -27,7 +27,7 @@ def file_of(url: str) -> Path:
 
 
 def require_driver(url: str) -> None:
-    """Raise SetupError where accounts are in PostgreSQL, and psycopg is not installed."""
+    """Raise SetupError if accounts are in PostgreSQL and psycopg is not installed."""
     if is_postgres(url) and find_spec("psycopg") is None:
         message = "the accounts database has no driver: psycopg is not installed"
         raise SetupError(FILE, None, message, "pip install 'bifolio[postgres]'")

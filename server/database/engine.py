@@ -1,6 +1,6 @@
-"""The interface of a database, SQLite or PostgreSQL: transactions and statements.
+"""Interface of a database, SQLite or PostgreSQL.
 
-Statements are written for SQLite. `server.database.statements` translates them for PostgreSQL.
+Statements are written for SQLite; `server.database.statements` translates them for PostgreSQL.
 """
 
 import re
@@ -14,15 +14,15 @@ _CREATE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
 class Cursor(Protocol):
-    """The rows that a statement found, or the number of rows that it changed."""
+    """The rows that a statement found, or the number of rows it changed."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows were changed."""
+        """Return the number of changed rows."""
 
     @property
     def description(self) -> Any:
-        """A tuple for each column of the rows; its first item is the name."""
+        """Return a tuple per column, beginning with its name."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None after the last."""
@@ -34,19 +34,19 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """A transaction. Statements have a `?` for each parameter."""
+    """A transaction. Statements have a `?` per parameter."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
         """Execute a statement."""
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
-        """Execute a statement once for each row of parameters."""
+        """Execute a statement for each row of parameters."""
 
 
 class Engine(Protocol):
-    """A database that several threads can use. Each process has its own connections.
+    """A database, safe for threads. Each process has its own connections.
 
-    If the database can't be used, its methods raise what `Tables.refuse` returns.
+    If it can't be used, methods raise what `Tables.refuse` returns.
     """
 
     @property
@@ -57,17 +57,17 @@ class Engine(Protocol):
         """Connect and create missing tables. Raises OSError and the errors of the driver."""
 
     def is_current(self) -> bool:
-        """Return whether the opened file is still at its path, neither removed nor replaced."""
+        """Whether the opened file is still at its path."""
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Run a block as a transaction: commit it, or roll it back if the block raises.
+        """Context manager: a transaction, committed at the end or rolled back on an exception.
 
-        It waits up to `seconds` for other transactions. SQLite allows one writer at a time. PostgreSQL
-        executes `claim` first, a statement that can lock other writers out.
+        Waits up to `seconds` for other transactions. SQLite allows one writer at a time; PostgreSQL executes
+        `claim` first, a statement that can lock out other writers.
         """
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Run a block as a read-only transaction, which sees one state."""
+        """Context manager: a read-only transaction with a consistent view."""
 
     def close(self) -> None:
         """Close all connections. The next use opens the database again."""
@@ -79,9 +79,9 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a database refused: a reason in one line, "" if it does not answer.
+    """Why a database can't be used: a reason in one line, "" if it does not respond.
 
-    `is_duplicate` says that another row already has the key.
+    `is_duplicate`: another row has the key.
     """
 
     reason: str = ""
@@ -90,11 +90,11 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of one part of the server. `schema` has the statements that create them, separated by ";".
+    """The tables of one part of the server. `schema` has the SQL to create them, separated by ";".
 
-    `complete` runs after tables were created and before the indexes: it writes the first rows and migrates
-    tables of an older release. `refuse` returns the error to raise if the tables can't be used. PostgreSQL
-    puts `prefix` before each name.
+    `complete` runs after creating tables and before creating indexes: it adds initial rows and migrates older
+    tables. `refuse` returns the error to raise if the tables can't be used. PostgreSQL prepends `prefix` to
+    names.
     """
 
     schema: str
@@ -104,11 +104,11 @@ class Tables:
 
     @property
     def names(self) -> list[str]:
-        """The names of the tables and indexes."""
+        """Return the names of the tables and indexes."""
         return _CREATE.findall(self.schema)
 
     def make(self, connection: Connection) -> None:
-        """Create missing tables and indexes, in a transaction that locks out other processes."""
+        """Create missing tables and indexes. The caller's transaction must lock out other processes."""
         statements = [statement.strip() for statement in self.schema.strip().split(";\n")]
         for statement in statements:
             if statement.startswith("CREATE TABLE"):

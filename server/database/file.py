@@ -1,4 +1,4 @@
-"""Files of SQLite databases: the path of the accounts, and whether a file can be used."""
+"""SQLite files: paths, permissions, and checks."""
 
 import os
 import sqlite3
@@ -11,7 +11,7 @@ from server.paths import keep_private, state_folder
 
 
 def private_file(root: Path, name: str) -> Path:
-    """A file in `.bifolio/` that only its owner may read, empty where there was none. Raises OSError."""
+    """Create a private file in `.bifolio/` if missing; return its path. Raises OSError."""
     path = state_folder(root) / name
     path.touch(mode=0o600)
     keep_private(path)
@@ -19,7 +19,7 @@ def private_file(root: Path, name: str) -> Path:
 
 
 def database_file(root: Path) -> Path:
-    """The file with the accounts of the site at `root`, empty where there was none. Raises SetupError."""
+    """Return the path of the site's accounts, creating the file if missing. Raises SetupError."""
     try:
         path = private_file(root, "accounts.db")
     except OSError as error:
@@ -30,9 +30,9 @@ def database_file(root: Path) -> Path:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether a file is plainly a database that can be read and written, or still empty.
+    """Whether a file is a readable and writable database, or empty.
 
-    False proves nothing: only opening the database (`database.opening`) shows what is wrong, if anything.
+    False is not certain: opening the database (`database.opening`) shows what is wrong, if anything.
     """
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
@@ -45,23 +45,22 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """The file of an open database: whether it is still the one at its path."""
+    """The file of an open database, to detect that it was removed or replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # Closing an O_PATH descriptor releases no lock of SQLite. While it is open, no other file gets the
-        # same inode number.
+        # An open descriptor reserves the inode number. Closing one opened with O_PATH does not release
+        # SQLite's locks.
         descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
         self._found = os.fstat(descriptor)
         self._closing = weakref.finalize(self, os.close, descriptor)
 
     def is_there(self) -> bool:
-        """Return whether the file is still at its path, neither removed nor replaced."""
+        """Whether the file is still at its path."""
         try:
             return os.path.samestat(self._found, os.stat(self._path))
         except OSError:
             return False
 
     def close(self) -> None:
-        """Close the file."""
         self._closing()

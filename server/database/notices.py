@@ -1,8 +1,8 @@
-"""Tells the servers of all machines that share a PostgreSQL what has changed, by its LISTEN and NOTIFY.
+"""Notices between the machines of a site, by LISTEN and NOTIFY of a shared PostgreSQL.
 
-A notice has a topic and a payload. Each process of a server keeps one connection for them, in a thread of its
-own. While it has none, it misses notices: so whoever listens is told when there is one again, as if by a
-notice. Where the accounts are in no PostgreSQL, there are no other machines, and nothing is told.
+A notice has a topic and a payload. A thread of each process keeps one connection for them. Notices are missed
+while it is down, so listeners are called after each reconnect. Without PostgreSQL there are no other
+machines, and nothing is sent.
 """
 
 import logging
@@ -20,20 +20,20 @@ from server.database.engine import Connection
 
 log = logging.getLogger("bifolio")
 
-COMMITS = "commits"  # that the branch at the git remote has moved; the payload is its commit
-ACCOUNTS = "accounts"  # that users, tokens or logins have changed
-EVENTS = "events"  # that events were recorded; the payload is the number of the last
-# The channel of a site: several may be in one database, each in a schema of its own.
+COMMITS = "commits"  # The branch at the git remote has moved; the payload is its commit.
+ACCOUNTS = "accounts"  # Users, tokens or sessions have changed.
+EVENTS = "events"  # Events were recorded; the payload is the last one's number.
+# The channel of a site, by schema, since sites may share a database.
 CHANNEL = "'bifolio_' || md5(current_schema())"
 NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # with a `message`
 MAX_MESSAGE_BYTES = 7999  # PostgreSQL's limit.
-HEARTBEAT_INTERVAL_S = 5.0  # After so long without a notice, the connection is probed.
+HEARTBEAT_INTERVAL_S = 5.0  # An idle connection is probed after this.
 BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # Before each attempt to reconnect.
-MAX_QUEUED_NOTICES = 100  # Notices that are kept while there is no connection.
+MAX_QUEUED_NOTICES = 100  # Notices kept without a connection.
 
 
 def message(topic: str, payload: str = "") -> str:
-    """What is sent as a notice. Raises ValueError for one that is too long."""
+    """Encode a notice. Raises ValueError if it is too long."""
     text = f"{topic} {payload}"
     if len(text.encode()) > MAX_MESSAGE_BYTES:
         raise ValueError(f"a notice has at most {MAX_MESSAGE_BYTES} bytes")
@@ -41,41 +41,41 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Tell all processes that listen, once a transaction is done. Raises ValueError for what is too long."""
+    """Notify all listening processes when a transaction commits. Raises ValueError if it is too long."""
     connection.execute(NOTIFY.replace("%s", "?"), (message(topic, payload),))
 
 
 class Notices:
-    """The notices of the site whose accounts are at `url`, in one process. Safe to use from many threads.
+    """The notices of the site with accounts at `url`, in one process. Safe for threads.
 
-    It may be made before a fork, and is started after it.
+    It can be created before a fork, but must be started after it.
     """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._calls: dict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._lock = threading.Lock()
-        self._waiting: dict[str, None] = {}  # messages to be sent, in order, each once
+        self._waiting: dict[str, None] = {}  # an ordered set of messages to send
         self._stopping, self._connected = threading.Event(), False
         self._thread: threading.Thread | None = None
 
     @property
     def connected(self) -> bool:
-        """Whether notices arrive now."""
+        """Whether notices arrive at present."""
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Have a function called with the payload of each notice of a topic, those of this process included.
+        """Call a function with the payload of each notice of a topic, including those of this process.
 
-        It is called with "" as well whenever a connection was made, since notices may have been missed. The
-        calls are made one after the other by a thread that listens: they must not wait for anything.
+        It is also called with "" after each reconnect, since notices may have been missed. Calls are made one
+        at a time in the listening thread, so they must not block.
         """
         self._calls[topic].append(call)
 
     def notify(self, topic: str, payload: str = "") -> None:
-        """Tell all processes that listen. It does not wait, and does not fail.
+        """Notify all listening processes. It does not block or fail.
 
-        Where there is no connection now, that is done once there is, for the newest notices.
+        Without a connection, the newest notices are sent after the next reconnect.
         """
         text = message(topic, payload)
         with self._lock:
@@ -88,7 +88,7 @@ class Notices:
             self._rouse()
 
     def start(self) -> None:
-        """Begin to listen, and to send."""
+        """Start listening and sending."""
         if not is_postgres(self._url):
             return
         self._rousing, self._roused = socket.socketpair()
@@ -98,7 +98,7 @@ class Notices:
         self._thread.start()
 
     def stop(self) -> None:
-        """End; notices that wait are sent if there is a connection."""
+        """Stop, after sending queued notices if connected."""
         self._stopping.set()
         with self._lock:
             thread = self._thread
@@ -108,11 +108,10 @@ class Notices:
         thread.join(timeout=5)
 
     def _rouse(self) -> None:
-        with suppress(BlockingIOError):  # Then enough is there to be read.
+        with suppress(BlockingIOError):  # A full buffer wakes the thread anyway.
             self._rousing.send(b".")
 
     def _run(self) -> None:
-        """Keep a connection until the end."""
         try:
             self._keep()
         finally:
@@ -122,10 +121,10 @@ class Notices:
                 self._roused.close()
 
     def _keep(self) -> None:
-        """Make connections, one after the other; that there is none is told, and that there is one again."""
+        """Connect, and reconnect after failures; log the first failure and the recovery."""
         try:
             postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
-        except ImportError:  # There is no driver, as who opens the accounts says.
+        except ImportError:  # Opening the accounts reports the missing driver.
             return
         error_type, failures = postgres.BoundedConnection.Error, 0
         while not self._stopping.is_set():
@@ -145,7 +144,7 @@ class Notices:
                 failures += 1
 
     def _begin(self, connection: Any) -> None:
-        """Listen on a new connection; then tell everybody, who may have missed something before."""
+        """Listen on a new connection, and call all listeners, which may have missed notices."""
         (channel,) = connection.execute(f"SELECT {CHANNEL}").fetchone()
         connection.add_notify_handler(lambda notice: self._take(notice.payload))
         connection.execute(f'LISTEN "{channel}"')
@@ -154,7 +153,7 @@ class Notices:
             self._call(topic, "")
 
     def _serve(self, connection: Any) -> None:
-        """Take and send notices until the end. Raises psycopg.Error where the connection is lost."""
+        """Receive and send notices until stopped. Raises psycopg.Error if the connection is lost."""
         with selectors.DefaultSelector() as selector:
             selector.register(connection.fileno(), selectors.EVENT_READ)
             selector.register(self._roused, selectors.EVENT_READ)
@@ -166,7 +165,7 @@ class Notices:
                 selector.select(HEARTBEAT_INTERVAL_S)
                 with suppress(BlockingIOError):
                     self._roused.recv(1024)
-                connection.execute("")  # What has arrived is taken with the answer, if there is one.
+                connection.execute("")  # The round trip receives pending notices or finds a lost connection.
 
     def _send(self, connection: Any) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""Opens a database in a file, or in PostgreSQL where the setting `accounts` says so."""
+"""Creates the engine for a database: SQLite, or PostgreSQL if the setting `accounts` names it."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -18,10 +18,10 @@ def make_engine(
     name: str = "",
     replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """An engine for some tables with `size` connections at most, which connects when it is used.
+    """Create an engine for tables, with at most `size` connections; it connects on first use.
 
-    `name` is what the log calls a database in PostgreSQL. Where it is in a file, `prepare` and `replaced` are
-    those of `Sqlite`. Raises ModuleNotFoundError where PostgreSQL has no driver.
+    `name` is the log's name for a PostgreSQL database. `prepare` and `replaced` are for `Sqlite`. Raises
+    ModuleNotFoundError without a driver for PostgreSQL.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, size, replaced)

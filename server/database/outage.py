@@ -1,7 +1,7 @@
-"""An outage of a remote database: during it, requests fail at once and do not wait.
+"""Outages of a remote database: requests fail at once instead of waiting.
 
-A thread tries the database until it answers, so no request has to. The log says once that the outage began
-and once that it ended. A database that refuses writes, such as a replica, can still be read.
+A thread retries the database until it responds. The log has one line for the beginning and one for the end of
+an outage. A database that only refuses writes, such as a replica, can still be read.
 """
 
 import logging
@@ -18,13 +18,13 @@ RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
-    """The database answers, and refuses to write."""
+    """The database responds but refuses writes."""
 
 
 class Outage:
-    """Whether a database can be used. `trial` tries it, and raises if it can't be used.
+    """Whether a database can be used. `trial` tests it, and raises if it can't.
 
-    The log calls the database `name`; "" logs nothing. Thread-safe.
+    `name` is the database's name in the log; "" logs nothing. Thread-safe.
     """
 
     def __init__(self, trial: Callable[[], object], name: str) -> None:
@@ -34,7 +34,7 @@ class Outage:
 
     @property
     def is_away(self) -> bool:
-        """Whether the database does not answer."""
+        """Whether the database does not respond."""
         return self._away
 
     @property
@@ -43,12 +43,12 @@ class Outage:
         return self._trying and not self._away
 
     def check(self) -> None:
-        """Raise UnavailableError while the database does not answer."""
+        """Raise UnavailableError while the database does not respond."""
         if self._away:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Note that the database can't be used, or can't be written, and try it from now on."""
+        """Note that the database can't be used or written, and start testing it."""
         with self._lock:
             was_trying, self._trying = self._trying, True
             self._away = self._away or not read_only
@@ -58,7 +58,7 @@ class Outage:
             threading.Thread(target=self._try, name="outage", daemon=True).start()
 
     def end(self) -> None:
-        """Stop trying: the database is no longer used."""
+        """Stop testing, since the database is no longer used."""
         with self._lock:
             self._trying = self._away = False
 
@@ -81,5 +81,5 @@ class Outage:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the message of an error in one line."""
+    """Return the first line of an error's message."""
     return (str(error) or type(error).__name__).splitlines()[0]

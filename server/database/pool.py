@@ -1,4 +1,4 @@
-"""A pool of connections that threads share, since connecting takes long."""
+"""Connection pool shared by threads."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -9,10 +9,10 @@ MAX_IDLE_CONNECTIONS = 5
 
 
 class Closable(Protocol):
-    """A connection, as a pool sees it."""
+    """A connection in a pool."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
 
 
 C = TypeVar("C", bound=Closable)
@@ -23,7 +23,7 @@ class NoConnectionLeftError(TimeoutError):
 
 
 class Pool(Generic[C]):
-    """Up to `size` connections, each for one thread at a time. The last used one is lent first."""
+    """Up to `size` connections, each used by one thread at a time, most recently used first."""
 
     def __init__(
         self,
@@ -32,9 +32,10 @@ class Pool(Generic[C]):
         is_usable: Callable[[C, float], bool],
         is_idle: Callable[[C], bool],
     ) -> None:
-        """`connect` makes a connection within some seconds, and `is_usable` checks one within some seconds.
+        """Store the functions that make and check connections.
 
-        `is_idle` returns whether a connection that is given back has no open transaction.
+        `connect` makes one within some seconds, `is_usable` checks one within some seconds. `is_idle` returns
+        whether a returned connection has no open transaction.
         """
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
@@ -42,7 +43,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Lend a connection to a block; wait up to `seconds` for it.
+        """Context manager: borrow a connection, waiting up to `seconds`.
 
         Raises NoConnectionLeftError and the errors of `connect` and `is_usable`.
         """
@@ -63,13 +64,13 @@ class Pool(Generic[C]):
             slots.release()
 
     def clear(self) -> None:
-        """Close idle connections now, and those in use when they are given back."""
+        """Close idle connections now, and the others when they are returned."""
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def forget(self) -> None:
-        """Drop all connections without closing them: they belong to the process that forked this one."""
+        """Drop all connections without closing them, since they belong to the parent process."""
         self._slots = threading.BoundedSemaphore(self._size)
         self._idle = []
 
@@ -77,7 +78,7 @@ class Pool(Generic[C]):
         while self._idle:
             try:
                 connection = self._idle.pop()
-            except IndexError:  # Another thread has taken it.
+            except IndexError:  # Another thread took the last one.
                 break
             try:
                 if self._is_usable(connection, seconds):

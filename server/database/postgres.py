@@ -1,8 +1,8 @@
-"""A database in PostgreSQL, on connections that wait for no answer without end.
+"""PostgreSQL engine whose connections never wait without a limit.
 
-A server that is stopped closes no connection, and neither does a network that is gone. So whoever waits gives
-up after a while: a write of content waits for the log of events under the site's lock, and a request for the
-accounts in a thread that others need. While a server does not answer, nobody asks it but a thread of its own.
+A suspended server or broken network closes no connection, so every wait has a timeout: content writes wait
+for the event log while they hold the site's lock, and requests wait for accounts in threads that others need.
+During an outage, only one thread contacts the server.
 """
 
 import logging
@@ -28,32 +28,31 @@ from server.database.statements import translated
 
 log = logging.getLogger("bifolio")
 
-RESPONSE_TIMEOUT_S = 3.0  # How long the server may send nothing while a statement runs.
-RECENT_RESPONSE_S = 1.0  # After a response so recent, a wait lasts at least as long.
-IDLE_TIMEOUT_S = 30  # The server ends a transaction whose process is idle for longer.
-READ_ONLY = "25006"  # the state in which a transaction must not write
-_SCHEMA_LOCK = 0x71756972650001  # Nobody else locks by this number.
-# How many seconds a server may take to accept a connection, and milliseconds to acknowledge what was sent;
-# and the encoding, since psycopg takes texts for bytes where neither the database nor the connection has one.
+RESPONSE_TIMEOUT_S = 3.0  # How long the server may be silent while a statement runs.
+RECENT_RESPONSE_S = 1.0  # After a response this recent, a wait lasts at least as long.
+IDLE_TIMEOUT_S = 30  # The server ends a transaction that is idle for longer.
+READ_ONLY = "25006"  # the SQLSTATE of a write in a read-only transaction
+_SCHEMA_LOCK = 0x71756972650001  # The key of the advisory lock for creating tables.
+# In s and ms. The encoding is set since psycopg returns bytes if neither database nor connection has one.
 OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 5000, "client_encoding": "utf8"}
-_READY_NONE = 0  # psycopg sends this each 0.1 s while nothing has arrived.
+_READY_NONE = 0  # psycopg sends this every 0.1 s while nothing has arrived.
 
 
 class SilentError(OperationalError, TimeoutError):
-    """The server has sent nothing for too long; the connection is closed."""
+    """The server was silent for too long; the connection is closed."""
 
 
 class BoundedConnection(Connection[Any]):
-    """A connection of psycopg's, on which nothing is waited for longer than `silent_s`."""
+    """A psycopg connection that waits at most `silent_s` seconds for data."""
 
     silent_s = RESPONSE_TIMEOUT_S
-    answered_at = 0.0  # when it has done last what was asked
+    answered_at = 0.0  # the time of the last response
 
     def __del__(self, *_: Any) -> None:
-        """It is closed by the process that made it, and not by those that were forked from that."""
+        """Do nothing: a forked process must not close its parent's connection."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """Do what `gen` does, which says what it waits for. Raises SilentError."""
+        """Run psycopg's generator with a timeout. Raises SilentError."""
         try:
             return super().wait(_bounded(gen, self.silent_s), *args, **options)
         except SilentError:
@@ -62,40 +61,37 @@ class BoundedConnection(Connection[Any]):
 
 
 def connect_to(url: str) -> BoundedConnection:
-    """A connection to where settings say that the accounts are, on which each statement is a transaction.
-
-    Raises psycopg.Error.
-    """
+    """Connect to the accounts database in autocommit mode. Raises psycopg.Error."""
     options: dict[str, Any] = {"autocommit": True, **OPTIONS}
     return BoundedConnection.connect(re.sub(r"^postgresql\+\w+", "postgresql", url), **options)
 
 
 def require_writable(connection: BoundedConnection) -> None:
-    """Raise ReadOnlyError where a server takes no writes, as one that follows another."""
+    """Raise ReadOnlyError if a server refuses writes, such as a replica."""
     row = connection.execute("SHOW transaction_read_only").fetchone()
     if row and row[0] == "on":
         raise ReadOnlyError()
 
 
 def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, Any, Any]:
-    """What `gen` waits for and returns, with a SilentError in place of a wait that takes too long."""
+    """Wrap psycopg's generator to raise SilentError after a wait that is too long."""
     last = monotonic()
     try:
-        wanted = next(gen)
+        awaited = next(gen)
         while True:
-            ready = yield wanted
+            ready = yield awaited
             if ready != _READY_NONE:
                 last = monotonic()
             elif monotonic() - last > silent_s:
                 gen.close()
                 raise SilentError(f"no response for {silent_s:g} s")
-            wanted = gen.send(ready)
+            awaited = gen.send(ready)
     except StopIteration as end:
         return end.value
 
 
 class _Transaction:
-    """A transaction of psycopg's, to which statements are translated."""
+    """A transaction that translates statements from SQLite."""
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
@@ -110,7 +106,7 @@ class _Transaction:
 
 
 class Postgres:
-    """Some tables in the database at an address (`server.database.engine`); the log calls it by a name."""
+    """Engine for tables in the PostgreSQL at `url` (`server.database.engine`); the log calls it `name`."""
 
     def __init__(self, url: str, tables: Tables, size: int, name: str) -> None:
         self._url, self._tables, self._name = url, tables, name
@@ -120,42 +116,41 @@ class Postgres:
 
     def _begin_process(self) -> None:
         self._answered_at = 0.0
-        self._late: list[Future[BoundedConnection]] = []  # connections that somebody did not wait for
+        self._late: list[Future[BoundedConnection]] = []  # connections that took too long for their caller
         self._outage = Outage(self._try, self._name)
         self._pool.forget()
-        self._process = os.getpid()  # Once all is ready: other threads look at it without the lock.
+        self._process = os.getpid()  # Last, since other threads check it without the lock.
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it was asked to write, and refused."""
+        """Whether a write was refused."""
         return self._outage.read_only
 
     def open(self) -> None:
-        """Connect, and make what is missing of the tables."""
+        """Connect and create missing tables."""
         with self._pool.lend(RESPONSE_TIMEOUT_S):
             pass
 
     def is_current(self) -> bool:
-        """There is no file."""
+        """Return True: there is no file."""
         return True
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[AnyConnection]:
-        """A transaction that writes."""
-        wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # ms: less than an answer may take
+        """See `Engine`."""
+        wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # in ms; shorter than the response timeout
         begin = f"BEGIN; SET LOCAL lock_timeout = {wait:.0f}; {translated(claim, self._tables.prefix)}"
         with self._using(seconds) as connection, _between(connection, begin, "COMMIT"):
             yield _Transaction(connection, self._tables.prefix)
 
     @contextmanager
     def reading(self) -> Iterator[AnyConnection]:
-        """A transaction that reads."""
+        """See `Engine`."""
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with self._using(RESPONSE_TIMEOUT_S) as connection, _between(connection, begin, "ROLLBACK"):
             yield _Transaction(connection, self._tables.prefix)
 
     def close(self) -> None:
-        """Let go of the database."""
         if self._process == os.getpid():
             self._outage.end()
             self._pool.clear()
@@ -165,7 +160,7 @@ class Postgres:
 
     @contextmanager
     def _using(self, seconds: float) -> Iterator[BoundedConnection]:
-        """A connection, for this thread alone, which waits so long for an answer, or a moment."""
+        """Context manager: borrow a connection, waiting up to `seconds`, or longer after a recent response."""
         if self._process != os.getpid():
             with self._lock:
                 if self._process != os.getpid():
@@ -186,35 +181,35 @@ class Postgres:
             raise self._tables.refuse(Trouble(str(error))) from error
 
     def _trouble(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
-        """What is raised for an error of the driver's; what that says of the database is noted."""
+        """Record what an error says about the database; return the error to raise."""
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return self._tables.refuse(Trouble(reason, is_duplicate=True))
-        if error.sqlstate == READ_ONLY:  # Another server may have taken its place at this address.
+        if error.sqlstate == READ_ONLY:  # A failover may have replaced the server.
             self._pool.clear()
             self._outage.begin(reason, read_only=True)
         elif connection is None or isinstance(error, SilentError):
             self._outage.begin(reason)
-        elif connection.closed:  # It may have been started again; to connect anew tells.
+        elif connection.closed:  # The server may have restarted: reconnect.
             self._pool.clear()
         elif self._name and not isinstance(error, OperationalError):
             log.error("%s can't be used: %s", self._name, reason)
         return self._tables.refuse(Trouble(reason))
 
     def _try(self) -> None:
-        """Ask the database, and whether it can be written."""
+        """Test whether the database responds and accepts writes."""
         with self._pool.lend(RESPONSE_TIMEOUT_S) as connection:
             try:
                 require_writable(connection)
                 connection.answered_at = self._answered_at = monotonic()
             except ReadOnlyError:
-                connection.close()  # The next may be to another server, which can be written.
+                connection.close()  # The next connection may reach a writable server.
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:
-        """A connection that is made by a thread, within so many seconds. Raises psycopg.Error.
+        """Connect in a thread and wait up to `seconds` for it. Raises psycopg.Error.
 
-        One that takes longer is there for who comes later.
+        A connection that takes longer is used by a later caller.
         """
         try:
             future = self._late.pop()
@@ -235,7 +230,7 @@ class Postgres:
         return connection
 
     def _make(self, future: "Future[BoundedConnection]") -> None:
-        """Connect, and make the tables that are missing."""
+        """Connect and create missing tables."""
         try:
             connection = connect_to(self._url)
             try:
@@ -260,7 +255,7 @@ def _close_made(future: "Future[BoundedConnection]") -> None:
 
 @contextmanager
 def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[None]:
-    """A block in a transaction, which is rolled back where anything fails."""
+    """Context manager: a transaction, rolled back on an exception."""
     try:
         connection.execute(begin)
         yield
@@ -272,11 +267,11 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
-    """Whether the server has not closed a connection, as one that was started again. Raises SilentError."""
+    """Whether the server has not closed a connection, for example in a restart. Raises SilentError."""
     if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)
-        if not poll.poll(0):  # What it sends unasked is that it ends.
+        if not poll.poll(0):  # Unexpected data means that the server closes the connection.
             return True
     connection.silent_s = seconds
     try:
@@ -293,9 +288,9 @@ def _is_idle(connection: BoundedConnection) -> bool:
 
 
 def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
-    """Make the tables, unless another process has done so meanwhile.
+    """Create the tables, unless another process did so meanwhile.
 
-    The lock is taken before the transaction begins: one that had begun could not see the tables of others.
+    The lock is acquired before the transaction: a transaction begun earlier would not see the others' tables.
     """
     connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
     if not _are_made(connection, tables):

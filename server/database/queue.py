@@ -1,6 +1,6 @@
-"""The queue in which the machines that share a PostgreSQL wait for one another, by an advisory lock there.
+"""Fair queue between machines that share a PostgreSQL, by an advisory lock.
 
-It sees to it that each has its turn, and to nothing else: who does not hear of PostgreSQL goes on without.
+It only improves fairness: without PostgreSQL, a process goes on without the queue.
 """
 
 import time
@@ -12,14 +12,14 @@ from typing import Any
 from server.database.address import is_postgres
 
 LOCK_TIMEOUT_S = 5.0  # How long a process waits for the others.
-# PostgreSQL drops the holder of the lock after so long without a statement, as after a power cut.
+# PostgreSQL ends an idle session after this, and so releases the lock of a machine that lost power.
 SESSION_TIMEOUT_S = 20.0
-BACKOFF_S = 10.0  # After a timeout or an outage, a process goes on without the queue for so long.
-_KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"  # Several sites may be in one database.
+BACKOFF_S = 10.0  # How long a process does without the queue after a timeout or outage.
+_KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"  # Sites may share a database.
 
 
 class Queue:
-    """The queue of the site whose accounts are at `url`. Used by one thread at a time, of one process."""
+    """The queue of the site with accounts at `url`. For one thread at a time, in one process."""
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)
@@ -30,7 +30,7 @@ class Queue:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
-        """Be the first in the block, after so many seconds at most; whether others were before."""
+        """Context manager: wait up to `seconds` for this process's turn; yields whether others were ahead."""
         waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
             yield waited
@@ -38,7 +38,7 @@ class Queue:
             self.leave()
 
     def leave(self) -> None:
-        """Let the next be the first."""
+        """End this process's turn."""
         if self._is_first:
             self._is_first = False
             with suppress(self._errors):
@@ -64,7 +64,7 @@ class Queue:
         return waited
 
     def _connected(self) -> Any:
-        """The connection, a new one where PostgreSQL has closed that. Raises psycopg.Error."""
+        """Return the connection, or a new one if PostgreSQL closed it. Raises psycopg.Error."""
         if self._connection is not None:
             with suppress(self._errors):
                 self._connection.execute("")

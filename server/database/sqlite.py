@@ -1,4 +1,4 @@
-"""A database in a file of SQLite."""
+"""SQLite engine."""
 
 import os
 import re
@@ -15,22 +15,22 @@ from server.database.file import OpenedFile
 from server.database.pool import NoConnectionLeftError, Pool
 
 POLL_INTERVAL_S = 0.01
-DAMAGED_SUFFIX = ".damaged"  # Ends the name of a damaged file that was moved aside.
-# The errors of a file that can be read while the system refuses to write to its folder.
+DAMAGED_SUFFIX = ".damaged"  # of a damaged file that was moved aside
+# Errors of a file that may be readable although its folder is not writable.
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
-_MIN_INDEX_BYTES = 32_768  # A smaller index (-shm) is what was left when there was no room for it.
-_OTHER_TABLES = re.compile("no such (table|column)|has no column")  # as those of another release
+_MIN_INDEX_BYTES = 32_768  # A smaller index (-shm) was truncated by a full disk.
+_OTHER_TABLES = re.compile("no such (table|column)|has no column")  # tables of another release
 
 
 class Sqlite:
-    """A file with some tables (`server.database.engine`).
+    """Engine for tables in an SQLite file (`server.database.engine`).
 
-    `prepare` returns its path, after making sure that the file may be used. With `replaced`, which is called
-    then, a file that is damaged is put aside, and it is made anew when somebody has removed it. Without, who
-    has opened a file goes on with that.
+    `prepare` checks that the file may be used and returns its path. With `replaced`, a damaged file is moved
+    aside and a deleted one is created again, and `replaced` is called. Without it, an opened file stays in
+    use.
     """
 
-    is_read_only = False  # A file that can't be written is told with each write.
+    is_read_only = False  # Each write reports an unwritable file.
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class Sqlite:
             pass
 
     def is_current(self) -> bool:
-        """Whether the file that was opened is still at its path."""
+        """Whether the opened file is still at its path."""
         file = self._file
         return file is None or file.is_there()
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[Connection]:
-        """Run a block as a transaction that writes, one at a time."""
+        """See `Engine`."""
         with self._using() as connection:
             if isinstance(connection, _ReadOnlyConnection):
                 raise self._tables.refuse(Trouble(f"readonly for now: {connection.reason}"))
@@ -68,7 +68,7 @@ class Sqlite:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Run a block as a transaction that reads."""
+        """See `Engine`."""
         with self._using() as connection, _between(connection, "BEGIN", "ROLLBACK"):
             yield connection
 
@@ -89,7 +89,7 @@ class Sqlite:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """Return a new connection; one that only reads if the system lets nobody write, as on a full disk."""
+        """Return a new connection; a read-only one if nothing can be written, as on a full disk."""
         try:
             return self.connect()
         except sqlite3.OperationalError as error:
@@ -101,7 +101,6 @@ class Sqlite:
             return _open_read_only(path, str(error))
 
     def close(self) -> None:
-        """Close the connection."""
         with self._lock:
             self._let_go()
 
@@ -122,7 +121,7 @@ class Sqlite:
             raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
-        """Drop connections of the process that forked this one, and connections to a file that is gone."""
+        """Drop connections of the parent process, and connections to a deleted file."""
         if self._process != os.getpid() or (self._replaced and not self.is_current()):
             with self._lock:
                 self._let_go()
@@ -143,21 +142,21 @@ class Sqlite:
         with suppress(OSError):
             path = self._prepare()
             os.replace(path, path.with_name(path.name + DAMAGED_SUFFIX))
-            for beside in ("-wal", "-shm"):
-                path.with_name(path.name + beside).unlink(missing_ok=True)
+            for suffix in ("-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
             if self._replaced:
                 self._replaced()
 
     def _make(self, connection: sqlite3.Connection) -> None:
         names = self._tables.names
-        there = f"SELECT count(*) FROM sqlite_master WHERE name IN ({','.join('?' * len(names))})"
-        if connection.execute(there, names).fetchone()[0] < len(names):
+        query = f"SELECT count(*) FROM sqlite_master WHERE name IN ({','.join('?' * len(names))})"
+        if connection.execute(query, names).fetchone()[0] < len(names):
             with _between(connection, "BEGIN IMMEDIATE", "COMMIT"):
                 self._tables.make(connection)
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """A connection for one transaction that reads a file which nobody can write now."""
+    """A connection to a file that can't be written now, used for one transaction."""
 
     reason = ""
 
@@ -167,15 +166,15 @@ def _is_idle(connection: sqlite3.Connection) -> bool:
 
 
 def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
-    """Open a file without making the files beside it, for which there may be no room.
+    """Open a file without creating the files beside it, for which the disk may have no room.
 
-    Without the index of the log (-shm), the log is read under a lock of this connection alone. Without a log,
-    the file is complete.
+    Without the log's index (-shm), the log is read under an exclusive lock. Without a log, the file is
+    complete.
     """
     log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     has_log, has_index = _size_of(log) > 0, _size_of(index) >= _MIN_INDEX_BYTES
-    how = "immutable=1" if not has_log else "mode=ro" if has_index else "mode=rw"
-    uri = f"file:{quote(str(path))}?{how}"
+    mode = "immutable=1" if not has_log else "mode=ro" if has_index else "mode=rw"
+    uri = f"file:{quote(str(path))}?{mode}"
     connection = sqlite3.connect(
         uri,
         uri=True,
@@ -198,11 +197,11 @@ def _size_of(path: Path) -> int:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch on write-ahead logging, synced at each commit."""
+    """Enable write-ahead logging, synced at each commit."""
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:  # SQLite waits for no other process here.
+        try:  # SQLite does not wait for locks here.
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
@@ -212,7 +211,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    """Run a block in a transaction, and roll it back if anything fails."""
+    """Context manager: a transaction, rolled back on an exception."""
     connection.execute(begin)
     try:
         yield
@@ -229,7 +228,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Tells whether anybody wrote to a file since that was last asked, in microseconds."""
+    """Detects writes to a file by other connections, within microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -238,20 +237,19 @@ class Watch:
         self._seen = -1
 
     def changed(self) -> bool:
-        """Whether the file may have changed since the last call, or since ever."""
+        """Whether the file may have changed since the last call; True for the first."""
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()
                 version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             except (sqlite3.Error, OSError):
-                # The query that follows a change meets the same error, and raises it.
+                # The caller's next query raises the same error.
                 self._connection = None
                 return True
             changed, self._seen = version != self._seen, version
         return bool(changed)
 
     def close(self) -> None:
-        """Close the connection."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()

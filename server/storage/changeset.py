@@ -141,7 +141,7 @@ class Changeset:
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raise PayloadTooLargeError for a text too large to read back, ConflictError for one below a file."""
+        """Raise PayloadTooLargeError for a text too large to read, ConflictError for a file below a file."""
         for path, text in self.texts():
             refuse_unreadable(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):

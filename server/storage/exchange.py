@@ -46,7 +46,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
-    """Rename a file to a new name in an opened folder. Raises OSError, FileExistsError if the name is taken."""
+    """Rename a file to a new name in an opened folder. Raises OSError, FileExistsError for a taken name."""
     if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:

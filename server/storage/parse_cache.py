@@ -233,7 +233,7 @@ class ParseCache:
         self.add(blocks)
 
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
-        """Decode a stamp, and which entries after it are valid. Raises ValueError if `add` did not write it."""
+        """Decode a stamp, and which entries after it are valid. Raises ValueError if it is damaged."""
         try:
             stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})
             return stamp, self._usable(stamp)

@@ -49,7 +49,7 @@ class SiteBucket:
             return keeper.keep(source, ending)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """Open an object from the local cache or the bucket. Raises BucketError, BusyError and StorageError."""
+        """Open an object from the cache or the bucket. Raises BucketError, BusyError and StorageError."""
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)
 

@@ -94,7 +94,7 @@ def delete_branch(root: Path, name: str) -> bool:
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """Return the merge base of two commits; "" if there is none, as in some shallow clones. Raises GitError."""
+    """Return the merge base of two commits; "" if there is none. Raises GitError."""
     if not (one and other):
         return ""
     found = (git(root, "merge-base", one, other) or "").strip()

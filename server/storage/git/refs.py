@@ -155,7 +155,7 @@ def is_ancestor(root: Path, commit: str, later: str) -> bool:
 # Saves 4.5 of 64 ms per commit applied from a remote: two of three lookups are cached.
 @lru_cache(maxsize=1024)
 def _is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """See `is_ancestor`. Raises LookupError for False, which must not be cached: the commit may arrive later."""
+    """See `is_ancestor`. Raises LookupError for False, which must not be cached: commits may arrive later."""
     try:
         found = git(root, "merge-base", "--is-ancestor", commit, later)
     except GitError:

@@ -302,7 +302,7 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes with the repository's settings, and every few seconds for the others."""
+    """Return a cache key that changes with the repository's settings, and every few seconds."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

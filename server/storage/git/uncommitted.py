@@ -73,7 +73,7 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
 
 
 def _run_on_index(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str:
-    """Run a git command on a copy of an index, cache what git refreshed, return its output. Raises GitError."""
+    """Run a git command on a copy of an index, and cache what it refreshed. Raises GitError."""
     filters = filter_names(root)
     if filters is None:
         return ""

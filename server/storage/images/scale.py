@@ -69,7 +69,7 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
 
 
 def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
-    """Shrink an image to about twice the largest format by averaging, which is far quicker than resampling."""
+    """Shrink an image to about twice the largest format by averaging, which is faster than resampling."""
     factor = image.width // (2 * largest[0])
     return image.reduce(factor) if factor > 1 else image
 
