@@ -160,7 +160,7 @@ class Postgres:
 
     @contextmanager
     def _using(self, seconds: float) -> Iterator[BoundedConnection]:
-        """Context manager: borrow a connection, waiting up to `seconds`, or longer after a recent response."""
+        """Context manager: borrow a connection, waiting `seconds`, or longer after a recent response."""
         if self._process != os.getpid():
             with self._lock:
                 if self._process != os.getpid():
