@@ -1,4 +1,4 @@
-"""A soak of one machine and of three: load and faults in rounds, and what was promised, checked after each.
+"""Soak test of one machine and of three: load and faults in rounds, with checks after each.
 
-`make torture` runs it; `python -m tests.soak` runs it by itself.
+`make torture` includes it; `python -m tests.soak` runs only the soak.
 """

@@ -1,4 +1,4 @@
-"""`python -m tests.soak`: the soak by itself."""
+"""`python -m tests.soak`: runs the soak."""
 
 import argparse
 import secrets

@@ -1,4 +1,4 @@
-"""Checks at a quiet point: files, git, responses, events and webhooks equal the model."""
+"""Checks without load: files, git, responses, events and webhooks equal the model."""
 
 import subprocess
 import time
@@ -18,17 +18,17 @@ from tests.soak.processes import serving, tree
 from tests.soak.strain import Deadline
 
 SETTLES_S = 60.0
-SHOWN_S = 35.0  # until an edit by hand shows, where no report of the system has told of it
+SHOWN_S = 35.0  # until an edit by hand is visible if the system missed the notification
 WEBHOOKS_SETTLE_S = 60.0
-READS_OF_EACH = 3  # on connections of their own, so that each worker answers some
-# Folders of .bifolio/ in which nothing may be left; `.done` is kept for a minute.
+READS_OF_EACH = 3  # on separate connections, to reach all workers
+# Folders of .bifolio/ that must be empty; `.done` is kept for a minute.
 EMPTY = ("journal", "commits", "unsaved")
 ENDS = {"entry.create": 0, "entry.update": 1, "entry.delete": 2}
-Found = Iterator[tuple[str, str]]  # the promise that fell, and what was seen
+Found = Iterator[tuple[str, str]]  # a broken promise, and the evidence
 
 
 def check_documents(machines: Sequence[Machine], model: Model, token: str) -> Found:
-    """Every machine, on several connections, answers every document as the model has it."""
+    """Check that every machine returns every document as in the model, on several connections."""
     for kind in ("notes", "pages", "pages?status=draft"):
         expected = model.of(kind)
         answers = [_list(machine, kind, token) for machine in machines for _ in range(READS_OF_EACH)]
@@ -63,7 +63,7 @@ def _list(machine: Machine, kind: str, token: str) -> dict[str, Any]:
 
 
 def check_hands(editor: HandEditor) -> Found:
-    """Every file that was saved by hand says what was saved, and so does the API."""
+    """Check that every file saved by hand has the saved text, on disk and in the API."""
     for path, text in editor.saved.items():
         found = (editor.machine.root / path).read_text()
         if found != text:
@@ -86,11 +86,11 @@ def _shows(machine: Machine, path: str, values: dict[str, str]) -> bool:
     return all(each.get(name) == value for each in shown for name, value in values.items())
 
 
-# --- git and what is left over --------------------------------------------------------------------
+# --- git and leftovers ----------------------------------------------------------------------------
 
 
 def check_git(machine: Machine, *, thorough: bool) -> Found:
-    """The files are, byte for byte, those of the last commit; no index or state of git tells so."""
+    """Check that the files equal the last commit, byte for byte, without trusting git's index."""
     root = machine.root
     if dirty := git(root, "status", "--porcelain"):
         yield GIT, f"{machine.name}: git status says {dirty!r}"
@@ -132,14 +132,14 @@ def check_orphans(machine: Machine) -> Found:
         yield ORPHANS, f"{machine.name}: {left}"
     known = tree(machine.process.pid)
     strays = {pid: command for pid, command in serving(machine.root).items() if pid not in known}
-    time.sleep(0.3 if strays else 0)  # A git command may just have begun or ended.
+    time.sleep(0.3 if strays else 0)  # A git command may be starting or ending.
     strays = {p: c for p, c in serving(machine.root).items() if p in strays and p not in known}
     if strays:
         yield ORPHANS, f"{machine.name}: processes of no running server: {strays}"
 
 
 def undescribed(objects: Sequence[str], machine: Machine) -> list[str]:
-    """Return the objects of the bucket that no file of the site names, which `bifolio media gc` is for."""
+    """Return the bucket's objects that no file of the site names (garbage for `bifolio media gc`)."""
     folders = (machine.root / name for name in ("content", "media"))
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     texts = "\n".join(path.read_text(errors="replace") for path in files)
@@ -151,14 +151,14 @@ def undescribed(objects: Sequence[str], machine: Machine) -> list[str]:
 
 @dataclass(slots=True)
 class EventLog:
-    """The log of events as one machine answers it, read on from where it was read to."""
+    """The event log as one machine returns it, read incrementally."""
 
     token: str
     events: list[dict[str, Any]] = field(default_factory=list)
     reported: set[str] = field(default_factory=set)
 
     def read(self, machine: Machine) -> None:
-        """Read what is new."""
+        """Read new events."""
         while True:
             since = self.events[-1]["seq"] if self.events else 0
             path = f"/events?since={since}&limit=1000"
@@ -169,7 +169,7 @@ class EventLog:
                 return
 
     def check(self, model: Model, *, exact: bool) -> Found:
-        """Each write of a document that was answered is there, in order; `exact`: none is there twice."""
+        """Check that each acknowledged write is there, in order; `exact`: exactly once."""
         kinds: dict[str, list[str]] = defaultdict(list)
         for event in self.events:
             if event["model"] == "note":
@@ -194,7 +194,7 @@ class EventLog:
 
 
 def check_stream(stream: Stream, log: EventLog) -> Found:
-    """A stream has told every event of the log, once and in order."""
+    """Check that a stream delivered every event of the log once and in order."""
     name, wanted = stream.machine.name, [event["seq"] for event in log.events]
     deadline = Deadline(SETTLES_S)
     while wanted and (not stream.events or stream.events[-1]["seq"] < wanted[-1]):
@@ -218,7 +218,7 @@ def check_stream(stream: Stream, log: EventLog) -> Found:
 
 
 def check_webhooks(hook: Hook, log: EventLog, begin: int) -> Found:
-    """Every event after `begin` was delivered, each document's in order."""
+    """Check that every event after `begin` was delivered, in order per document."""
     wanted = {event["seq"] for event in log.events if event["seq"] > begin}
     deadline = Deadline(WEBHOOKS_SETTLE_S)
     while missing := wanted - {told["seq"] for told in list(hook.taken)}:

@@ -1,6 +1,7 @@
-"""The clock of a server, which the soak sets: a library that is loaded before others tells another time.
+"""A settable clock for a server, by a preloaded library.
 
-libfaketime does not serve here: with the monotonic clock left as it is, every sleep of Python ends in EINVAL.
+libfaketime does not work here: if it leaves the monotonic clock alone, every sleep in Python fails with
+EINVAL.
 """
 
 import os
@@ -23,7 +24,7 @@ class Clock:
 
     @classmethod
     def make(cls, folder: Path) -> "Clock | None":
-        """Return a clock that is right at first, None if there is no C compiler."""
+        """Return a correct clock, or None without a C compiler."""
         if not COMPILER:
             return None
         library, file = folder / "clock.so", folder / "clock"
@@ -34,11 +35,11 @@ class Clock:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables that give a process this clock."""
+        """Return the environment variables that give a process this clock."""
         return {"LD_PRELOAD": str(self.library), "BIFOLIO_TEST_CLOCK": str(self.file)}
 
     def set(self, seconds: int) -> None:
-        """Set the clock to so many seconds after the right time, or before it, for all processes at once."""
+        """Set the clock's offset in seconds for all its processes."""
         descriptor = os.open(self.file, os.O_WRONLY)
         try:
             os.pwrite(descriptor, struct.pack("q", seconds), 0)

@@ -1,4 +1,4 @@
-"""The faults of a soak: each is done to a scene, and is over when its function returns."""
+"""Faults of a soak: each function injects one into a scene and ends it before returning."""
 
 import os
 import random
@@ -25,7 +25,7 @@ Fault = Callable[["Scene", Machine, "Chance"], None]
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Random pauses, all of them shorter in a short soak."""
+    """Random pauses, shorter in a short soak."""
 
     random: random.Random
     longest_s: float = 60.0
@@ -36,7 +36,7 @@ class Chance:
 
 
 def kill_supervisor(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill the first process: all others must end by themselves, and another server begins."""
+    """Kill the first process: all others must exit by themselves; start another server."""
     assert machine.process
     machine.process.kill()
     machine.process.wait(10)
@@ -46,7 +46,7 @@ def kill_supervisor(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def kill_all(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill all processes at once, as a power cut does."""
+    """Kill all processes at once, like a power cut."""
     machine.kill()
     chance.sleep(0, 2.5)
     machine.start()
@@ -63,7 +63,7 @@ def kill_two(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def kill_worker(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill one of the processes that answer."""
+    """Kill a worker."""
     if found := workers_of(machine):
         _send(chance.random.choice(found), signal.SIGKILL)
 
@@ -75,13 +75,13 @@ def kill_leader(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def kill_generation(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill the process that the workers are forked from."""
+    """Kill the process that forked the workers."""
     if generation := generation_of(machine):
         _send(generation, signal.SIGKILL)
 
 
 def stop_worker(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Stop a worker for 5 to 15 s; after 10 s, another takes its place."""
+    """Suspend a worker for 5 to 15 s; after 10 s it is replaced."""
     if found := workers_of(machine):
         chosen = chance.random.choice(found)
         _send(chosen, signal.SIGSTOP)
@@ -90,14 +90,14 @@ def stop_worker(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def fill_disk(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Leave the disk of the machine no room for some seconds."""
+    """Fill the machine's disk for some seconds."""
     scene.record.is_disk_full = True
     with full(machine.root, scene.disk_size):
         chance.sleep(1, 10)
 
 
 def set_clock(seconds: int) -> Fault:
-    """Return the fault that the clock goes wrong by so much, and is right again after some seconds."""
+    """Return a fault that sets the clock wrong by an offset for some seconds."""
 
     def fault(scene: "Scene", machine: Machine, chance: Chance) -> None:
         assert scene.clock
@@ -111,7 +111,7 @@ def set_clock(seconds: int) -> Fault:
 
 
 def change_schema(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Add an attribute to a content type, or take it away again."""
+    """Add an attribute to a content type, or remove it again."""
     scene.edit(
         "content-types/page.json",
         lambda text: (
@@ -135,7 +135,7 @@ def change_settings(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def update_program(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Start a server with --takeover, as an update of the program does."""
+    """Start a server with --takeover, as for an update."""
     before = machine.process
     assert before
     machine.launch("--takeover")
@@ -145,21 +145,21 @@ def update_program(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def stop_database(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill PostgreSQL, and start it again after up to a minute."""
+    """Kill PostgreSQL, and restart it after up to a minute."""
     scene.cluster.kill_database()
     chance.sleep(1, 60)
     scene.cluster.start_database()
 
 
 def stop_remote(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill the server of the git remote, and start it again after up to a minute."""
+    """Kill the git remote's server, and restart it after up to a minute."""
     scene.cluster.remote.kill()
     chance.sleep(1, 60)
     scene.cluster.remote.start()
 
 
 def stop_bucket(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill the server of the bucket, and start it again after up to a minute."""
+    """Kill the bucket's server, and restart it after up to a minute."""
     assert scene.cluster.bucket
     with scene.cluster.bucket.killed():
         chance.sleep(1, 60)
@@ -197,7 +197,7 @@ REMOTE: Mapping[str, Fault] = {"git remote away": stop_remote}
 
 
 def edit_by_push(scene: "Scene", path: str, change: Callable[[str], str]) -> None:
-    """Change a file in a clone that nobody else uses, commit and push."""
+    """Change a file in another clone, commit and push."""
     clone = scene.clone
     for left in reversed(range(20)):
         git(clone, "fetch", "-q")
@@ -206,7 +206,7 @@ def edit_by_push(scene: "Scene", path: str, change: Callable[[str], str]) -> Non
         git(clone, "commit", "-qam", f"Change {path}")
         try:
             git(clone, "push", "-q", "origin", "HEAD:main")
-        except subprocess.CalledProcessError:  # Somebody was faster.
+        except subprocess.CalledProcessError:  # Another push was faster.
             if not left:
                 raise
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""The record of rounds: which fault each had, which promises fell in it, and the table of both."""
+"""Record of a soak's rounds: the faults in each, the promises broken, and a table of both."""
 
 import threading
 import time
@@ -17,18 +17,18 @@ MAX_MESSAGE_CHARS = 1500
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A promise that fell: in which round, after which fault, when, and what was seen."""
+    """A broken promise: the round, the fault, the time, and the evidence."""
 
     promise: str
     message: str
     scene: str
     faults: tuple[str, ...]
-    at: float  # seconds since the soak began
+    at: float  # seconds since the start of the soak
 
 
 @dataclass(slots=True)
 class Round:
-    """One round of load of a scene, with the faults that it had."""
+    """One round of load in a scene, with its faults."""
 
     scene: str
     faults: tuple[str, ...]
@@ -38,28 +38,28 @@ class Round:
 
 @dataclass(slots=True)
 class Ledger:
-    """All rounds and violations; many threads report to it."""
+    """All rounds and violations. Thread-safe."""
 
     seed: int
     rounds: list[Round] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # lines that the report has below the table
+    notes: list[str] = field(default_factory=list)  # lines printed below the table
     began: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def now(self) -> float:
-        """Seconds since the soak began."""
+        """Return seconds since the start of the soak."""
         return time.monotonic() - self.began
 
     def begin(self, scene: str, faults: Sequence[str]) -> Round:
-        """Begin a round; violations are counted for it until the next."""
+        """Begin a round; violations count for it until the next one."""
         with self._lock:
             self.rounds.append(Round(scene, tuple(faults) or (NO_FAULT,), self.now))
         return self.rounds[-1]
 
     def violated(self, promise: str, message: str, at: float | None = None) -> None:
-        """Report that a promise fell, at a reading of the monotonic clock if not now."""
+        """Report a broken promise, now or at a given monotonic time."""
         seconds = self.now if at is None else at - self.began
         with self._lock:
             during = [r for r in self.rounds if r.began <= seconds] or self.rounds[:1]
@@ -73,7 +73,7 @@ class Ledger:
         print(f"{self.now:7.1f} s  {text}", flush=True)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the head and the rows of the table: faults, and how often each promise held or fell."""
+        """Return the table's head and rows: faults, and how often each promise held or was broken."""
         counts = Counter(fault for one in self.rounds for fault in one.faults)
         fell = Counter(
             {
@@ -93,7 +93,7 @@ class Ledger:
         return (v for v in self.violations if v.promise == promise and fault in v.faults)
 
     def account(self, folder: str) -> Iterator[str]:
-        """Say of each promise that fell what was seen, when, after which fault, and where the logs are."""
+        """Describe each broken promise: evidence, time, fault, and where the logs are."""
         for violation in self.violations[:MAX_PRINTED]:
             yield (
                 f"FELL {violation.promise} at {violation.at:.1f} s, {violation.scene}, "

@@ -1,4 +1,4 @@
-"""The load of a soak: writers, editors by hand, git users, readers, streams of events, a webhook receiver."""
+"""Load of a soak: writers, manual editors, git users, readers, event streams, a webhook receiver."""
 
 import random
 import socket
@@ -20,23 +20,23 @@ from tests.receivers import OK, Received, status
 from tests.soak.ledger import LOST, READS, STALE, TORN, Ledger
 from tests.soak.model import GONE, Model
 
-MAX_NOTES = 40  # of one writer, so that memory is compared with equal content
+MAX_NOTES = 40  # of one writer, to compare memory for similar content
 LONGEST_PAUSE_S = 0.3
-TURN_S = 1.0  # for which a receiver fails, or works
-HANDS = 4  # files that an editor of a machine saves
+TURN_S = 1.0  # how long a receiver fails, then works
+HANDS = 4  # files that a machine's editor saves
 MADE = (200, 201, 204)
 REFUSED = (503, 507)
 
 
 @dataclass(slots=True)
 class SoakRecord(Record):
-    """Records what clients have seen, and reports violations to the ledger."""
+    """What clients have observed; reports violations to the ledger."""
 
     ledger: Ledger = field(default_factory=lambda: Ledger(0))
     is_disk_full: bool = False  # in this round
 
     def violated(self, what: str) -> None:
-        """Report what a client has seen."""
+        """Report a violation that a client observed."""
         if " was answered 507 " in what and self.is_disk_full:
             return
         promise = TORN if "a reader saw" in what else READS if ": a read was" in what else LOST
@@ -45,13 +45,13 @@ class SoakRecord(Record):
 
 @dataclass(slots=True)
 class SoakWriter(Writer):
-    """A writer of documents of its own, which keeps the model of them."""
+    """A writer of its own documents, which keeps the model of them."""
 
     model: Model = field(default_factory=Model)
     ledger: Ledger = field(default_factory=lambda: Ledger(0))
 
     def run(self, stopped: threading.Event) -> None:
-        """Write whatever chance says."""
+        """Make random writes."""
         actions: list[tuple[int, Callable[[], None]]] = [
             (14, self.create), (40, self.update), (6, self.delete), (14, self.page), (8, self.read_own),
             (3, self.upload), (6, self.hand), (3, self.use_branch),
@@ -67,7 +67,7 @@ class SoakWriter(Writer):
             time.sleep(self.random.random() * LONGEST_PAUSE_S)
 
     def write(self, kind: str, token: str, document: str, method: str, path: str, body: Any) -> Answer:
-        """Send a write, and note in the model what came of it."""
+        """Send a write, and update the model by its response."""
         answer = Writer.write(self, kind, token, document, method, path, body)
         at = time.monotonic()
         if answer.status in MADE:
@@ -75,7 +75,7 @@ class SoakWriter(Writer):
         elif _is_unknown(answer):
             self._doubt(kind, token, document)
         elif answer.status == 404 and document in self.record.notes:
-            with self.record.lock:  # A deletion that was not answered was made.
+            with self.record.lock:  # A deletion without a response was made.
                 self.record.notes.remove(document)
         return answer
 
@@ -109,7 +109,7 @@ class SoakWriter(Writer):
             self.model.doubt("pages", document, None)
 
     def create(self, code: str | None = None) -> None:
-        """Make a note, or delete one if there are enough."""
+        """Create a note, or delete one if there are enough."""
         with self.record.lock:
             count = sum(name in self.made for name in self.record.notes)
         if count > MAX_NOTES:
@@ -118,7 +118,7 @@ class SoakWriter(Writer):
             Writer.create(self, code)
 
     def read_own(self) -> None:
-        """Write, and read on another connection what was answered."""
+        """Write, and read the response's state back on another connection."""
         if not (note := self._note()):
             return
         token = self.record.token()
@@ -160,7 +160,7 @@ class SoakWriter(Writer):
 
 
 def _is_unknown(answer: Answer) -> bool:
-    """Whether a write may or may not have been made, by its response."""
+    """Whether a response leaves open whether the write was made."""
     error = (answer.body or {}).get("error", {}) if isinstance(answer.body, dict) else {}
     if answer.status == 503:
         return "did not say whether it has taken" in str(error.get("message"))
@@ -187,7 +187,7 @@ def _truncate(path: Path, text: str) -> None:
 
 
 def _append(path: Path, text: str) -> None:
-    """Save a text whose beginning the file has already, as a program does that only appends."""
+    """Append the rest of a text that the file begins with."""
     before = path.read_text()
     if not text.startswith(before):
         path.write_text(text)
@@ -200,7 +200,7 @@ SAVES = (_write_over, _rename_over, _truncate, _append)
 
 
 def hand_files(names: list[str]) -> dict[str, str]:
-    """Return the files that editors of some machines save, as they are at first."""
+    """Return the files that editors save, with their initial texts."""
     return {
         f"content/hands/s-{name}-{number}.yaml": "a: begin\n" for name in names for number in range(HANDS)
     }
@@ -208,16 +208,16 @@ def hand_files(names: list[str]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class HandEditor:
-    """Somebody who saves files in the folder that a machine serves, and uses git there.
+    """A person who saves files in a machine's folder and uses git there.
 
-    With `commits`, the edits are committed there now and then; else they stay as they are until `tidy`.
+    With `commits`, commits the edits now and then; otherwise they stay uncommitted until `tidy`.
     """
 
     machine: Machine
     random: random.Random
     record: Record
     commits: bool
-    saved: dict[str, str] = field(default_factory=dict)  # the text of each file, by path
+    saved: dict[str, str] = field(default_factory=dict)  # texts by path
     times: dict[str, float] = field(default_factory=dict)
     number: int = 0
 
@@ -239,7 +239,7 @@ class HandEditor:
         return f"content/hands/s-{self.machine.name}-{number}.yaml"
 
     def save(self, number: int) -> None:
-        """Save a file in its way: in place, by a rename, truncated, or appended to."""
+        """Save a file in its own way: in place, by renaming, by truncating, or by appending."""
         path = self._path(number)
         before = self.saved.get(path, "")
         text = f"a: {self.record.token()}\n"
@@ -254,7 +254,7 @@ class HandEditor:
         git(self.machine.root, "commit", "-qm", "Edit by hand", "--", "content/hands")
 
     def reset(self, number: int) -> None:
-        """Take back one's own edits of a file."""
+        """Discard one's own edits of a file."""
         path = self._path(number)
         text = git(self.machine.root, "show", f"HEAD:{path}")
         git(self.machine.root, "checkout", "-q", "HEAD", "--", path)
@@ -274,7 +274,7 @@ class HandEditor:
                 git(self.machine.root, "branch", "-D", name)
 
     def finish(self) -> None:
-        """Save again what the disk had no room for."""
+        """Repeat saves that failed because of a full disk."""
         for path, text in self.saved.items():
             if (self.machine.root / path).read_text() in ("", text[: len(text) // 2]):
                 (self.machine.root / path).write_text(text)
@@ -282,7 +282,7 @@ class HandEditor:
 
 @dataclass(slots=True)
 class Pusher(Editor):
-    """Somebody who pulls, commits and pushes from a clone of their own."""
+    """A person who pulls, commits and pushes from another clone."""
 
     def run(self, stopped: threading.Event) -> None:
         """Push until stopped."""
@@ -295,14 +295,14 @@ class Pusher(Editor):
 
 @dataclass(slots=True)
 class KeepingReader:
-    """A client that keeps its connection and asks with entity tags, or for the headers only."""
+    """A client with a persistent connection that uses entity tags and HEAD."""
 
     machine: Machine
     record: Record
     random: random.Random
 
     def run(self, stopped: threading.Event) -> None:
-        """Read until stopped, on another connection whenever one breaks."""
+        """Read until stopped, reconnecting when needed."""
         while not stopped.wait(0.05):
             with suppress(OSError, HTTPException):
                 connection = HTTPConnection("127.0.0.1", self.machine.port, timeout=30)
@@ -325,7 +325,7 @@ class KeepingReader:
 
 @dataclass(slots=True)
 class Stream:
-    """A client of one machine's event stream, which goes on with Last-Event-ID whenever that ends."""
+    """A client of one machine's event stream, which reconnects with Last-Event-ID."""
 
     machine: Machine
     token: str
@@ -358,18 +358,18 @@ class Stream:
 
 @dataclass(slots=True)
 class Hook:
-    """A receiver of webhooks that fails half of the time, and asks to be tried again after a second.
+    """A webhook receiver that fails half of the time, and asks for a retry after a second.
 
-    Every other second it takes what it is sent, or most of it.
+    Every other second it accepts deliveries, or most of them.
     """
 
     random: random.Random
-    taken: list[dict[str, Any]] = field(default_factory=list)  # bodies that it has said it has
+    taken: list[dict[str, Any]] = field(default_factory=list)  # accepted bodies
     failed: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, connection: socket.socket, received: Received) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         with self.lock:
             chance = self.random.random()
         if time.monotonic() % (2 * TURN_S) < TURN_S or chance < 0.03:

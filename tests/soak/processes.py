@@ -1,4 +1,4 @@
-"""The processes of a server: which is which, what is left of those that ended, how much memory they have."""
+"""Processes of a server: their roles, leftovers and memory."""
 
 import os
 from contextlib import suppress
@@ -9,7 +9,7 @@ from tests.servers import children, is_alive, workers
 
 
 def generation_of(machine: Machine) -> int | None:
-    """Return the process that the workers are forked from."""
+    """Return the process that forked the workers."""
     assert machine.process
     found = [one for one in sorted(children(machine.process.pid)) if children(one)]
     return found[-1] if found else None
@@ -22,7 +22,7 @@ def workers_of(machine: Machine) -> list[int]:
 
 
 def leader_of(machine: Machine) -> int | None:
-    """Return the worker that leads: it has a thread for each job."""
+    """Return the leading worker, which has a thread for each job."""
     return max(workers_of(machine), key=_count_threads, default=None)
 
 
@@ -33,7 +33,7 @@ def _count_threads(pid: int) -> int:
 
 
 def serving(root: Path) -> dict[int, str]:
-    """Return the processes whose command or folder is of a site: their state and command, by id."""
+    """Return the processes whose command line or folder belongs to a site: state and command, by id."""
     found = {}
     for path in Path("/proc").iterdir():
         if path.name.isdigit() and int(path.name) != os.getpid() and is_alive(int(path.name)):
@@ -45,12 +45,12 @@ def serving(root: Path) -> dict[int, str]:
 
 
 def tree(pid: int) -> set[int]:
-    """Return a process and all below it."""
+    """Return a process and all its descendants."""
     return {pid}.union(*(tree(child) for child in children(pid)))
 
 
 def memory_bytes(machine: Machine) -> int:
-    """Return the memory of a server's processes together; what they share is counted once."""
+    """Return the memory of a server's processes in bytes, counting shared memory once."""
     assert machine.process
     total = 0
     for pid in tree(machine.process.pid):

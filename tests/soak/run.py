@@ -1,4 +1,4 @@
-"""Runs the scenes of a soak one after the other, and prints the table of faults and promises."""
+"""Runs the scenes of a soak one after another, and prints the table of faults and promises."""
 
 import shutil
 import subprocess
@@ -24,9 +24,9 @@ def soak(
     faults: Sequence[str] | None = None,
     longest_s: float = 60.0,
 ) -> int:
-    """Run scenes for some seconds in all; return the exit status, 1 if a promise fell.
+    """Run scenes for `seconds` in all; return the exit status, 1 if a promise was broken.
 
-    Only the `faults` that are given happen, each at least once; without any, all that a scene has.
+    With `faults`, injects only those, each at least once; otherwise all of a scene.
     """
     ledger, folder = Ledger(seed), Path(tempfile.mkdtemp(prefix="bifolio-soak-"))
     try:

@@ -1,4 +1,4 @@
-"""One scene of the soak: machines under load, one round after the other, each with a fault and a check."""
+"""Scene of a soak: machines under load, in rounds with a fault and a check each."""
 
 import random
 import shutil
@@ -69,11 +69,11 @@ from tests.soak.strain import Deadline
 from tests.waiting import until
 
 RECOVERS_S = 60.0
-WRITERS = 2  # for each machine
+WRITERS = 2  # per machine
 THOROUGH_ROUNDS = 8  # between two runs of git fsck
-WARM_S = 60.0  # before memory is first measured
+WARM_S = 60.0  # before the first measurement of memory
 MAX_GROWTH = 1.1
-DOUBLE_SHARE = 0.15  # of rounds that have two faults
+DOUBLE_SHARE = 0.15  # of rounds with two faults
 SETTINGS = """\
 events: {{bulk: 1001}}
 webhooks_allow: [127.0.0.1]
@@ -85,7 +85,7 @@ Run = Callable[[threading.Event], None]
 
 @dataclass(slots=True)
 class Scene:
-    """Machines, their load, and what is known of them."""
+    """Machines, their load, and the expected state."""
 
     name: str
     cluster: Cluster
@@ -102,11 +102,11 @@ class Scene:
     streams: list[Stream] = field(default_factory=list)
     log: EventLog = field(default_factory=lambda: EventLog(""))
     clone: Path = field(init=False)  # for changes of schemas and settings
-    memory: list[tuple[float, int]] = field(default_factory=list)  # after each round: when, bytes
+    memory: list[tuple[float, int]] = field(default_factory=list)  # after each round: time, bytes
     began: float = field(default_factory=time.monotonic)
 
     def prepare(self) -> None:
-        """Start the machines, and make the load."""
+        """Start the machines and create the load."""
         self.cluster.start()
         self.clone = self.cluster.clone("changes")
         self.log.token = self.cluster.token
@@ -133,11 +133,11 @@ class Scene:
             self.streams.append(Stream(machine, self.cluster.token, self.ledger))
 
     def edit(self, path: str, change: Callable[[str], str]) -> None:
-        """Change a file of the site, as a person who pushes it from elsewhere."""
+        """Push a change of a file from another clone."""
         edit_by_push(self, path, change)
 
     def wait_until_gone(self, machine: Machine) -> None:
-        """Wait until no process of a killed server is left; report those that stay."""
+        """Wait until all processes of a killed server are gone; report those that remain."""
         try:
             until(lambda: not serving(machine.root), seconds=20)
         except AssertionError:
@@ -146,7 +146,7 @@ class Scene:
                 machine.kill()
 
     def soak(self, seconds: float, *, each_once: bool) -> None:
-        """Run rounds until the time is over, each fault as often as any other; first one without a fault.
+        """Run rounds until the time is over, all faults equally often; the first round has no fault.
 
         With `each_once`, it takes as long as each fault needs to happen once.
         """
@@ -172,7 +172,7 @@ class Scene:
         self.check_end()
 
     def run_round(self, faults: list[str]) -> None:
-        """Load, faults, load, and a check while nothing else happens."""
+        """Run load, faults, load, then a check without load."""
         one = self.ledger.begin(self.name, faults)
         self.record.is_disk_full = False
         stopped = threading.Event()
@@ -197,7 +197,7 @@ class Scene:
         )
 
     def _do(self, fault: str, machine: Machine) -> None:
-        """Do a fault to a machine. A server that does not start again is reported, and started once more."""
+        """Inject a fault. A server that does not start again is reported, and started once more."""
         try:
             self.faults[fault](self, machine, self.chance)
         except (AssertionError, OSError, subprocess.SubprocessError) as error:
@@ -207,7 +207,7 @@ class Scene:
                     one.start()
 
     def wait_for_recovery(self) -> float:
-        """Wait until each machine answers a read and a write; the seconds until then."""
+        """Wait until each machine completes a read and a write; return the seconds it took."""
         began, deadline = time.monotonic(), Deadline(RECOVERS_S)
         headers = {"Authorization": f"Bearer {self.cluster.token}"}
         for machine in self.cluster.machines:
@@ -225,12 +225,12 @@ class Scene:
         return time.monotonic() - began
 
     def report(self, found: Found) -> None:
-        """Report what fell."""
+        """Report broken promises."""
         for promise, message in found:
             self.ledger.violated(promise, message)
 
     def check_quiet(self) -> None:
-        """Check everything while nobody writes."""
+        """Run all checks without load."""
         for editor in self.hands:
             with suppress(OSError):
                 editor.finish()
@@ -250,7 +250,7 @@ class Scene:
         self.report(check_webhooks(self.hook, self.log, 0))
 
     def _tidy(self, editor: HandEditor) -> None:
-        """Commit the edits by hand, or take them back."""
+        """Commit or discard the edits by hand."""
         action = editor.commit if editor.commits else lambda: [editor.reset(n) for n in range(4)]
 
         def done() -> bool:
@@ -263,7 +263,7 @@ class Scene:
         until(done, RECOVERS_S)
 
     def check_end(self) -> None:
-        """Check the whole history, and that every machine answers every request with the same bytes."""
+        """Check the whole history, and that every machine returns the same bytes for every request."""
         cluster, record = self.cluster, self.record
         history = History.of(cluster.remote.repository)
         times = {write.token: write.ended for write in record.writes}
@@ -275,7 +275,7 @@ class Scene:
         for message in check_after(record, history):
             self.ledger.violated(STALE, message)
         fresh = Machine("fresh", cluster.clone("fresh"))
-        if not cluster.database:  # The token is in a file of the machine.
+        if not cluster.database:  # Each machine has its own tokens.
             (fresh.root / ".bifolio").mkdir(mode=0o700)
             for path in (cluster.machines[0].root / ".bifolio").glob("accounts.db*"):
                 shutil.copy(path, fresh.root / ".bifolio")
@@ -323,7 +323,7 @@ def _status(machine: Machine) -> str:
 
 @contextmanager
 def one_machine(folder: Path, ledger: Ledger, seed: int, longest_s: float) -> Iterator[Scene]:
-    """One machine with two workers, a disk and a clock of its own, which pushes after its writes."""
+    """One machine with two workers, its own disk and clock, pushing after its writes."""
     with ExitStack() as stack:
         receiver = stack.enter_context(receiving())
         faults = {**PROCESSES, **CHANGES, **REMOTE}
@@ -346,7 +346,7 @@ def one_machine(folder: Path, ledger: Ledger, seed: int, longest_s: float) -> It
 
 @contextmanager
 def three_machines(folder: Path, ledger: Ledger, seed: int, longest_s: float) -> Iterator[Scene]:
-    """Three machines that share PostgreSQL, a bucket and a git remote; each write is pushed first."""
+    """Three machines that share PostgreSQL, a bucket and a git remote; writes are pushed first."""
     with ExitStack() as stack:
         database, bucket = stack.enter_context(postgres()), stack.enter_context(s3_server())
         receiver = stack.enter_context(receiving())

@@ -1,4 +1,4 @@
-"""Load of the machine: time limits of a soak are longer while other programs use the processors."""
+"""Deadlines that are longer while other programs use the processors."""
 
 import time
 
@@ -7,7 +7,7 @@ MAX_STRAIN = 20.0
 
 
 def strain() -> float:
-    """Return how many times longer than on a quiet machine something takes: wall time by processor time."""
+    """Return the ratio of wall time to processor time for a busy loop, 1 on a quiet machine."""
     began, used = time.monotonic(), time.thread_time()
     for _ in range(5):
         sum(range(WORK))
@@ -17,13 +17,12 @@ def strain() -> float:
 
 
 class Deadline:
-    """The end of some seconds of a quiet machine: of a busy one, more pass until then."""
+    """A deadline in seconds of a quiet machine; on a busy one, it is later."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self._left, self._at = seconds, seconds, time.monotonic()
 
     def is_over(self) -> bool:
-        """Return whether the time is over."""
         passed, self._at = time.monotonic() - self._at, time.monotonic()
         self._left -= passed / strain()
         return self._left < 0

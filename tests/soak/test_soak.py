@@ -1,4 +1,4 @@
-"""The soak at its smallest size, and the table and the account that it ends with."""
+"""The smallest soak, and its final table and account."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """An editor saves at each step of a write, in each way that editors save: no edit is lost.
 
-The editor is a process of its own, as it may have to wait for the writer. The writer calls it before each of
-its system calls, and is killed in half of the tests.
+The editor is a separate process, since it may have to wait for the writer. The writer notifies it before each
+of its system calls, and is killed in half of the tests.
 """
 
 import multiprocessing
@@ -29,7 +29,7 @@ from tests.waiting import until
 
 ONE, TWO = "content/things/one.md", "content/things/two.md"
 BEFORE, WRITTEN = b"before", b"longer than before"
-WAIT_S = 0.01  # for an editor that may have to wait for the writer
+WAIT_S = 0.01  # for an editor that may wait for the writer
 SPAWN = multiprocessing.get_context("forkserver")
 STEPS = {
     "open",
@@ -45,21 +45,21 @@ STEPS = {
     "audit",
     "read",
 }
-STRIDE = 1 if LONG else 7  # of the steps at which the editor begins
-# What an editor does at one step, and at a later one.
+STRIDE = 1 if LONG else 7  # between the steps at which the editor begins
+# The editor's action at one step, and at a later one.
 WAYS = {
     "renames over it": ("rename", ""),
     "saves in place": ("open save", ""),
     "has found its name": ("find", "open save"),
     "has it open": ("open", "save"),
 }
-LATER = (1, 3, 1000)  # steps until then; the last is after the write
+LATER = (1, 3, 1000)  # steps until the later action; the last is after the write
 
 
 def edit(pipe: Connection) -> None:
-    """Do what the pipe says to a file. Each save is as long as the file was, and as old.
+    """Edit a file as messages in the pipe request. Each save keeps the file's size and mtime.
 
-    Replies to each message with its number, and whether anything was saved since a message without actions.
+    Replies to each message with its number, and whether anything was saved since the last empty message.
     """
     found, file, saved = -1, -1, False
     while message := pipe.recv():
@@ -90,13 +90,13 @@ def edit(pipe: Connection) -> None:
 
 
 class Editor:
-    """The other end of the pipe to an editor."""
+    """This process's end of the pipe to an editor."""
 
     def __init__(self, pipe: Connection, path: Path) -> None:
         self.pipe, self.path, self.sent = pipe, path, 0
 
     def do(self, actions: str, text: bytes) -> None:
-        """Ask for some actions; wait for WAIT_S, since the editor may have to wait for this process."""
+        """Request actions; wait WAIT_S for them, since the editor may be waiting for this process."""
         self.sent += 1
         self.pipe.send((self.sent, actions, self.path, text))
         while self.pipe.poll(WAIT_S) and self.pipe.recv()[0] != self.sent:
@@ -118,9 +118,9 @@ def started_editor() -> Iterator[Connection]:
 
 
 def run_stepped(work: Callable[[], object], at_step: Callable[[int], None], steps: int) -> None:
-    """Do some work in a forked process that calls `at_step` with the number of each step before it.
+    """Run some work in a forked process, calling `at_step` with the step's number before each step.
 
-    It is called for so many steps, even if the work has fewer.
+    It is called for all the steps, even if the work has fewer.
     """
     if pid := os.fork():
         os.waitpid(pid, 0)
@@ -145,19 +145,19 @@ def run_stepped(work: Callable[[], object], at_step: Callable[[int], None], step
 
 
 def write_things(root: Path, data: bytes | None) -> None:
-    """Replace or remove one file after another one."""
+    """Replace or delete files one after another."""
     commit(root, [Write(path, data, signature_of(root / path), read=BEFORE) for path in (TWO, ONE)])
 
 
 def commit(root: Path, writes: list[Write]) -> None:
-    """Make some writes as one change."""
+    """Make writes as one change."""
     journal = Journal(root, root / ".bifolio")
     with journal.writing():
         journal.commit(writes)
 
 
 def count_steps(root: Path, data: bytes | None) -> int:
-    """Return how many steps a write has."""
+    """Return the number of steps of a write."""
     reading, writing = os.pipe()
     run_stepped(lambda: write_things(root, data), lambda _: os.write(writing, b".") and None, 0)
     os.close(writing)
@@ -174,7 +174,7 @@ def begin(root: Path) -> None:
 
 
 def kept(root: Path) -> list[bytes]:
-    """The bytes of all files that people can find."""
+    """Return the contents of all files that a user can find."""
     folders = (root / "content", root / ".bifolio/unsaved")
     return [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
 
@@ -225,7 +225,7 @@ def test_an_edit_at_any_step_is_kept(way: str, data: bytes | None, killed: bool,
 
 
 def settle(pipe: Connection, path: Path) -> bool:
-    """Wait until the editor has done all that it was asked to; whether it has saved anything."""
+    """Wait until the editor has done all requested actions; return whether it saved anything."""
     pipe.send((-1, "", path, b""))
     while (reply := pipe.recv())[0] != -1:
         pass
@@ -248,7 +248,7 @@ def test_what_a_killed_process_has_replaced_is_swept_by_another(
 ) -> None:
     begin(tmp_path)
     other = Journal(tmp_path, tmp_path / ".bifolio")
-    other.sweep()  # finds nothing, and expects nothing
+    other.sweep()  # must not fail with nothing to sweep
     write_things(tmp_path, WRITTEN)
     now = time.monotonic()
     for later in (0, RETENTION_S + 0.1):
@@ -263,7 +263,7 @@ def test_what_a_killed_process_has_replaced_is_swept_by_another(
 
 
 def test_a_file_that_is_renamed_over_one_to_remove_is_kept(tmp_path: Path) -> None:
-    """The bytes of a file that is removed may not be known; then its signature is compared."""
+    """If the bytes of a removed file are unknown, its signature is compared."""
     root, lost = tmp_path / "site", []
     begin(root)
     steps = count_steps(root, None)

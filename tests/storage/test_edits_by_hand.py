@@ -1,4 +1,4 @@
-"""Edits by hand that come at the same time as writes through the API: none is lost."""
+"""Edits by hand at the same time as writes through the API: none is lost."""
 
 import os
 import random
@@ -35,7 +35,7 @@ def save_in_place(path: Path, text: str) -> None:
 
 
 def save_over(path: Path, text: str) -> None:
-    """As an editor does that opens a file first, and then writes it from the beginning on."""
+    """Open the file first, then overwrite it from the start, as some editors do."""
     with path.open("r+") as file:
         time.sleep(0.001)
         file.write(text)
@@ -46,7 +46,7 @@ SAVES = (save_by_renaming, save_in_place, save_over)
 
 
 def write_on_and_on(api: Api) -> int:
-    """Write a document in another process, without an end; returns its id."""
+    """Write a document in another process until killed; return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -70,10 +70,10 @@ def line_of(text: str) -> str:
 
 @pytest.mark.parametrize("killed", [False, True], ids=["alive", "killed"])
 def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed: bool) -> None:
-    """Nobody but the editor changes `name`, so that after each save it stays what it was saved as.
+    """Only the editor changes `name`, so each save must last until the next one.
 
-    Who reads the file in the fraction of a millisecond in which it is put back may find the save before; what
-    is then saved over is in a folder, as is what a killed writer had in hand.
+    While a file is restored, for a fraction of a millisecond, a reader may find the previous save. Versions
+    that are then overwritten, or that a killed writer held, are in unsaved/.
     """
     api = make(tmp_path, FILES)
     path, chance = api.root / ONE, random.Random(SEED or 1)
@@ -89,7 +89,7 @@ def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed
             api.site.recover()
             api.site.refresh()
             writer = write_on_and_on(api)
-        if not chance.randrange(40):  # On a busy machine all writes of a minute may be overtaken by edits.
+        if not chance.randrange(40):  # On a busy machine, edits may overtake all writes of a minute.
             body = last_line(path)
             until(lambda: last_line(path) != body)  # noqa: B023
         text = path.read_text()
@@ -100,13 +100,13 @@ def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed
         chance.choice(SAVES)(path, text.replace(line_of(text), f"name: {number}"))
         time.sleep(chance.choice((0, 0.001, chance.uniform(0, 0.02))))
     os.kill(writer, signal.SIGKILL)
-    assert os.waitpid(writer, 0)[1] == signal.SIGKILL  # until then it had gone on
+    assert os.waitpid(writer, 0)[1] == signal.SIGKILL  # The writer had not failed before.
     api.site.recover()
     aside = {line_of(file.read_text()) for file in unsaved.rglob("*.md")}
     assert missed <= seen | aside
     assert len(missed) <= ROUNDS // 100
     assert line_of(path.read_text()) == f"name: {ROUNDS}"
-    assert len(bodies) > ROUNDS // 80  # it came to write
+    assert len(bodies) > ROUNDS // 80  # The writer succeeded often enough.
     assert list(journal.iterdir()) == []
 
 
@@ -115,7 +115,7 @@ def put_folder(path: Path) -> None:
     path.mkdir()
 
 
-# What somebody may do to a file between the last look at it and its replacement.
+# Edits of a file between the last check and its replacement.
 EDITS: dict[str, Callable[[Path], None]] = {
     "renamed over it": lambda path: save_by_renaming(path, path.read_text() + "by hand\n"),
     "removed": Path.unlink,
@@ -124,7 +124,7 @@ EDITS: dict[str, Callable[[Path], None]] = {
 
 
 def commit(api: Api, data: bytes | None) -> str:
-    """Make a file, and replace two others or remove them, in one change; why it was refused, if it was."""
+    """Create one file, and replace or delete two others, in one change; return why it was refused, if so."""
     journal = Journal(api.root, api.root / ".bifolio")
     paths = {path: signature_of(api.root / path) for path in (TWO, NEW, ONE)}
     writes = [Write(path, data if before else b"new", before) for path, before in paths.items()]
@@ -145,7 +145,7 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
     api = make(tmp_path / "site", FILES)
     events, message = run_disturbed(api, lambda made: commit(made, data), 0, die)
     assert message == ""
-    # Later ones move the files that were replaced.
+    # Later renames move the replaced files.
     renames = [at for at, event in enumerate(events, 1) if event == "os.rename"][:3]
     shutil.rmtree(api.root)
     api = make(tmp_path / "site", FILES)
@@ -161,7 +161,7 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
 
 
 def test_a_file_that_goes_away_between_two_looks_at_it_is_a_conflict(tmp_path: Path) -> None:
-    """A program may remove a file and write it anew, as git does: that is no fault of the disk."""
+    """A program may delete and recreate a file, as git does: that is a conflict, not a disk error."""
     journal, two = Journal(tmp_path, tmp_path / ".bifolio"), tmp_path / TWO
     looks, messages, left = 0, set[str](), 1
 
@@ -222,7 +222,7 @@ def test_a_file_that_a_program_has_open_for_writing_is_not_replaced(tmp_path: Pa
 
 
 def test_who_opens_a_file_that_is_being_replaced_waits_until_it_is(tmp_path: Path) -> None:
-    """Such a save comes to what is written, or before it; never to a file that has no name any more."""
+    """A save goes into the new file or precedes it, but never into a file without a name."""
     api = make(tmp_path, FILES)
 
     def save_while_held() -> None:
@@ -249,7 +249,7 @@ def test_who_opens_a_file_that_is_being_replaced_waits_until_it_is(tmp_path: Pat
 
 @pytest.mark.parametrize("data", [b"written", None], ids=["replaced", "removed"])
 def test_an_edit_that_a_killed_writer_has_taken_away_is_put_back(tmp_path: Path, data: bytes | None) -> None:
-    """Killed right after it had exchanged the names, before it has looked at what was there."""
+    """The writer is killed right after the swap, before it compares the old file."""
     api = make(tmp_path, FILES)
     journal, one = Journal(api.root, api.root / ".bifolio"), api.root / ONE
     journal.folder.mkdir(exist_ok=True)

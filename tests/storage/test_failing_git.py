@@ -1,4 +1,4 @@
-"""Git commands that fail: that is never taken for "there is nothing"."""
+"""A failing git command is never mistaken for an empty result."""
 
 import shutil
 import sys
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository in which Git LFS keeps pictures; its program is not installed."""
+    """Return a repository that stores pictures in Git LFS, whose program is not installed."""
     write(tmp_path, {".gitattributes": "*.png filter=lfs\n", "folder/a.txt": "Text\n"})
     commit_all(tmp_path)
     git(tmp_path, "config", "filter.lfs.clean", "cat")
@@ -57,12 +57,12 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def damage(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Damage:
-    """Let a git command fail from now on."""
+    """Make a git command fail from now on."""
     return lambda command: failing_git(monkeypatch, tmp_path_factory.mktemp("bin"), command)
 
 
 def add_picture(root: Path) -> str:
-    """Commit a file that Git LFS is to keep."""
+    """Commit a file that Git LFS is to store."""
     picture = root / "new.png"
     picture.write_bytes(b"Picture")
     return make_commit(root, (head(root),), {"new.png": picture}, SIGNED)
@@ -126,7 +126,7 @@ def test_new_files_that_are_not_known_are_not_left_out(root: Path, damage: Damag
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """What is in a repository: its last commit, the first one, and a file."""
+    """Object ids in a repository: its last commit, its first one, and a file."""
 
     head: str
     first: str

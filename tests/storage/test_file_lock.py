@@ -1,4 +1,4 @@
-"""Locks of files and folders, between threads, processes and their children."""
+"""Locks of files and folders between threads, processes and their children."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from server.storage.file_lock import FileLock
 
 @contextmanager
 def child(run: Callable[[], None]) -> Iterator[int]:
-    """Fork a process that runs a function, says so, and then waits until it is killed."""
+    """Fork a process that runs a function, reports it, and waits to be killed."""
     ready, says = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -39,7 +39,7 @@ def test_two_locks_of_one_path_exclude_each_other(tmp_path: Path, is_folder: boo
     path = tmp_path if is_folder else tmp_path / "lock"
     first, second = (FileLock(path, is_folder=is_folder) for _ in range(2))
     assert first.acquire()
-    assert first.acquire()  # It has it already.
+    assert first.acquire()  # It holds the lock already.
     assert not second.acquire()
     first.release()
     assert second.acquire()

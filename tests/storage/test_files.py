@@ -1,4 +1,4 @@
-"""A walk comes from another process as it was there."""
+"""A walk survives being passed between processes."""
 
 import pickle
 from pathlib import Path

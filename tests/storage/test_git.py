@@ -1,4 +1,4 @@
-"""Nothing runs that a repository configures, whatever Bifolio asks git about."""
+"""No git command of Bifolio runs a program that a repository configures."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ran(tmp_path: Path) -> Path:
-    """The file that everything writes to that runs."""
+    """Return the file that every program writes to when it runs."""
     return tmp_path / "ran"
 
 
@@ -47,7 +47,7 @@ def program(tmp_path: Path, ran: Path) -> Path:
 
 
 def ask_everything(root: Path) -> frozenset[str]:
-    """Ask git all that Bifolio does, with a file changed in place, so that git has to look into it."""
+    """Run all of Bifolio's git queries, with a file changed in place so that git must read it."""
     changed = root / "content/a.md"
     status = changed.stat()
     changed.write_text("ONE\n")
@@ -59,7 +59,7 @@ def ask_everything(root: Path) -> frozenset[str]:
     return later.changed | changed_paths(root, ["content/a.md", "content/b.md"])
 
 
-# Each: what a repository says in its configuration, with the program in place of {0}.
+# Configurations of a repository; {0} stands for the program.
 CONFIGURED = {
     "core.fsmonitor": "{0}",
     "core.pager": "{0}",
@@ -124,13 +124,13 @@ def test_no_hook_runs(root: Path, program: Path, ran: Path) -> None:
             (root / folder / hook).chmod(0o755)
     assert "content/a.md" in ask_everything(root)
     assert not ran.exists(), ran.read_text()
-    # None of that makes git run a hook today. A command that does shows that it is git which is told not to.
+    # None of these queries runs a hook in today's git, so check the setting with a command that would.
     assert bifolio_git(root, "update-index", "content/a.md") is not None
     assert not ran.exists(), ran.read_text()
 
 
 def test_a_hook_would_run(root: Path, program: Path, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the test above looks for: without the setting that Bifolio gives git, the same command runs it."""
+    """Without Bifolio's settings, the same command runs the hook, so the test above can detect it."""
     fixed = tuple(setting for setting in command._SETTINGS if not setting.startswith("core.hooksPath"))
     monkeypatch.setattr(command, "_SETTINGS", fixed)
     shutil.copy(program, root / ".git/hooks/post-index-change")
@@ -202,7 +202,7 @@ def test_variables_of_the_environment_count_for_nothing(
 def test_files_of_a_site_that_was_copied_are_read_once(root: Path, tmp_path: Path) -> None:
     copied, cache = tmp_path / "copy", tmp_path / "cache"
     cache.mkdir()
-    shutil.copytree(root, copied)  # The index says nothing of these files, which have other numbers.
+    shutil.copytree(root, copied)  # The copies have other inodes, so the index does not match them.
     git(copied, "config", "core.trustctime", "false")
     before = (copied / ".git/index").read_bytes()
     file = copied / "content/a.md"
@@ -210,7 +210,7 @@ def test_files_of_a_site_that_was_copied_are_read_once(root: Path, tmp_path: Pat
     os.utime(file, ns=aged)
     assert changed_paths(copied, cache=cache) == set()
     assert (copied / ".git/index").read_bytes() == before
-    file.write_text("ONE\n")  # as long, and at the same time: only who reads it sees the change
+    file.write_text("ONE\n")  # same size and mtime: only reading the file shows the change
     os.utime(file, ns=aged)
     assert changed_paths(copied, cache=cache) == set()
     assert changed_paths(copied) == {"content/a.md"}
@@ -222,7 +222,7 @@ def test_one_index_is_kept(root: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     assert changed_paths(root, cache=cache) == set()
-    assert list(cache.iterdir()) == []  # The index knows all files.
+    assert list(cache.iterdir()) == []  # The index is up to date.
     added: set[str] = set()
     for name in ("c", "d"):
         os.utime(root / "content/a.md", (1, ord(name)))
@@ -236,7 +236,7 @@ def test_one_index_is_kept(root: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def untrusted(root: Path) -> Iterator[Path]:
-    """A repository of somebody else, as only root can make one."""
+    """Return a repository of another user, which only root can make."""
     if os.geteuid() != 0:
         pytest.skip("only root can give files to others")
     for path in (root, *root.rglob("*")):
@@ -281,7 +281,7 @@ def test_the_repository_of_somebody_else_is_told_of_with_the_way_out(
     for path in (top, *top.rglob("*")):
         os.chown(path, 12345, 12345, follow_symlinks=False)
     api = make(top / "site", {})
-    # The folder is that of the repository, and quoted for a shell.
+    # The command names the repository's folder, quoted for a shell.
     trust = f"git config --global --add safe.directory '{top}'"
     for path in ("/branches", "/history", "/api/upload/files?at=main"):
         refused = api.get(path)
@@ -305,7 +305,7 @@ def test_no_room_for_temporary_files_is_no_error(root: Path, monkeypatch: pytest
 
 @pytest.fixture
 def slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git that starts another program and waits for it, for which there are no more than 0.3 s."""
+    """Install a git that waits for a child process, and a timeout of 0.3 s."""
     folder = tmp_path / "slow"
     write(folder, {"git": f"#!/bin/sh\nsleep 60 & echo $! > {tmp_path}/started; wait\n"})
     (folder / "git").chmod(0o755)
@@ -348,7 +348,7 @@ def test_a_site_is_served_while_git_takes_too_long(tmp_path: Path, monkeypatch: 
     (root / "content/notes/a.yaml").write_text("title: B\n")
     api.site.refresh()
     assert api.get("/api/notes/a").data["title"] == "B"
-    # The next server starts all the same, with what is known of the commit.
+    # The next server starts anyway, with the cached times.
     again = Site(root)
     again.load()
     assert again.git.committed.commit == api.site.git.committed.commit

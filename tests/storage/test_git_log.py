@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A site below the top of its repository."""
+    """Return a site below the top of its repository."""
     root = tmp_path / "repository/site"
     write(
         root, {"content/a.md": "one\ntwo\nthree\nfour\n", "content/b.md": "b\n", "../README.md": "outside\n"}
@@ -74,7 +74,7 @@ def test_a_commit_with_odd_times_and_names_can_be_read(
 
 
 def made_of(root: Path, commit: str) -> str:
-    """The id of a commit that is written as it is said, whatever that is."""
+    """Return the id of a commit written from raw text, valid or not."""
     (root / "commit").write_text(commit)
     return git(root, "hash-object", "-t", "commit", "-w", "--literally", "commit").strip()
 
@@ -172,7 +172,7 @@ def test_a_file_that_git_takes_for_a_renamed_one_is_as_old_as_that(root: Path, t
         known = read_times(root, before=known)
         assert known.times[f"content/{new}.md"] == (first, known.times[f"content/{old}.md"][1])
     assert known == read_times(root)
-    # What is rather another file is as old as its own first commit.
+    # A file that is too dissimilar to count as renamed has its own first commit.
     write(root, {"content/e.md": "one\ntwo\nother\nlines\n"})
     git(root, "rm", "-q", "content/d.md")
     commit(root, at="2024-04-01T00:00:00Z")
@@ -282,7 +282,7 @@ def test_a_blob_that_is_not_there_is_none(root: Path) -> None:
 
 def test_a_folder_that_is_no_repository_has_no_commits(tmp_path: Path) -> None:
     assert head_commit(tmp_path) == find_commit(tmp_path, "main") == ""
-    with pytest.raises(GitError, match="not a git repository"):  # No files is something else.
+    with pytest.raises(GitError, match="not a git repository"):  # not an empty result
         read_tree(tmp_path, "HEAD")
 
 

@@ -1,4 +1,4 @@
-"""Two machines do not serve one folder; and nothing else is taken for that."""
+"""Two machines can't serve one folder, and nothing else is mistaken for that."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.sites import STRING, collection, write
 from tests.waiting import until
 
 Machine = Callable[[str], HostLease]
-# What has a server take any file system for a shared one.
+# Makes a server treat any file system as shared.
 SHARED = (
     "from server.storage import host_lease as h; "
     "h.SHARED_FILE_SYSTEMS = {h._file_system(h.Path('.')).partition('.')[0]}"
@@ -28,7 +28,7 @@ SHARED = (
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """The lease of a site as the machine of a name has it, on a file system that is taken for shared."""
+    """Return the lease of a site as a machine sees it on a shared file system."""
     monkeypatch.setattr(host_lease, "SHARED_FILE_SYSTEMS", {host_lease._file_system(tmp_path)})
     monkeypatch.setattr(host_lease, "RENEWAL_INTERVAL_S", 0.05)
     monkeypatch.setattr(host_lease, "LEASE_TTL_S", 1.0)
@@ -49,7 +49,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @contextmanager
 def serving(lease: HostLease) -> Iterator[None]:
-    """A server that renews its lease."""
+    """Context manager: a server that renews its lease."""
     ended = threading.Event()
 
     def run() -> None:
@@ -121,7 +121,7 @@ def test_a_machine_that_was_suspended_says_what_has_happened(
     one = machine("one")
     one.take()
     two = machine("two")
-    two.take()  # in vain for LEASE_TTL_S, in which nobody renews it
+    two.take()  # waits LEASE_TTL_S without a renewal
     for _ in range(3):
         one._due = 0.0
         one.renew()

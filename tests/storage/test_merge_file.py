@@ -1,4 +1,4 @@
-"""Texts are merged by line."""
+"""Texts are merged line by line."""
 
 import os
 from pathlib import Path
@@ -16,8 +16,8 @@ from server.storage.git.tree import merge_text
     [
         ("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", "A\nb\nC\n"),
         ("a\nb\nc", "A\nb\nc", "a\nb\nC", "A\nb\nC"),  # no last newline
-        ("a\nb\nc", "A\nb\nc\n", "a\nb\nC", "A\nb\nC\n"),  # one side has added it
-        ("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC", "A\nb\nC"),  # one side has removed it
+        ("a\nb\nc", "A\nb\nc\n", "a\nb\nC", "A\nb\nC\n"),  # one side added it
+        ("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC", "A\nb\nC"),  # one side removed it
         ("a\n\nb", "a\n\nb\n\nc", "x\n\na\n\nb", "x\n\na\n\nb\n\nc"),
         ("a\nb\nc\n", "A\nb\nc\n", "a\r\nb\r\nC\r\n", "A\r\nb\r\nC\r\n"),  # saved on Windows
         ("a\r\nb\r\nc", "A\r\nb\r\nc", "a\r\nb\r\nC", "A\r\nb\r\nC"),

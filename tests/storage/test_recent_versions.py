@@ -1,4 +1,4 @@
-"""The versions that were replaced lately are known, within bounds, whatever becomes of the process."""
+"""Recently replaced versions are kept, within limits, even if the process is killed."""
 
 import stat
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A git remote: what is fetched and pushed, and every way in which that fails."""
+"""A git remote: fetching, pushing, and every way in which they fail."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ def head(root: Path, name: str = "HEAD") -> str:
 
 
 def commit(root: Path, text: str) -> str:
-    """A commit on top of HEAD that no branch leads to."""
+    """Return a new commit on top of HEAD that is on no branch."""
     blob = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"], cwd=root, input=text.encode(), capture_output=True
     )
@@ -69,7 +69,7 @@ def hook(repository: Path, name: str, body: str) -> None:
     path.chmod(0o755)
 
 
-# --- what is done ------------------------------------------------------------------------------------
+# --- successes ---------------------------------------------------------------------------------------
 
 
 def test_a_commit_that_no_branch_leads_to_is_pushed_and_fetched(one: Path, two: Path, bare: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_push_from_another_commit_than_expected_is_refused(one: Path, two: Pat
     with pytest.raises(RemoteMovedError):
         push(one, "origin", "main", ours, before)
     fetch(one, "origin", "main")
-    with pytest.raises(RemoteMovedError):  # It would lose what the other has pushed.
+    with pytest.raises(RemoteMovedError):  # It would lose the other's push.
         push(one, "origin", "main", ours, theirs)
     assert head(bare, "main") == theirs
 
@@ -141,13 +141,13 @@ def test_the_lock_that_a_killed_fetch_has_left_is_removed(one: Path, two: Path) 
     push(one, "origin", "main", made, head(one))
     lock = two / ".git/refs/remotes/origin/main.lock"
     lock.write_text("")
-    with pytest.raises(RemoteAwayError):  # A command may be at work.
+    with pytest.raises(RemoteAwayError):  # A command may still be running.
         fetch(two, "origin", "main")
     os.utime(lock, (time.time() - 120, time.time() - 120))
     assert fetch(two, "origin", "main") == made
 
 
-# --- how it fails ------------------------------------------------------------------------------------
+# --- failures ----------------------------------------------------------------------------------------
 
 
 def test_a_remote_that_is_gone_is_away(one: Path, bare: Path) -> None:
@@ -168,7 +168,7 @@ def test_an_address_where_nobody_listens_is_away(one: Path) -> None:
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """A port where connections are taken, and nothing is said."""
+    """Return a port that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

@@ -1,4 +1,4 @@
-"""The write lock between processes: who waits has a turn, and it is free once it was let go of."""
+"""The write lock between processes: waiting is fair, and release frees it."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def test_one_who_waits_has_a_turn_beside_one_who_takes_the_lock_again_and_again(
             with lock.held(seconds=1):
                 number = lock.number
                 time.sleep(0.002)
-        assert number > 2  # The other had its turns as well.
+        assert number > 2  # The other process wrote as well.
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -1,7 +1,7 @@
-"""The hard tests, again and again with other numbers: `make torture`."""
+"""The hard tests, repeated with other random seeds: `make torture`."""
 
 import os
 
-# What the random numbers of a test begin with, and whether it is to take longer than usual.
+# The random seed of a test, and whether to run the longer variant.
 SEED = int(os.environ.get("BIFOLIO_SEED", "0"))
 LONG = bool(SEED)

@@ -1,8 +1,8 @@
-"""`python -m tests.torture` (`make torture`): a soak with faults, then the hard tests again and again.
+"""`python -m tests.torture` (`make torture`): a soak with faults, then the hard tests repeatedly.
 
-The soak (`tests.soak`) gets half of the time. Each part of the tests gets the same share of the rest, is run
-at least once, and each time with other numbers. What fails is printed, with the seed to run it with again;
-tables at the end say which faults the promises held through, and how often each part was run.
+The soak (`tests.soak`) gets half of the time. The parts share the rest equally; each runs at least once, with
+another seed each time. Failures are printed with their seed. Tables at the end show which faults the promises
+held through, and how often each part ran.
 """
 
 import argparse
@@ -25,7 +25,7 @@ SOAK_SHARE = 0.5  # of the time
 
 @dataclass
 class Part:
-    """Some tests, and what came of running them."""
+    """A group of tests and its results."""
 
     name: str
     tests: Sequence[str]
@@ -35,7 +35,7 @@ class Part:
     seconds: float = 0.0
 
     def run(self, seconds: float, chance: random.Random) -> None:
-        """Run the tests until so many seconds are over, with another seed each time."""
+        """Run the tests repeatedly for some seconds, with another seed each time."""
         began = time.monotonic()
         while not self.runs or self.seconds < seconds:
             seed = chance.randrange(2**31) + 1
@@ -72,7 +72,7 @@ PARTS = (
 
 
 def main() -> int:
-    """Run the soak and every part; the exit status."""
+    """Run the soak and every part; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0, help="how long, in all")
     parser.add_argument("--seed", type=int, help="repeat the random numbers of a run; timing differs")

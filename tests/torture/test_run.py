@@ -1,4 +1,4 @@
-"""`python -m tests.torture` with parts of its own: how often it runs them, and with what it ends."""
+"""`python -m tests.torture` with its own parts: how often it runs them, and its exit status."""
 
 from pathlib import Path
 

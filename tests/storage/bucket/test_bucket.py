@@ -1,4 +1,4 @@
-"""A bucket itself: what it keeps, how much memory large files take, and who may use it."""
+"""A bucket: its objects, the memory needed for large files, and access errors."""
 
 import hashlib
 import os

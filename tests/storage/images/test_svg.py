@@ -1,4 +1,4 @@
-"""The size of SVG drawings: lengths, view boxes, and files that mean harm."""
+"""The size of SVG drawings: lengths, view boxes, and hostile files."""
 
 import time
 import tracemalloc
