@@ -173,8 +173,8 @@ def test_a_schema_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path, pa
         ),
         ("content/notes/settings.yaml", "a link to content/notes/settings.yaml, which may not hold settings"),
         (".bifolio/settings.yaml", "a link to .bifolio/settings.yaml, which may not hold settings"),
-        ("nothing.yaml", "a broken link"),
-        ("site.yaml", "a circular link"),
+        ("nothing.yaml", "a link to a missing file"),
+        ("site.yaml", "a link that forms a cycle"),
     ],
 )
 def test_settings_that_are_a_link_to_what_others_write_are_refused(

@@ -211,7 +211,7 @@ def _link_is_sound(
     if problem is None and entry.is_dir():
         status = entry.stat()
         if (status.st_dev, status.st_ino) in above:
-            problem = Problem(shown, None, "a circular link", "remove it")
+            problem = Problem(shown, None, "a link that forms a cycle", "remove it")
     if problem:
         found.problems.append(problem)
         return False

@@ -32,11 +32,11 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
         target = os.path.realpath(path, strict=True)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return Problem(shown, None, "a circular link", "remove it")
+            return Problem(shown, None, "a link that forms a cycle", "remove it")
         if not os.path.islink(path):
             return None  # It is missing or unreadable, which is not a problem of links.
         if error.errno == errno.ENOENT:
-            return Problem(shown, None, "a broken link", "remove it or restore its target")
+            return Problem(shown, None, "a link to a missing file", "remove it or restore its target")
         return Problem(shown, None, f"a link that can't be followed: {error.strerror}", "remove it")
     inside = inner_path(target, top)
     if inside is None:

@@ -426,7 +426,7 @@ def test_a_file_does_not_give_way_to_a_folder(api: Api) -> None:
     api.site.refresh()
     before = head(api)
     answer = api.post("/api/tags?branch=next", {"name": "x"})
-    assert (answer.status, answer.error["message"].partition(" would be ")[2]) == (
+    assert (answer.status, answer.error["message"].partition(" ")[2]) == (
         409,
         "needs a folder where a file is; move the file first",
     )

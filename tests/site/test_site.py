@@ -306,7 +306,7 @@ def test_a_link_shows_what_it_leads_to_at_once(make_site: MakeSite, path: str, h
         real.unlink()
         site.refresh({"content/posts/one.md"})
         assert titles(site).keys() == {"two", "link"}  # the last good one is served
-        assert [problem.message for problem in site.problems] == ["a broken link"]
+        assert [problem.message for problem in site.problems] == ["a link to a missing file"]
         return
     else:
         temporary = real.with_name(".one") if how == "replaced" else real

@@ -341,9 +341,9 @@ def test_links_are_followed_inside_the_site_only(api: Api, tmp_path_factory: pyt
     assert titles(api) == ["One", "One", "Two"]
     found = {p.path.rpartition("/")[2]: p.message for p in api.site.problems}
     assert found == {
-        "loop": "a circular link",
+        "loop": "a link that forms a cycle",
         "out.md": "a link that leaves the site",
-        "nothing.md": "a broken link",
+        "nothing.md": "a link to a missing file",
         "pipe.md": "is not a regular file",
     }
 
