@@ -104,7 +104,7 @@ class TroubleLog:
         struct.pack_into("=Q", self._memory, 8 * concern, mask)
 
 
-# One instance per site, since the processes of a server share its memory.
+# Saves no time: all callers need the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
     """Return the log of a site. Call it once before forking workers."""
