@@ -20,7 +20,7 @@ _TABLE_NAME = re.compile(r"\b(FROM|INTO|UPDATE|EXISTS|ON) (?!SET\b|CONFLICT\b)(\
 def translated(statement: str, prefix: str) -> str:
     """Return a statement for PostgreSQL, with `prefix` before table names."""
     if statement.startswith("CREATE"):
-        for here, there in _TYPES:
-            statement = statement.replace(here, there)
+        for sqlite, postgres in _TYPES:
+            statement = statement.replace(sqlite, postgres)
     statement = statement.replace("?", "%s")
     return _TABLE_NAME.sub(rf"\1 {prefix}\2", statement) if prefix else statement

@@ -65,15 +65,15 @@ class Replacement:
     @property
     def holds_an_edit(self) -> bool:
         """Whether `aside` is neither the old nor the new file: another program had replaced the target."""
-        known = (self.step.before, self.step.after, None)
-        return self.exact and link_mark(self.step.aside) not in known
+        expected = (self.step.before, self.step.after, None)
+        return self.exact and link_mark(self.step.aside) not in expected
 
 
-def replace(step: StagedFile, done: list[Replacement], kept: ExitStack, recovery: Recovery) -> None:
+def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
     """Swap in a step's file. Appends to `done`; `kept` keeps the old file open. Raises ConflictError."""
     step.check()  # before the folder is opened, which may be deleted too
     with open_folder(step.target.parent) as folder:
-        former = open_reader(step.target, kept) if step.before else None
+        former = open_reader(step.target, open_files) if step.before else None
         if former and not former.hold():
             raise _conflict(step.write.path, "was open in another program")
         step.check()
@@ -97,10 +97,10 @@ def replace(step: StagedFile, done: list[Replacement], kept: ExitStack, recovery
             former.file.close()
 
 
-def confirm(done: Replacement) -> None:
+def confirm(replacement: Replacement) -> None:
     """Raise ConflictError if a program that had the replaced file open has changed it."""
-    step = done.step
-    if not (done.exact and step.before and os.path.lexists(step.aside)):
+    step = replacement.step
+    if not (replacement.exact and step.before and os.path.lexists(step.aside)):
         return
     if not is_unchanged(step.aside, step.before, step.write.read):
         raise _conflict(step.write.path, "was changed")
@@ -130,20 +130,20 @@ def naming(*target: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(target[0])) from error
 
 
-def take_back(done: Replacement, recovery: Recovery) -> None:
+def take_back(replacement: Replacement, recovery: Recovery) -> None:
     """Restore the old target of a step, unless another program has edited the new one.
 
     If both were edited, the edit in place stays and the other goes to unsaved/: another swap could displace a
     third edit.
     """
-    step, target = done.step, done.step.target
+    step, target = replacement.step, replacement.step.target
     if link_mark(target) != step.after:
-        if done.holds_an_edit:
+        if replacement.holds_an_edit:
             recovery.replaced.put_aside(step.aside, step.write.path)
         return
     with open_folder(target.parent) as folder:
         if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
-            _take_back_without(done, folder)  # .bifolio/ was deleted.
+            _take_back_without(replacement, folder)  # .bifolio/ was deleted.
         elif step.after is None:
             with suppress(FileExistsError):
                 put_new(step.aside, target, folder)
@@ -154,13 +154,13 @@ def take_back(done: Replacement, recovery: Recovery) -> None:
             recovery.replaced.put_aside(step.aside, step.write.path)
 
 
-def _take_back_without(done: Replacement, folder: int) -> None:
+def _take_back_without(replacement: Replacement, folder: int) -> None:
     """Restore the old target from its open file, since the journal's copy is gone."""
-    if done.step.before is None:
-        os.unlink(done.step.target.name, dir_fd=folder)
-    elif done.former:
-        done.former.file.seek(0)
-        copy(done.former.file, done.step.target.name, folder)
+    if replacement.step.before is None:
+        os.unlink(replacement.step.target.name, dir_fd=folder)
+    elif replacement.former:
+        replacement.former.file.seek(0)
+        copy(replacement.former.file, replacement.step.target.name, folder)
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:

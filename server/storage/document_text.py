@@ -82,10 +82,10 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
     expected = {**parse(path, text, body), **changes}
     for attempt in (_edit, _edit_expanded):
         with _no_null(path):
-            made = attempt(path, text, body, dict(changes))
+            edited = attempt(path, text, body, dict(changes))
         try:
-            if _is_expected(parse(path, made, body), expected):
-                return bom + made
+            if _is_expected(parse(path, edited, body), expected):
+                return bom + edited
         except SyntaxProblem:
             continue
     raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")
@@ -100,14 +100,14 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
     if path.endswith(MARKDOWN):
         parts = frontmatter.split(text)
         matter = parts.handler.drop_repeated(parts.matter, keys) if parts.handler else parts.matter
-        made = parts.opening + matter + parts.closing + parts.rest
+        edited = parts.opening + matter + parts.closing + parts.rest
     else:
-        made = drop_repeated_toml(text, keys) if path.endswith(TOML) else drop_repeated_yaml(text, keys)
+        edited = drop_repeated_toml(text, keys) if path.endswith(TOML) else drop_repeated_yaml(text, keys)
     repeated: list[RepeatedKey] = []
     try:
-        is_same = same(parse(path, made, None, None, repeated), parse(path, text, None))
+        is_same = same(parse(path, edited, None, None, repeated), parse(path, text, None))
         if is_same and not any(key.at in keys for key in repeated):
-            return bom + made
+            return bom + edited
     except SyntaxProblem:
         pass
     raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")

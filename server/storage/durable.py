@@ -57,13 +57,13 @@ def mode_of_new(path: Path) -> int:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a cache file atomically, without a sync. Raises OSError and keeps the old file then."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_bytes(data)
-        beside.replace(path)
+        temporary.write_bytes(data)
+        temporary.replace(path)
     except OSError:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         raise
 
 

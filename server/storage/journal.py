@@ -70,9 +70,9 @@ class Journal:
         """Finish or drop interrupted writes, under the write lock. Returns how many files changed."""
         if self.empty:
             return 0
-        done = self.recovery.recover()
+        count = self.recovery.recover()
         self.lock.count(self.lock.number + 1)
-        return done
+        return count
 
     def sweep(self) -> None:
         """Unlink files replaced some seconds ago, and move edited ones to unsaved/. Needs no lock."""
@@ -183,10 +183,10 @@ class Journal:
 
     def _replace_all(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
         done: list[Replacement] = []
-        with ExitStack() as kept:
+        with ExitStack() as open_files:
             try:
                 for step in staged:
-                    replace(step, done, kept, self.recovery)
+                    replace(step, done, open_files, self.recovery)
                 for folder in {step.target.parent for step in staged}:
                     sync_folder(folder)
                 for one in done:

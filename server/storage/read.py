@@ -91,7 +91,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
     If a program writes the file meanwhile, reads again, up to `tries` times. Raises OSError, and
     SyntaxProblem for a special file or one larger than MAX_FILE_BYTES.
     """
-    for again in range(tries):
+    for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
             before = os.fstat(file.fileno())
             if not stat.S_ISREG(before.st_mode):
@@ -103,7 +103,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
             after = os.fstat(file.fileno())
         if signature(before) == signature(after) and len(data) == after.st_size:
             break
-        time.sleep(0.01 * (again + 1))
+        time.sleep(0.01 * (attempt + 1))
     return data, signature(after)
 
 

@@ -38,8 +38,8 @@ class Recovery:
 
     def dropped(self) -> bool:
         """Whether `recover` would drop a write that had not changed any file yet."""
-        known = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
-        return any(staged.name not in known for staged in self.journal.glob("*.staged"))
+        recorded = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
+        return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
         """Return the files in unsaved/: versions that lost against a simultaneous edit."""
@@ -71,38 +71,38 @@ class Recovery:
     def _finish(self, step: Step) -> int:
         """Finish one step; return how many files changed."""
         target, aside = self.root / step.target, self.journal / step.aside
-        found, there = link_mark(aside), link_mark(target)
-        if found is None:
-            remove = step.after is None and there and there == step.before
-            return self._swap(step, there) if remove else 0
-        if found == step.before or found == step.after == there:
+        aside_mark, target_mark = link_mark(aside), link_mark(target)
+        if aside_mark is None:
+            remove = step.after is None and target_mark and target_mark == step.before
+            return self._swap(step, target_mark) if remove else 0
+        if aside_mark == step.before or aside_mark == step.after == target_mark:
             return 0  # The step is done: `aside` is the old file or a second name of the new one.
-        if there not in (step.before, step.after):  # The file was edited since; keep the edit.
+        if target_mark not in (step.before, step.after):  # The file was edited since; keep the edit.
             self.replaced.put_aside(aside, step.target)
             return 0
         # Either the step is not done, or `aside` is an edit that was taken for comparison. Swap back.
-        done = self._swap(step, there)
-        if found != step.after and there == step.after and there and os.path.lexists(aside):
+        done = self._swap(step, target_mark)
+        if aside_mark != step.after and target_mark == step.after and target_mark and os.path.lexists(aside):
             self.replaced.put_aside(aside, step.target)
         return done
 
-    def _swap(self, step: Step, there: FileMark | None) -> int:
+    def _swap(self, step: Step, target_mark: FileMark | None) -> int:
         """Swap the staged file and the target; return 0 if another program edits the target meanwhile."""
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)
         with open_folder(target.parent) as folder:
-            if there is None:
+            if target_mark is None:
                 try:
                     put_new(aside, target, folder)
                 except FileExistsError:
                     self.replaced.put_aside(aside, step.target)
                     return 0
             elif not os.path.lexists(aside):
-                if take_away(target, folder, aside) and not is_unchanged(aside, there, None):
+                if take_away(target, folder, aside) and not is_unchanged(aside, target_mark, None):
                     with suppress(FileExistsError):
                         put_new(aside, target, folder)
                     return 0
-            elif exchange(aside, target, folder) and not is_unchanged(aside, there, None):
+            elif exchange(aside, target, folder) and not is_unchanged(aside, target_mark, None):
                 exchange(aside, target, folder)
                 self.replaced.put_aside(aside, step.target)
                 return 0

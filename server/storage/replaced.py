@@ -119,7 +119,7 @@ def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
     if reader is None or not (step.before_digest or step.after_digest):
         return found in (step.before, step.after)
     digest = digest_of(reader.read()).hex()
-    return any(digest == known if known else found == mark for mark, known in versions)
+    return any(digest == expected if expected else found == mark for mark, expected in versions)
 
 
 def _is_put(file: Path, aside: Path, folder: int) -> bool:

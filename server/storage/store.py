@@ -70,8 +70,8 @@ class Store:
         A draft takes the createdAt of its published version if that file is older.
         """
         created, updated = self.timestamps(path, modified)
-        if DRAFT_MARK in path and (beside := self.layout.sibling(path, draft=False)) not in (None, path):
-            created = min(created, self.timestamps(str(beside), _FAR_S)[0])
+        if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
+            created = min(created, self.timestamps(str(published), _FAR_S)[0])
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
@@ -250,17 +250,17 @@ def _lacks_front_matter(path: str, text: str) -> bool:
 
 
 def _repeated(path: str, key: RepeatedKey) -> Problem:
-    what = f'the key "{key.at[-1]}" is also on line {key.last_line}; only its last value is served'
+    message = f'the key "{key.at[-1]}" is also on line {key.last_line}; only its last value is served'
     return Problem(
-        path, key.line, what, "remove one of the two", "warning", key.column, "repeated-key", key.at
+        path, key.line, message, "remove one of the two", "warning", key.column, "repeated-key", key.at
     )
 
 
 def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
     if claim.name.endswith(".draft"):
-        what = f'is named like a draft, but is served as the document "{claim.document_id}"'
+        message = f'is named like a draft, but is served as the document "{claim.document_id}"'
         fix = f"set options.draftAndPublish in {claim.type.path}, or rename it"
-        yield Problem(path, None, what, fix, "warning", None, "file-name")
+        yield Problem(path, None, message, fix, "warning", None, "file-name")
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
@@ -279,9 +279,9 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
     if unused and not claim.draft:
         value = str(unused.value).lower()
         written = _written(path, text, unused.name, value)
-        what = f"{written} marks this as a draft, but it is served as published"
+        message = f"{written} marks this as a draft, but it is served as published"
         fix = f'in {type_.path}, set options.draftAndPublish, and draftWhen to {{"{unused.name}": {value}}}'
-        reading.fail((unused.name,), what, fix, warning=True, rule="draft")
+        reading.fail((unused.name,), message, fix, warning=True, rule="draft")
 
 
 def _written(path: str, text: str, name: str, value: str) -> str:

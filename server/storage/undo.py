@@ -87,9 +87,9 @@ def _read(root: Path, write: Write) -> bytes:
         return file.read()
 
 
-def pack(kept: KeptWrite) -> bytes:
+def pack(write: KeptWrite) -> bytes:
     """Encode a kept write, with a digest in the first line."""
-    text = json.dumps(asdict(kept), ensure_ascii=False)
+    text = json.dumps(asdict(write), ensure_ascii=False)
     return f"{digest(text)}\n{text}".encode()
 
 
@@ -119,13 +119,13 @@ class UndoFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def keep(self, kept: KeptWrite) -> str:
+    def keep(self, write: KeptWrite) -> str:
         """Store a write and return its id, under the write lock. Raises OSError."""
         folder = state_folder(self.root) / "undo"
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.is_symlink():
             raise OSError(errno.ELOOP, "a link in its place", str(folder))
-        data, id_ = pack(kept), secrets.token_urlsafe(24)
+        data, id_ = pack(write), secrets.token_urlsafe(24)
         _make_room(folder, len(data))
         make_once(_file(folder, id_), data)
         return id_
@@ -135,10 +135,10 @@ class UndoFolder:
             with _open(_file(self.root / STATE_FOLDER / "undo", id_)) as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > RETENTION_S:
                     return None
-                kept = unpack(file.read())
+                write = unpack(file.read())
         except (OSError, ValueError):
             return None
-        return kept if kept.caller == caller else None
+        return write if write.caller == caller else None
 
     def forget(self, id_: str) -> None:
         with suppress(OSError):

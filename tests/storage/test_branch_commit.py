@@ -25,7 +25,7 @@ def test_a_file_takes_the_place_of_an_emptied_folder_alone(tmp_path: Path) -> No
     write(tmp_path, {"place/one.txt": "One\n", "place/two.txt": "Two\n"})
     commit_all(tmp_path)
     parents = (head(tmp_path),)
-    with pytest.raises(ConflictError, match="a folder with place/two"):
+    with pytest.raises(ConflictError, match="a folder that contains place/two"):
         make_commit(tmp_path, parents, {"place": b"File\n", "place/one.txt": None}, SIGNED)
     gone = {"place/one.txt": None, "place/two.txt": None}
     made = make_commit(tmp_path, parents, {"place": b"File\n", **gone}, SIGNED)

@@ -79,7 +79,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
     named = b"\0".join(map(os.fsencode, there))
     from_input = ("--pathspec-from-file=-", "--pathspec-file-nul")
     if named:
-        git_as_owner(top, "add", "--force", *from_input, given=named, environment=environment)
+        git_as_owner(top, "add", "--force", *from_input, stdin=named, environment=environment)
     tree = git_as_owner(top, "write-tree", environment=environment).decode().strip()
     made = git_as_owner(top, "commit-tree", "-p", head, "-m", "Edits", tree, environment=environment)
     return made.decode().strip()

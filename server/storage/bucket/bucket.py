@@ -98,10 +98,14 @@ class Bucket:
         """
         with self._requesting():
             try:
-                known = obstore.head(self._store, object_.key)
+                existing = obstore.head(self._store, object_.key)
             except FileNotFoundError:
-                known = None
-            if known and known["size"] == object_.size and _age(known["last_modified"]) < MIN_RESEND_AGE:
+                existing = None
+            if (
+                existing
+                and existing["size"] == object_.size
+                and _age(existing["last_modified"]) < MIN_RESEND_AGE
+            ):
                 return False
             with source.open("rb") as file:
                 obstore.put(
@@ -151,12 +155,12 @@ class Bucket:
                 if not object_.size:
                     found = obstore.head(self._store, object_.key)["size"]
                 else:
-                    answer = obstore.get(self._store, object_.key, options={"range": (start, end)})
-                    found = answer.meta["size"]
+                    response = obstore.get(self._store, object_.key, options={"range": (start, end)})
+                    found = response.meta["size"]
                 if found != object_.size:
                     raise self._damage_error(object_)
                 if object_.size:
-                    yield from answer.stream(READ_CHUNK_BYTES)
+                    yield from response.stream(READ_CHUNK_BYTES)
             except FileNotFoundError as error:
                 log.error("%s is not in the bucket", object_.key)
                 raise MissingObjectError() from error

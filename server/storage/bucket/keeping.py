@@ -73,8 +73,8 @@ class Keeper:
             file.seek(0)
             image_size = size_of_image(file, ending)
         self._put(content, source, ending)
-        made = self._formats(source, sha256, ending, image_size)
-        formats = {name: self._put_format(one, path, ending) for name, (one, path) in made.items()}
+        made_formats = self._formats(source, sha256, ending, image_size)
+        formats = {name: self._put_format(one, path, ending) for name, (one, path) in made_formats.items()}
         if image_size is None:
             return StoredFile(content)
         return StoredFile(content, image_size.width, image_size.height, formats)

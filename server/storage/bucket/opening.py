@@ -34,10 +34,10 @@ def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
         bucket = _opened.get(key)
         if bucket is None:
             try:
-                made = import_module("server.storage.bucket.bucket").Bucket  # docs/packages.py, LAZY
+                bucket_class = import_module("server.storage.bucket.bucket").Bucket  # docs/packages.py, LAZY
             except ModuleNotFoundError as error:
                 raise BucketError(MISSING_LIBRARY) from error
-            bucket = cast("Bucket", made(*key[1:], patient=patient))
+            bucket = cast("Bucket", bucket_class(*key[1:], patient=patient))
             _opened.clear()
             _opened[key] = bucket
         return bucket

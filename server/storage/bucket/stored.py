@@ -106,8 +106,8 @@ def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
     """Return the object of a file, or of one of its formats, from `as_metadata`; None if there is none."""
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
-    named = metadata.get("formats", {}).get(format_) if format_ else metadata
-    return StoredObject(named["sha256"], metadata["ext"], int(named["size"])) if named else None
+    values = metadata.get("formats", {}).get(format_) if format_ else metadata
+    return StoredObject(values["sha256"], metadata["ext"], int(values["size"])) if values else None
 
 
 def objects_of(metadata: Any) -> Iterator[StoredObject]:
@@ -117,8 +117,8 @@ def objects_of(metadata: Any) -> Iterator[StoredObject]:
 
 
 def _read_format(tree: Tree, ext: str) -> StoredFormat:
-    known = _mapping(tree)
-    return StoredFormat(_object(known, ext), _number(known, "width"), _number(known, "height"))
+    mapping = _mapping(tree)
+    return StoredFormat(_object(mapping, ext), _number(mapping, "width"), _number(mapping, "height"))
 
 
 def _mapping(tree: Tree) -> Mapping[str, Tree]:

@@ -66,19 +66,19 @@ def make_commit(
     # Delete the temporary ref that fast-import needs.
     nothing = "0" * len(parents[0])
     lines += [b"", b"get-mark :1", f"reset refs/bifolio/next\nfrom {nothing}\n".encode(), b"done\n"]
-    given = b"\n".join(lines).decode(errors="surrogateescape")
+    stdin = b"\n".join(lines).decode(errors="surrogateescape")
     options = ("--quiet", "--done", "--force", "--cat-blob-fd=1", "--date-format=raw")
-    made = (git(root, "fast-import", *options, given=given) or "").strip()
-    if not made:
+    commit = (git(root, "fast-import", *options, stdin=stdin) or "").strip()
+    if not commit:
         raise StorageError("git could not write the commit")
-    return made
+    return commit
 
 
 def _object(root: Path, file: Path) -> bytes:
-    made = (git(root, "hash-object", "-w", "--no-filters", "--", str(file)) or "").strip()
-    if not made:
+    id_ = (git(root, "hash-object", "-w", "--no-filters", "--", str(file)) or "").strip()
+    if not id_:
         raise StorageError("git could not write the file")
-    return made.encode()
+    return id_.encode()
 
 
 def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
@@ -88,10 +88,10 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         index = Path(folder, "index")
         git_or_fail(root, "read-tree", commit, index=index)
-        given = "".join(f"{path}\0" for path in paths)
-        asked = ("check-attr", "-z", "--cached", "--stdin", "filter")
-        printed = git_or_fail(root, *asked, given=given, index=index)
-    words = printed.split("\0")
+        stdin = "".join(f"{path}\0" for path in paths)
+        command = ("check-attr", "-z", "--cached", "--stdin", "filter")
+        output = git_or_fail(root, *command, stdin=stdin, index=index)
+    words = output.split("\0")
     for path, value in zip(words[0::3], words[2::3], strict=False):
         if value not in _NO_FILTER_VALUES:
             raise ConflictError(
@@ -108,9 +108,9 @@ def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> 
     # Too many paths for a command line: list all.
     few = len(requested) <= MAX_PATH_ARGUMENTS
     named = (commit, "--", *sorted(requested)) if few else ("-r", commit)
-    printed = git_or_fail(root, "ls-tree", "-t", "-z", *named)
+    output = git_or_fail(root, "ls-tree", "-t", "-z", *named)
     found = {}
-    for line in filter(None, printed.split("\0")):
+    for line in filter(None, output.split("\0")):
         about, _, path = line.partition("\t")
         mode = about.split()[0]
         if path not in requested:
@@ -131,8 +131,8 @@ def _folders_of(files: Iterable[str]) -> set[str]:
 
 
 def _require_empty(root: Path, commit: str, folder: str, deleted: Set[str]) -> None:
-    printed = git_or_fail(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{folder}/")
-    for path in filter(None, printed.split("\0")):
+    output = git_or_fail(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{folder}/")
+    for path in filter(None, output.split("\0")):
         if path not in deleted:
             raise ConflictError(f"{folder} can't replace a folder that contains {path}; move it first")
 

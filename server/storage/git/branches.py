@@ -31,9 +31,9 @@ def branches(root: Path) -> list[Branch]:
     form = "%00".join(f"%({field})" for field in _REF_FIELDS)
     if place_mark(root) is None:
         return []
-    printed = git_or_fail(root, "for-each-ref", f"--format={form}", BRANCH_PREFIX)
+    output = git_or_fail(root, "for-each-ref", f"--format={form}", BRANCH_PREFIX)
     found = []
-    for line in printed.splitlines():
+    for line in output.splitlines():
         name, commit, author, email, authored, worktree = line.split("\0")
         if commit and authored:
             name, author, email = (

@@ -42,7 +42,7 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
     environment = {"GIT_INDEX_FILE": str(folder / "index")}
     try:
         git_as_owner(
-            root, "update-index", "-z", "--index-info", given=b"".join(entries), environment=environment
+            root, "update-index", "-z", "--index-info", stdin=b"".join(entries), environment=environment
         )
         command = ("checkout-index", "--all", "--quiet", f"--prefix={folder}/files/")
         git_as_owner(root, *command, environment=environment)
@@ -99,8 +99,8 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
         return file.mode == _LINK_MODE and target is not None and _hash(repository, target) == file.id
     if not place.is_file() or bool(place.stat().st_mode & 0o100) != (file.mode == "100755"):
         return False
-    named = ("hash-object", f"--path={full}", "--", str(place))
-    return git_as_owner(repository.top, *named).decode().strip() == file.id
+    command = ("hash-object", f"--path={full}", "--", str(place))
+    return git_as_owner(repository.top, *command).decode().strip() == file.id
 
 
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
@@ -143,14 +143,14 @@ def _check_out(root: Path, commit: str, clone: Path) -> Path:
     filters = filter_names(clone)
     if filters is None:
         raise StorageError("The commit can't be checked out: a filter of git has to run for that")
-    _run(clone, "checkout-index", "-u", "-q", "-z", "--stdin", given=files, filters=filters)
+    _run(clone, "checkout-index", "-u", "-q", "-z", "--stdin", stdin=files, filters=filters)
     (clone / prefix).mkdir(parents=True, exist_ok=True)
     return clone / prefix
 
 
-def _run(folder: Path, *arguments: str, given: str = "", filters: Iterable[str] = ()) -> str:
+def _run(folder: Path, *arguments: str, stdin: str = "", filters: Iterable[str] = ()) -> str:
     try:
-        return git_or_fail(folder, *arguments, given=given, filters=filters)
+        return git_or_fail(folder, *arguments, stdin=stdin, filters=filters)
     except GitSlowError:
         raise
     except GitError as error:
@@ -162,7 +162,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _hash(repository: Repository, data: bytes) -> str:
-    return git_as_owner(repository.top, "hash-object", "--stdin", given=data).decode().strip()
+    return git_as_owner(repository.top, "hash-object", "--stdin", stdin=data).decode().strip()
 
 
 def _put(repository: Repository, files: Tree) -> None:
@@ -180,6 +180,6 @@ def _put(repository: Repository, files: Tree) -> None:
     with tempfile.TemporaryDirectory(prefix="checkout-", dir=repository.root / STATE_FOLDER) as folder:
         environment = {"GIT_INDEX_FILE": f"{folder}/index"}
         set_up = ("update-index", "-z", "--index-info")
-        git_as_owner(repository.top, *set_up, given=entries, environment=environment)
+        git_as_owner(repository.top, *set_up, stdin=entries, environment=environment)
         write = ("checkout-index", "--all", "--force", "--quiet")
         git_as_owner(repository.top, *write, environment=environment)

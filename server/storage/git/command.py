@@ -106,20 +106,20 @@ def seconds_in_git() -> float:
 def git(
     root: Path,
     *arguments: str,
-    given: str = "",
+    stdin: str = "",
     index: Path | None = None,
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
     """Return the output of a git command, or None if it found nothing. Raises GitError. See `git_bytes`."""
-    printed = git_bytes(root, *arguments, given=given, index=index, filters=filters, seconds=seconds)
-    return None if printed is None else printed.decode(errors="surrogateescape")
+    output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
+    return None if output is None else output.decode(errors="surrogateescape")
 
 
 def git_bytes(
     root: Path,
     *arguments: str,
-    given: str | bytes = "",
+    stdin: str | bytes = "",
     index: Path | None = None,
     filters: Iterable[str] = (),
     into: IO[bytes] | None = None,
@@ -131,44 +131,44 @@ def git_bytes(
     readable repository, or no git. Any other failure raises GitError; GitSlowError after `seconds` (by
     default from TIMEOUTS_S), when the command and its children are killed.
 
-    `given` is the standard input. `index` replaces the repository's index. `filters` names filters
-    (`filter.NAME.clean`) that must not run. With `into`, the output goes to that file instead.
+    `index` replaces the repository's index. `filters` names filters (`filter.NAME.clean`) that must not run.
+    With `into`, the output goes to that file instead.
     """
-    return _find(root, arguments, given, index, filters, seconds, into)[0]
+    return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
 
 def git_or_fail(
     root: Path,
     *arguments: str,
-    given: str = "",
+    stdin: str = "",
     index: Path | None = None,
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
     """Return the output of a git command that must succeed. Raises GitError."""
-    data = git_bytes_or_fail(root, *arguments, given=given, index=index, filters=filters, seconds=seconds)
+    data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
 
 def git_bytes_or_fail(
     root: Path,
     *arguments: str,
-    given: str | bytes = "",
+    stdin: str | bytes = "",
     index: Path | None = None,
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
     """Return the output of a git command that must succeed, as bytes. Raises GitError."""
-    printed, reason = _find(root, arguments, given, index, filters, seconds)
-    if printed is None:
+    output, reason = _find(root, arguments, stdin, index, filters, seconds)
+    if output is None:
         raise GitError(f"git {arguments[0]} has failed: {reason}")
-    return printed
+    return output
 
 
 def _find(
     root: Path,
     arguments: tuple[str, ...],
-    given: str | bytes,
+    stdin: str | bytes,
     index: Path | None,
     filters: Iterable[str],
     seconds: float | None,
@@ -177,10 +177,10 @@ def _find(
     command, environment = _harmless(root, *arguments, filters=filters)
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
-    data = given if isinstance(given, bytes) else given.encode(errors="surrogateescape")
+    data = stdin if isinstance(stdin, bytes) else stdin.encode(errors="surrogateescape")
     limit = TIMEOUTS_S.get(arguments[0], DEFAULT_TIMEOUT_S) if seconds is None else seconds
     try:
-        status, printed, stderr = _run(command, data, environment, limit, into)
+        status, output, stderr = _run(command, data, environment, limit, into)
     except FileNotFoundError:
         return None, NOT_INSTALLED
     except OSError as error:
@@ -188,7 +188,7 @@ def _find(
     except subprocess.TimeoutExpired as error:
         raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
     if status == 0:
-        return printed, ""
+        return output, ""
     if trust := _SAFE_DIRECTORY_HINT.search(stderr):
         _log_foreign_owner(root, trust[0].decode(errors="replace"))
     reason = _reason(stderr, status)
@@ -227,7 +227,7 @@ def _harmless(root: Path, *arguments: str, filters: Iterable[str] = ()) -> tuple
 
 def _run(
     command: list[str],
-    given: bytes,
+    stdin: bytes,
     environment: Mapping[str, str],
     seconds: float,
     into: IO[bytes] | None = None,
@@ -242,7 +242,7 @@ def _run(
         command, stdin=pipe, stdout=into or pipe, stderr=pipe, env=environment, start_new_session=True
     )
     try:
-        printed, errors = process.communicate(given, timeout=seconds)
+        output, errors = process.communicate(stdin, timeout=seconds)
     except BaseException:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -250,11 +250,11 @@ def _run(
         raise
     finally:
         _spent.seconds += time.monotonic() - began
-    return process.returncode, printed or b"", errors
+    return process.returncode, output or b"", errors
 
 
 def git_as_owner(
-    root: Path, *arguments: str, given: bytes = b"", environment: Mapping[str, str] | None = None
+    root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
     """Run a git command that makes a commit, with the repository's hooks, filters and signatures.
 
@@ -265,7 +265,7 @@ def git_as_owner(
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     full = {**inherited, **_ENVIRONMENT, "GIT_EDITOR": ":", **(environment or {})}
     try:
-        status, printed, stderr = _run(command, given, full, OWNER_TIMEOUT_S)
+        status, output, stderr = _run(command, stdin, full, OWNER_TIMEOUT_S)
     except FileNotFoundError as error:
         raise CommitError(NOT_INSTALLED) from error
     except OSError as error:
@@ -278,7 +278,7 @@ def git_as_owner(
         reason = _reason(stderr, status)
         passing = is_full(reason) or _REF_LOCKED.search(reason)
         raise CommitError(f"git {arguments[0]}: {reason}", refused=not passing)
-    return printed
+    return output
 
 
 def _reason(stderr: bytes, status: int) -> str:

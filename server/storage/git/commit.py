@@ -58,9 +58,9 @@ class Person:
 
 def local_author(root: Path) -> Person | None:
     """Return the author that `git commit` would use at `root`; None if git knows none."""
-    given = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
+    overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
-        ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=given).decode(errors="replace")
+        ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
     except CommitError:
         return None
     return Person.of(ident.rpartition(">")[0] + ">")
@@ -140,7 +140,7 @@ def _hash(root: Path, path: str, content: bytes | Path) -> str:
         # `--path` selects the filters, since the content is kept at another path.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
     if isinstance(content, bytes):
-        printed = git_as_owner(root, "hash-object", "-w", "--stdin", f"--path={path}", given=content)
+        printed = git_as_owner(root, "hash-object", "-w", "--stdin", f"--path={path}", stdin=content)
     else:
         printed = git_as_owner(root, "hash-object", "-w", f"--path={path}", "--", str(content.resolve()))
     return printed.decode().strip()
@@ -206,7 +206,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     stream, began = b"\n".join(lines), time.time()
     try:
         printed = git_as_owner(
-            repository.root, "fast-import", *options, given=stream, environment=_UNPACKED_ENVIRONMENT
+            repository.root, "fast-import", *options, stdin=stream, environment=_UNPACKED_ENVIRONMENT
         )
     except CommitError:
         _remove_crash_reports(repository, began)
@@ -244,7 +244,7 @@ def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tr
         environment |= new.committer.environment("COMMITTER", new.committed)
         options = ("--quiet", "--cleanup=verbatim", "--file=-")
         message = new.message.encode()
-        git_as_owner(repository.root, "commit", *options, given=message, environment=environment)
+        git_as_owner(repository.root, "commit", *options, stdin=message, environment=environment)
     finally:
         index.unlink(missing_ok=True)
     return repository.head()

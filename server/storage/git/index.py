@@ -45,9 +45,9 @@ class LockedIndex:
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
-        given = "".join(f"{line}\n" for line in lines).encode()
+        stdin = "".join(f"{line}\n" for line in lines).encode()
         command = ("update-ref", "-m", "bifolio: commit", "--stdin")
-        git_as_owner(self.repository.root, *command, given=given, environment=environment)
+        git_as_owner(self.repository.root, *command, stdin=stdin, environment=environment)
         self.replace()
 
     def replace(self) -> None:
@@ -132,12 +132,12 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
     """
     if not paths:
         return {}
-    root, some = repository.root, paths if len(paths) <= MAX_PATH_ARGUMENTS else []
-    printed = git_as_owner(root, "ls-files", "--stage", "-z", "--", *some)
-    differing = git_as_owner(root, "diff-files", "--name-only", "--relative", "-z", "--", *some)
-    others = set(os.fsdecode(differing).split("\0"))
-    unchanged, found = set(paths) - others, {}
-    for line in filter(None, os.fsdecode(printed).split("\0")):
+    root, listed = repository.root, paths if len(paths) <= MAX_PATH_ARGUMENTS else []
+    output = git_as_owner(root, "ls-files", "--stage", "-z", "--", *listed)
+    differing = git_as_owner(root, "diff-files", "--name-only", "--relative", "-z", "--", *listed)
+    differing_paths = set(os.fsdecode(differing).split("\0"))
+    unchanged, found = set(paths) - differing_paths, {}
+    for line in filter(None, os.fsdecode(output).split("\0")):
         about, _, path = line.partition("\t")
         mode, id_, _stage = about.split()
         if path in unchanged:
@@ -162,7 +162,7 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
         lines.append(f"{mode} {id_}\t".encode() + os.fsencode(repository.full(path)) + b"\0")
     environment = {"GIT_INDEX_FILE": str(index)}
     options = ("--add", "--replace", "-z", "--index-info")
-    git_as_owner(repository.root, "update-index", *options, given=b"".join(lines), environment=environment)
+    git_as_owner(repository.root, "update-index", *options, stdin=b"".join(lines), environment=environment)
 
 
 def _take(copy: Path, lock: Path) -> Identity:
@@ -199,10 +199,10 @@ def _copy_new(source: Path, target: Path) -> None:
 
 def _identity(path: Path) -> Identity:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _is_left(copy: Path, lock: Path) -> bool:

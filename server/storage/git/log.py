@@ -115,27 +115,27 @@ class CommitLog:
 
     def _children(self, commit: str, stop: frozenset[str]) -> dict[str, int]:
         children: dict[str, int] = {}
-        seen, left = {commit}, [commit]
-        while left:
-            one = self.commits.get(left.pop())
+        seen, waiting = {commit}, [commit]
+        while waiting:
+            one = self.commits.get(waiting.pop())
             for parent in one.parents if one else ():
                 if parent in stop or parent not in self.commits:
                     continue
                 children[parent] = children.get(parent, 0) + 1
                 if parent not in seen:
                     seen.add(parent)
-                    left.append(parent)
+                    waiting.append(parent)
         return children
 
     def _read_from_git(self, commit: str, shallow: str) -> list[Commit]:
         if shallow != self._shallow:
             self.commits, self._shallow = {}, shallow
         parents = {parent for one in self.commits.values() for parent in one.parents}
-        known = [f"^{one}" for one in self.commits if one not in parents]
+        excluded = [f"^{one}" for one in self.commits if one not in parents]
         try:
-            added = read_commits(self.root, [commit, *known])
+            added = read_commits(self.root, [commit, *excluded])
         except GitError:
-            if not known:
+            if not excluded:
                 raise
             # git may have dropped a cached commit after a rewrite of history: naming it fails.
             added = [one for one in read_commits(self.root, [commit]) if one.id not in self.commits]
@@ -177,7 +177,7 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
 
     Raises GitError, also for an unknown revision.
     """
-    printed = git_or_fail(
+    output = git_or_fail(
         root,
         "log",
         "-c",
@@ -189,10 +189,10 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
         "--name-status",
         f"--format={_FORMAT}",
         "--stdin",
-        given="\n".join([*revisions, ""]),
+        stdin="\n".join([*revisions, ""]),
     )
     # `--relative` leaves the files of merges as they are.
-    return list(_parse(printed, prefix_of(root)))
+    return list(_parse(output, prefix_of(root)))
 
 
 def _shallow_commits(root: Path) -> str:
@@ -204,12 +204,12 @@ def _shallow_commits(root: Path) -> str:
         return ""
 
 
-def _parse(printed: str, prefix: str) -> Iterator[Commit]:
+def _parse(output: str, prefix: str) -> Iterator[Commit]:
     """Parse git's output: a header per commit, then a status and one or two paths per file.
 
     Keeps only paths that begin with the prefix, and removes it.
     """
-    tokens = iter(printed.split("\0"))
+    tokens = iter(output.split("\0"))
     head: list[str] = []
     changes: list[FileChange] = []
     for token in tokens:
@@ -232,12 +232,12 @@ def _parse(printed: str, prefix: str) -> Iterator[Commit]:
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
     """Restrict a change to files below a prefix, and remove the prefix."""
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
-    came, went = change.path.startswith(prefix), change.before.startswith(prefix)
-    if came and (went or not change.before):
+    is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)
+    if is_inside and (was_inside or not change.before):
         yield replace(change, path=path, before=before)
-    elif came:
+    elif is_inside:
         yield FileChange("A", path)
-    elif went and change.before and change.status == "R":
+    elif was_inside and change.before and change.status == "R":
         yield FileChange("D", before)
 
 

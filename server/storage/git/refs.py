@@ -45,8 +45,8 @@ def ref_commit(root: Path, name: str) -> str:
     if found := _in_file(root, name):
         return found
     # `show-ref --verify` has the same status for a missing ref and a failure.
-    printed = git(root, "for-each-ref", "--format=%(objectname) %(refname)", "--", name) or ""
-    ids = {one: id_ for id_, one in (line.split(" ", 1) for line in printed.splitlines())}
+    output = git(root, "for-each-ref", "--format=%(objectname) %(refname)", "--", name) or ""
+    ids = {one: id_ for id_, one in (line.split(" ", 1) for line in output.splitlines())}
     return ids.get(name, "")
 
 
@@ -112,7 +112,7 @@ def _by_short_id(root: Path, text: str) -> str:
     ids = (git(root, "rev-parse", f"--disambiguate={text.lower()}") or "").split()
     if not ids:
         return ""
-    kinds = git_or_fail(root, "cat-file", "--batch-check", given="".join(f"{id_}\n" for id_ in ids))
+    kinds = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     commits = [line.split()[0] for line in kinds.splitlines() if line.split()[1:2] == ["commit"]]
     return commits[0] if len(commits) == 1 else ""
 
@@ -157,30 +157,32 @@ def is_ancestor(root: Path, commit: str, later: str) -> bool:
 def _is_ancestor(root: Path, commit: str, later: str) -> bool:
     """See `is_ancestor`. Raises LookupError for False, which must not be cached: commits may arrive later."""
     try:
-        found = git(root, "merge-base", "--is-ancestor", commit, later)
+        output = git(root, "merge-base", "--is-ancestor", commit, later)
     except GitError:
         if are_commits(root, commit, later):
             raise
-        found = None
-    if found is None:
+        output = None
+    if output is None:
         raise LookupError
     return True
 
 
 def are_commits(root: Path, *ids: str) -> bool:
     """Whether all ids are commits in this repository. Raises GitError."""
-    lines = git_or_fail(root, "cat-file", "--batch-check", given="".join(f"{id_}\n" for id_ in ids))
+    lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 
 
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
     """Return the commits that are not ancestors of `later`, or are missing here. Raises GitError."""
     requested = sorted(commits)
-    lines = git_or_fail(root, "cat-file", "--batch-check", given="".join(f"{id_}\n" for id_ in requested))
+    lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
     existing = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}
-    named = "".join(f"{line}\n" for line in (*sorted(existing & {*requested}), f"^{later}"))
-    beside = set(git_or_fail(root, "rev-list", "--stdin", given=named).split()) if existing else set[str]()
-    return {id_ for id_ in requested if id_ not in existing or id_ in beside}
+    revisions = "".join(f"{line}\n" for line in (*sorted(existing & {*requested}), f"^{later}"))
+    unreachable = (
+        set(git_or_fail(root, "rev-list", "--stdin", stdin=revisions).split()) if existing else set[str]()
+    )
+    return {id_ for id_ in requested if id_ not in existing or id_ in unreachable}
 
 
 def read_time(text: str, *, end: bool = True) -> float | None:
@@ -241,6 +243,6 @@ def _target(place: Path) -> str:
 
 def describe(root: Path, commit: str) -> tuple[str, str]:
     """Return the committer date of a commit and the subject of its message."""
-    printed = git(root, "log", "-1", "--no-show-signature", "--format=%cI%x00%s", "--end-of-options", commit)
-    date, _, subject = (printed or "").strip().partition("\0")
+    output = git(root, "log", "-1", "--no-show-signature", "--format=%cI%x00%s", "--end-of-options", commit)
+    date, _, subject = (output or "").strip().partition("\0")
     return date, subject

@@ -86,8 +86,8 @@ class _Done:
     """A finished command: its exit status, None after a timeout, and its truncated output and errors."""
 
     status: int | None
-    printed: str
-    said: str
+    stdout: str
+    stderr: str
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
@@ -97,16 +97,16 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
-    deadline, left = time.monotonic() + seconds, _MAX_FETCH_ATTEMPTS
+    deadline, attempts = time.monotonic() + seconds, _MAX_FETCH_ATTEMPTS
     while True:
         refspec = f"+{BRANCH_PREFIX}{branch}:{tracking}"
         done = _run(root, deadline - time.monotonic(), "fetch", *options, "--", remote, refspec)
         if done.status == 0:
             return tracked_commit(root, remote, branch)
-        if "couldn't find remote ref" in done.said:
+        if "couldn't find remote ref" in done.stderr:
             return ""
-        left -= 1
-        if not left or "cannot lock ref" not in done.said:
+        attempts -= 1
+        if not attempts or "cannot lock ref" not in done.stderr:
             raise _failure("fetch", done, seconds)
         _remove_stale_lock(root, tracking)
         time.sleep(0.05)
@@ -156,16 +156,16 @@ def push(
             with suppress(GitError):  # The push has succeeded anyway.
                 git_or_fail(root, "update-ref", tracking_ref(remote, branch), commit)
         return
-    refusal = next((line for line in done.printed.splitlines() if line.startswith("!")), "")
+    refusal = next((line for line in done.stdout.splitlines() if line.startswith("!")), "")
     reason = refusal.rpartition("\t")[2]
     if not refusal or _REMOTE_BROKEN.search(reason):
         error = _push_failed(done, seconds)
-        if isinstance(error, RemoteAwayError) and not _UNREACHABLE.search(done.said):
+        if isinstance(error, RemoteAwayError) and not _UNREACHABLE.search(done.stderr):
             raise RemoteLostError(error.message)
         raise error
     if _BRANCH_MOVED.search(reason) and "hook declined" not in reason:
         raise RemoteMovedError()
-    raise RemoteRefusedError(f"The git remote does not take this change: {_refusal(done.said, reason)}")
+    raise RemoteRefusedError(f"The git remote does not take this change: {_refusal(done.stderr, reason)}")
 
 
 def tracking_ref(remote: str, branch: str) -> str:
@@ -190,31 +190,33 @@ def plain(text: str) -> str:
 def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
     if done.status is None:
         return RemoteAwayError(f"The git remote does not answer within {seconds:.0f} s; try again later")
-    reason = plain(_without_hints(done.said)) or f"git {command} ends with status {done.status}"
-    if _NO_ACCESS.search(done.said):
+    reason = plain(_without_hints(done.stderr)) or f"git {command} ends with status {done.status}"
+    if _NO_ACCESS.search(done.stderr):
         return RemoteAccessError(f"The git remote does not let this server in: {reason}")
-    if is_full(done.said):
+    if is_full(done.stderr):
         return RemoteAwayError(f"The git remote can't be asked, since the disk is full: {reason}")
     return RemoteAwayError(f"The git remote does not answer: {reason}")
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
     """Return the error of a push that the remote reports nothing about: no connection, or a local hook."""
-    if done.status is not None and re.search(r"^error: failed to push some refs", done.said, re.MULTILINE):
-        reason = plain(_without_hints(done.said.split("error: failed to push some refs")[0]))
-        if not re.search(r"fatal:|disconnect|hung up|^remote:", done.said, re.MULTILINE):
+    if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
+        reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
+        if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
             return RemoteRefusedError(f"The hook pre-push does not take this change: {reason}")
     return _failure("push", done, seconds)
 
 
-def _refusal(said: str, reason: str) -> str:
-    told = (line.removeprefix("remote:").strip() for line in said.splitlines() if line.startswith("remote:"))
-    words = " ".join(line for line in told if line)
+def _refusal(stderr: str, reason: str) -> str:
+    lines = (
+        line.removeprefix("remote:").strip() for line in stderr.splitlines() if line.startswith("remote:")
+    )
+    words = " ".join(line for line in lines if line)
     return plain(words or reason)
 
 
-def _without_hints(said: str) -> str:
-    return "\n".join(line for line in said.splitlines() if not line.startswith(("hint:", "warning:")))
+def _without_hints(stderr: str) -> str:
+    return "\n".join(line for line in stderr.splitlines() if not line.startswith(("hint:", "warning:")))
 
 
 # --- commands ----------------------------------------------------------------------------------------
@@ -240,8 +242,8 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
     except BaseException:
         _end(process)
         raise
-    printed, said = (reader.text() for reader in readers)
-    return _Done(status, printed, said)
+    stdout, stderr = (reader.text() for reader in readers)
+    return _Done(status, stdout, stderr)
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
@@ -311,8 +313,8 @@ def _settings_mark(root: Path) -> object:
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
     """Whether core.sshCommand is configured, not counting the settings of our own command line."""
-    printed = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
-    return any(not line.startswith("command\t") for line in printed.splitlines())
+    output = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
+    return any(not line.startswith("command\t") for line in output.splitlines())
 
 
 def _remove_stale_lock(root: Path, ref: str) -> None:

@@ -56,10 +56,10 @@ def location(root: Path) -> Location | None:
 @lru_cache(maxsize=64)
 def _location(root: Path, mark: object) -> Location:
     """See `location`. Raises LookupError instead of returning None, which would be cached."""
-    printed = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
-    if printed is None:
+    output = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
+    if output is None:
         raise LookupError
-    folder, common, prefix = printed.split("\n")[:3]
+    folder, common, prefix = output.split("\n")[:3]
     return Location(Path(folder), root / common, prefix)
 
 
@@ -103,8 +103,10 @@ def head_by_git(root: Path) -> str:
     """
     if found := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return found.strip()
-    if named := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
-        raise GitError(f"the object {named.strip()}, the commit that is checked out, is missing or damaged")
+    if object_id := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
+        raise GitError(
+            f"the object {object_id.strip()}, the commit that is checked out, is missing or damaged"
+        )
     place = location(root) if git(root, "rev-parse", "--git-dir") else None
     with suppress(OSError, UnicodeDecodeError):
         name = (place.folder / "HEAD").read_text().strip().removeprefix("ref: ") if place else ""
@@ -202,8 +204,8 @@ class Repository:
 
     def require_quiet(self) -> None:
         """Raise CommitError while a merge or similar operation is in progress."""
-        if what := under_way(self.folder):
-            raise CommitError(f"{what} is under way")
+        if operation := under_way(self.folder):
+            raise CommitError(f"{operation} is under way")
 
     @property
     def top(self) -> Path:
@@ -215,11 +217,11 @@ class Repository:
     def tree(self, commit: str, paths: list[str]) -> dict[str, Staged]:
         if not commit or not paths:
             return {}
-        wanted = ("--", *map(self.full, paths)) if len(paths) <= MAX_PATH_ARGUMENTS else ("-r",)
-        options, named = (wanted, ()) if wanted == ("-r",) else ((), wanted)
-        printed = git_bytes_or_fail(self.root, "ls-tree", "-z", "--full-tree", *options, commit, *named)
+        selection = ("--", *map(self.full, paths)) if len(paths) <= MAX_PATH_ARGUMENTS else ("-r",)
+        options, arguments = (selection, ()) if selection == ("-r",) else ((), selection)
+        output = git_bytes_or_fail(self.root, "ls-tree", "-z", "--full-tree", *options, commit, *arguments)
         found = {}
-        for line in filter(None, printed.split(b"\0")):
+        for line in filter(None, output.split(b"\0")):
             about, _, path = line.partition(b"\t")
             mode, _, id_ = about.decode().split()
             found[os.fsdecode(path)] = Staged(mode, id_)
@@ -227,9 +229,9 @@ class Repository:
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
         """Return files as they are in a commit, None for missing ones."""
-        wanted = list(paths)
-        existing = self.tree(commit, wanted)
-        return {path: existing.get(path) for path in wanted}
+        requested = list(paths)
+        existing = self.tree(commit, requested)
+        return {path: existing.get(path) for path in requested}
 
 
 def full_path(prefix: str, path: str) -> str:
@@ -242,7 +244,7 @@ def full_path(prefix: str, path: str) -> str:
 
 def repository_of(root: Path) -> Repository:
     """Return the repository of a site. Raises CommitError if git finds or reads none."""
-    wanted = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
-    printed = os.fsdecode(git_as_owner(root, "rev-parse", *wanted))
-    folder, prefix, kind, hooks = printed.split("\n")[:4]
+    arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
+    output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))
+    folder, prefix, kind, hooks = output.split("\n")[:4]
     return Repository(root, Path(folder), root / hooks, prefix, "0" * (64 if kind == "sha256" else 40))

@@ -57,15 +57,15 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
     commit = head_commit(root)
     if not commit:
         return CommitTimes()
-    known = before if before and before.commit else _load(folder)
-    if known.commit == commit:
-        return replace(known, changed=_changed_paths(root, folder, before))
+    cached = before if before and before.commit else _load(folder)
+    if cached.commit == commit:
+        return replace(cached, changed=_changed_paths(root, folder, before))
     log = CommitLog(root, folder)
     log.update(commit)
-    since = list(log.before(commit, until=(known.commit,)))
+    since = list(log.before(commit, until=(cached.commit,)))
     # A merge adds older commits, which may rename files: then all times are computed anew.
-    if since and since[-1].parents == (known.commit,) and all(len(one.parents) == 1 for one in since):
-        times = with_commits(known.times, since)
+    if since and since[-1].parents == (cached.commit,) and all(len(one.parents) == 1 for one in since):
+        times = with_commits(cached.times, since)
     else:
         times = with_commits({}, log.before(commit))
     if folder:

@@ -32,8 +32,8 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
-    printed = git_or_fail(root, "ls-tree", "-r", "-z", "--long", commit, "--", *paths)
-    for line in printed.split("\0"):
+    output = git_or_fail(root, "ls-tree", "-r", "-z", "--long", commit, "--", *paths)
+    for line in output.split("\0"):
         about, _, path = line.partition("\t")
         if path:
             mode, _, id_, size = about.split()
@@ -72,13 +72,13 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
     An id may also be `COMMIT:./PATH`, without a newline. Raises GitError.
     """
-    wanted = list(ids)
-    if not wanted:
+    requested = list(ids)
+    if not requested:
         return
-    given = "".join(f"{id_}\n" for id_ in wanted)
-    data = git_bytes_or_fail(root, "cat-file", "--batch", "--buffer", given=given)
+    stdin = "".join(f"{id_}\n" for id_ in requested)
+    data = git_bytes_or_fail(root, "cat-file", "--batch", "--buffer", stdin=stdin)
     at = 0
-    for _ in wanted:
+    for _ in requested:
         end = data.find(b"\n", at)
         if end < 0:
             raise GitError("git cat-file has failed: its output is incomplete")
@@ -101,7 +101,7 @@ def required(data: bytes | None, path: str, blob: Blob) -> bytes:
 
 def write_blob(root: Path, data: bytes) -> str:
     """Write a content to git; return its id. Raises GitError."""
-    return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", given=data).decode().strip()
+    return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
@@ -109,7 +109,7 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
-        head = git_bytes_or_fail(root, "cat-file", "--batch-check", given=f"{id_}\n").split()
+        head = git_bytes_or_fail(root, "cat-file", "--batch-check", stdin=f"{id_}\n").split()
         if head[1:2] == [b"blob"]:
             raise
         return False
@@ -120,14 +120,14 @@ def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | 
 
     None for a missing file and for one larger than `most` bytes. Names have no newline. Raises GitError.
     """
-    wanted = list(names)
-    if not wanted:
+    requested = list(names)
+    if not requested:
         return
-    given = "".join(f"{name}\n" for name in wanted)
-    lines = git_bytes_or_fail(root, "cat-file", "--batch-check", "--buffer", given=given).split(b"\n")
-    heads = (line.split() for line in lines[: len(wanted)])
+    stdin = "".join(f"{name}\n" for name in requested)
+    lines = git_bytes_or_fail(root, "cat-file", "--batch-check", "--buffer", stdin=stdin).split(b"\n")
+    heads = (line.split() for line in lines[: len(requested)])
     found = [Blob(h[0].decode(), int(h[2])) if len(h) == 3 and h[1] == b"blob" else None for h in heads]
-    found += [None] * (len(wanted) - len(found))
+    found += [None] * (len(requested) - len(found))
     for part in _parts([blob if blob and blob.size <= most else None for blob in found]):
         read = read_blobs(root, [blob.id for blob in part if blob])
         yield from (next(read) if blob else None for blob in part)
@@ -152,10 +152,8 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
     Paths are relative to the site; those outside of it begin with `../`. Raises GitError.
     """
     prefix = prefix_of(root)
-    printed = git_bytes_or_fail(
-        root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--"
-    )
-    words = printed.decode(errors="surrogateescape").split("\0")
+    output = git_bytes_or_fail(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
+    words = output.decode(errors="surrogateescape").split("\0")
     found = {}
     for about, path in zip(words[0::2], words[1::2], strict=False):
         modes = about.removeprefix(":").split()
@@ -170,8 +168,8 @@ def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
     Raises GitError.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
-    printed = git_or_fail(root, "diff-tree", *options, given="".join(f"{id_}\n" for id_ in commits))
-    return set(printed.split("\0")) - {""}
+    output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
+    return set(output.split("\0")) - {""}
 
 
 def _staged_entry(mode: str, id_: str) -> Staged | None:

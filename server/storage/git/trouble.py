@@ -92,8 +92,8 @@ class TroubleLog:
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)
-        left = any(self._mask(one) for one in Concern if one not in _NOTES)
-        if not left and any(one not in _NOTES for one in ended):
+        remaining = any(self._mask(one) for one in Concern if one not in _NOTES)
+        if not remaining and any(one not in _NOTES for one in ended):
             log.info("%s: git works again", self.root)
 
     def _mask(self, concern: Concern) -> int:

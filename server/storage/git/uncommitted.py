@@ -43,21 +43,21 @@ def changed_paths(
     """
     if paths is not None and not paths:
         return frozenset()
-    some = ["--", *paths] if paths is not None and len(paths) <= _MAX_PATH_ARGUMENTS else []
-    arguments = ("diff", *_DIFF_OPTIONS, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
+    listed = ["--", *paths] if paths is not None and len(paths) <= _MAX_PATH_ARGUMENTS else []
+    arguments = ("diff", *_DIFF_OPTIONS, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *listed)
     place = git_folder(root)
     if place is None or not (place / "index").exists() or not head_commit(root):
         return frozenset()
     index = place / "index"
-    kept = _cached_index(index, cache)
+    cached = _cached_index(index, cache)
     try:
-        printed = _run_on_index(root, arguments, kept if kept and kept.exists() else index, kept)
+        output = _run_on_index(root, arguments, cached if cached and cached.exists() else index, cached)
     except GitError:
-        if kept is None or not kept.exists():
+        if cached is None or not cached.exists():
             raise
-        kept.unlink(missing_ok=True)  # The cached copy may be damaged.
-        printed = _run_on_index(root, arguments, index, kept)
-    changed = frozenset(printed.split("\0")) - {""}
+        cached.unlink(missing_ok=True)  # The cached copy may be damaged.
+        output = _run_on_index(root, arguments, index, cached)
+    changed = frozenset(output.split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
 
 
@@ -72,7 +72,7 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
     return cache / "-".join((INDEX_PREFIX, *map(str, mark)))
 
 
-def _run_on_index(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str:
+def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: Path | None) -> str:
     """Run a git command on a copy of an index, and cache what it refreshed. Raises GitError."""
     filters = filter_names(root)
     if filters is None:
@@ -83,22 +83,22 @@ def _run_on_index(root: Path, arguments: Collection[str], index: Path, kept: Pat
             copy = Path(shutil.copy2(index, Path(folder) / "index"))
             before = file_mark_of(copy)
             found = git_or_fail(root, *arguments, index=copy, filters=filters)
-            if kept and file_mark_of(copy) != before:
-                _keep(copy, kept)
+            if cached and file_mark_of(copy) != before:
+                _keep(copy, cached)
     except OSError as error:
         raise GitError(f"the index of git can't be copied: {error.strerror}") from error
     return found
 
 
-def _keep(index: Path, kept: Path) -> None:
-    temporary = kept.with_name(f"{kept.name}.{os.getpid()}")
+def _keep(index: Path, cached: Path) -> None:
+    temporary = cached.with_name(f"{cached.name}.{os.getpid()}")
     try:
         shutil.copy2(index, temporary)
-        temporary.replace(kept)
+        temporary.replace(cached)
     except OSError:
         temporary.unlink(missing_ok=True)
-    for other in kept.parent.glob(f"{INDEX_PREFIX}-*"):
-        if other != kept:
+    for other in cached.parent.glob(f"{INDEX_PREFIX}-*"):
+        if other != cached:
             other.unlink(missing_ok=True)
 
 
@@ -113,8 +113,8 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
     if filters is None or not place:
         raise CommitError("git can't tell what is not committed")
     index = place / "index"
-    kept = _cached_index(index, cache)
-    source = kept if kept and kept.exists() else index
+    cached = _cached_index(index, cache)
+    source = cached if cached and cached.exists() else index
     try:
         with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
             copy = Path(shutil.copy2(source, Path(folder) / "index"))
@@ -124,16 +124,16 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
             # Mark new files as intended in the copied index, so one diff covers all files.
             if new:
                 added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
-                git_or_fail(root, *added, index=copy, filters=filters, given="\0".join(new))
+                git_or_fail(root, *added, index=copy, filters=filters, stdin="\0".join(new))
             command = ("diff", *_DIFF_OPTIONS, "-M", "-l400", "--name-status", "--relative", "-z", "HEAD")
-            printed = git_or_fail(root, *command, "--", *paths, index=copy, filters=filters)
+            output = git_or_fail(root, *command, "--", *paths, index=copy, filters=filters)
     except OSError as error:
         raise CommitError(f"git can't tell what is not committed: {error.strerror}") from error
-    return sorted(_changes_in(printed), key=lambda change: change.path)
+    return sorted(_changes_in(output), key=lambda change: change.path)
 
 
-def _changes_in(printed: str) -> Iterator[FileChange]:
-    words = iter(printed.split("\0"))
+def _changes_in(output: str) -> Iterator[FileChange]:
+    words = iter(output.split("\0"))
     for status in words:
         if status.startswith("R"):
             before = next(words)
@@ -148,8 +148,8 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
     Runs the repository's filters. Raises CommitError.
     """
     prefix = prefix_of(root)
-    printed = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
-    found = {line[3:].removeprefix(prefix) for line in printed.split("\0") if line}
+    output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
+    found = {line[3:].removeprefix(prefix) for line in output.split("\0") if line}
     folders = tuple(path for path in found if path.endswith("/"))  # ignored as a whole
     inside = {p for p in paths if p.startswith(folders) and os.path.lexists(root / p)}
     return frozenset(inside | (found & set(paths)) | hidden_edits(repository_of(root), paths))
@@ -161,9 +161,9 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
     `git status` omits them (`git update-index --assume-unchanged`, `--skip-worktree`). Raises CommitError.
     """
     full = {repository.full(path): path for path in paths}
-    printed = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
+    output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
     found = set()
-    for line in printed.split("\0"):
+    for line in output.split("\0"):
         about, _, name = line.partition("\t")
         if name not in full or not (about[0] == "S" or about[0].islower()):
             continue
@@ -181,12 +181,12 @@ def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]
     A conflicting file is below a new file, or is a file where a new one needs a folder.
     """
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
-    printed = os.fsdecode(git_as_owner(repository.top, *command))
+    output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))
     above = {folder for path in new_paths for folder in folders_above(path)}
     found = (
         path
-        for path in printed.split("\0")
+        for path in output.split("\0")
         if path not in new_paths and (path in above or not new_paths.isdisjoint(folders_above(path)))
     )
     prefix = repository.prefix

@@ -107,7 +107,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
     target.mkdir(exist_ok=True)
     with (
         WriteLock(folder / "lock", folder).held(LOCK_TIMEOUT_S),
-        tempfile.TemporaryDirectory(dir=folder) as made,
+        tempfile.TemporaryDirectory(dir=folder) as temporary,
     ):
         if is_whole(folder, key, ending):
             return
@@ -116,16 +116,16 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
                 "the formats of a picture in %s are damaged or of an older version; made again", target
             )
             discard_record(folder, key)
-        record = Path(made, _RECORD_FILE)
+        record = Path(temporary, _RECORD_FILE)
         try:
-            formats = json.loads(_run_scaling(file, made, ending.lower()))
+            formats = json.loads(_run_scaling(file, temporary, ending.lower()))
             for name, entry in formats.items():
-                entry["digest"] = digest_of(Path(made, f"{name}{ending.lower()}"))
+                entry["digest"] = digest_of(Path(temporary, f"{name}{ending.lower()}"))
             record.write_bytes(encode_checked(formats))
         finally:
             if key_of(file) != key:  # The file was replaced since the key was computed.
                 raise OSError("the picture was replaced")
-        for path in sorted(Path(made).iterdir(), key=record.__eq__):  # the record last
+        for path in sorted(Path(temporary).iterdir(), key=record.__eq__):  # the record last
             if (target / path.name).is_dir():  # put there by another program
                 _remove(target / path.name)
             path.replace(target / path.name)

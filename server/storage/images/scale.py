@@ -104,9 +104,9 @@ def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
             frame.convert("RGBA").resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
         )
         durations.append(frame.info.get("duration", 0))
-    first, *others = frames
+    first, *rest = frames
     # Each frame is complete, so it must replace the previous one (disposal 2).
-    first.save(path, "GIF", save_all=True, append_images=others, duration=durations, disposal=2, **loop)
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=durations, disposal=2, **loop)
 
 
 def _bound() -> None:

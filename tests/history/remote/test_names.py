@@ -31,10 +31,10 @@ NAMES = [
 
 def push_tree(places: Places, name: str) -> str:
     """Push a commit whose tree has a folder of any name, as only one who means harm makes it."""
-    blob = (run(places.other, "hash-object", "-w", "--stdin", given="#!/bin/sh\n") or "").strip()
-    below = (run(places.other, "mktree", given=f"100755 blob {blob}\thook\n") or "").strip()
+    blob = (run(places.other, "hash-object", "-w", "--stdin", stdin="#!/bin/sh\n") or "").strip()
+    below = (run(places.other, "mktree", stdin=f"100755 blob {blob}\thook\n") or "").strip()
     listed = git(places.other, "ls-tree", "HEAD")
-    tree = (run(places.other, "mktree", given=f"{listed}040000 tree {below}\t{name}\n") or "").strip()
+    tree = (run(places.other, "mktree", stdin=f"{listed}040000 tree {below}\t{name}\n") or "").strip()
     commit = git(places.other, "commit-tree", "-p", "HEAD", "-m", "harm", tree).strip()
     git(places.other, "push", "-q", "origin", f"{commit}:main")
     return commit
@@ -65,7 +65,7 @@ def test_names_that_nothing_may_write_are_refused(places: Places, name: str, mer
 
 def test_a_path_that_the_system_refuses_is_named_and_the_site_stays_as_it_is(places: Places) -> None:
     head, path = places.head, "/".join(["x" * 250] * 20)
-    blob = (run(places.other, "hash-object", "-w", "--stdin", given="text") or "").strip()
+    blob = (run(places.other, "hash-object", "-w", "--stdin", stdin="text") or "").strip()
     run(places.other, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
     tree = git(places.other, "write-tree").strip()
     commit = git(places.other, "commit-tree", "-p", "HEAD", "-m", "long", tree).strip()
