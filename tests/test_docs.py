@@ -105,6 +105,40 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+FRAGMENT = re.compile(r"\]\((?!https?:)([^)\s#]*)#([^)\s]+)\)")
+
+
+def headings(page: Path) -> set[str]:
+    """Return the fragments under which GitHub shows the headings of a page."""
+    found: Counter[str] = Counter()
+    fragments = set()
+    for heading in re.findall(r"^#+ (.*)$", without_blocks(page), re.MULTILINE):
+        text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        fragment = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+        fragments.add(f"{fragment}-{found[fragment]}" if found[fragment] else fragment)
+        found[fragment] += 1
+    return fragments
+
+
+def without_blocks(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS.parent).as_posix())
+def test_links_lead_to_headings(page: Path) -> None:
+    links = FRAGMENT.findall(without_blocks(page))
+    assert [
+        f"{path}#{fragment}"
+        for path, fragment in links
+        if fragment not in headings((page.parent / path) if path else page)
+    ] == []
+
+
+def test_the_index_lists_every_page() -> None:
+    listed = set(LINK.findall((DOCS / "README.md").read_text(encoding="utf-8")))
+    assert {page.name for page in DOCS.glob("*.md")} - {"README.md"} <= listed
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS.parent).as_posix())
 def test_tables_are_those_of_the_code(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

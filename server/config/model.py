@@ -140,7 +140,7 @@ class LimitSettings:
         "`2s`",
     )
     values: int = _setting(
-        50_000, "count", "How many values one body may have ([more](reliability.md#what-one-write-may-cost))."
+        50_000, "count", "How many values one body may have ([more](reliability.md#write-limits))."
     )
 
 
@@ -155,7 +155,7 @@ class ApiSettings:
     populate: Mapping[str, Any] = _setting(
         {},
         "populates",
-        "What a read populates that does not say: `article: author` ([more](querying.md#by-default)).",
+        "What a read populates that does not say: `article: author` ([more](querying.md#default-populate)).",
     )
     strict_params: bool = _setting(
         False, "flag", "Whether a parameter that the content API does not know is an error."
@@ -172,7 +172,7 @@ class ApiSettings:
         ("*",),
         "origins",
         "The origins whose pages may use the API, such as `https://example.org`; `*` is any "
-        "([more](frontends.md#from-other-origins)).",
+        "([more](frontends.md#cors-requests-from-other-origins)).",
     )
     cache_tags: bool = _setting(
         False, "flag", "Whether answers say in `Cache-Tag` what they were made of ([more](cache-tags.md))."
@@ -246,7 +246,7 @@ class GitSettings:
         None,
         "commit",
         "Whether writes are committed: `off`, `each`, or so long after an author's last write, such as `30s`"
-        " ([more](history.md#commits)).",
+        " ([more](history.md#commit-each-write)).",
         "`off`; `each` with `git.push`",
     )
     committer: str = _setting(
@@ -314,7 +314,7 @@ class EventSettings:
         1000,
         "count",
         "Above this many documents that change at once, one event tells how many"
-        " ([more](events.md#many-at-once)).",
+        " ([more](events.md#bulk-changes)).",
     )
     keep: tuple[timedelta | None, int | None] = _setting(
         (timedelta(days=30), 100_000),
@@ -325,10 +325,12 @@ class EventSettings:
     streams: int = _setting(
         2000,
         "count",
-        "How many event streams may be open at a time, in all workers ([more](events.md#streams)).",
+        "How many event streams may be open at a time, in all workers ([more](events.md#event-streams)).",
     )
     streams_per_client: int = _setting(
-        500, "count", "How many of them one client may have, by its address ([more](events.md#streams))."
+        500,
+        "count",
+        "How many of them one client may have, by its address ([more](events.md#event-streams)).",
     )
 
 
@@ -407,7 +409,7 @@ class Settings:
         {},
         "previews",
         "Where the studio shows documents of a type: `article: https://…?slug={slug}`"
-        " ([more](preview.md#in-the-studio)).",
+        " ([more](preview.md#preview-in-the-studio)).",
     )
     webhooks: tuple[Webhook, ...] = _setting(
         (), "webhooks", "Who is told of changes: a list of `{name, url, …}` ([more](webhooks.md))."
