@@ -1,1 +1,1 @@
-"""One immutable snapshot of all documents, and how it answers a query."""
+"""Immutable snapshots of all documents, and the queries that run on them."""

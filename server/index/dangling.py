@@ -1,4 +1,4 @@
-"""Relations and media that point to nothing: they read as absent, and are problems of their files."""
+"""Dangling references: relations and media without a target. They read as absent and are reported."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -23,9 +23,9 @@ Parsed = Callable[[str], tuple[Tree, Positions]]
 def dangling(
     snapshot: Snapshot, parsed: Parsed, documents: Iterable[Document] | None = None
 ) -> Iterator[Problem]:
-    """A warning for each target, in some documents or in all, that no document or media file has.
+    """Yield a warning for each missing target, in the given documents or in all.
 
-    `parsed` gives the tree of a file, and the positions of everything in it.
+    `parsed` returns the tree of a file's text and the positions of its values.
     """
     targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -38,20 +38,20 @@ def dangling(
         ]
         tree, lines = parsed(document.path) if missing else ({}, {})
         for attribute, path, target in missing:
-            what, fix = targets.sentences(attribute, path, target)
+            message, fix = targets.describe(attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
             line, column = line_and_column(position)
-            yield Problem(document.path, line, what, fix, "warning", column, "dangling", path)
+            yield Problem(document.path, line, message, fix, "warning", column, "dangling", path)
 
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
-    """One version for each file."""
+    """Yield one version of each file."""
     for table in (table for uid, table in snapshot.tables.items() if uid not in ACCOUNT_UIDS):
         yield from without_copies(snapshot, table.versions.values())
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """One version for each file of some."""
+    """Yield the versions that have a file of their own, one for each file."""
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
             yield document
@@ -60,11 +60,11 @@ def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Where a target is written: its own position in a list, else that of the attribute."""
+    """Return the position of a target in a list, else of its attribute."""
     for key in path:
         try:
             tree = tree[key]
-        except (LookupError, TypeError):  # The file has changed since.
+        except (LookupError, TypeError):  # The file has changed in the meantime.
             return nearest(lines, path)
     for i, item in enumerate(tree if isinstance(tree, list) else ()):
         try:
@@ -76,9 +76,9 @@ def _position(
 
 
 def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
-    """Whether a draft is the published file shown as a draft, which needs no second look."""
-    live = snapshot.get(draft.type, draft.document_id, draft.locale, PUBLISHED)
-    return live is not None and live.path == draft.path
+    """Return whether a draft is only the published file, shown as a draft."""
+    published = snapshot.get(draft.type, draft.document_id, draft.locale, PUBLISHED)
+    return published is not None and published.path == draft.path
 
 
 def _targets(
@@ -97,7 +97,7 @@ def _targets(
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
-    """The documents that relate to users and roles, each as often as it does."""
+    """Yield the documents that relate to users or roles, once for each such relation."""
     for document in _all(snapshot):
         for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
             uid = target[0] if isinstance(target, tuple) else attribute.target
@@ -106,37 +106,37 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def key_of(attribute: Attribute, target: Any) -> Key:
-    """What a target of an attribute names, as `exists` takes it."""
+    """Return the key of an attribute's target, for `exists`."""
     if attribute.type == "media":
         return MEDIA, target
     return target if isinstance(target, tuple) else (attribute.target or "", target)
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Whether there is a document in any locale and status, or a media file."""
+    """Return whether a document (in any locale and status) or media file exists."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
     if uid in ACCOUNT_UIDS and snapshot.users is None:
-        return True  # nobody knows: the users are not in this snapshot
+        return True  # unknown: this snapshot is without users
     table = snapshot.tables.get(uid)
-    # A type that is not in the index (of another plugin) can't be looked into.
+    # Types of other plugins are not in the index, so their documents can't be checked.
     return table is None or any((document_id, *at) in table.versions for at in table.order)
 
 
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the stored targets if those that exist are the ones that a client has sent, else the sent ones.
+    """Return the stored targets if the sent ones equal those that exist, else the sent ones.
 
-    Readers are not shown the others, so a client that sends back what it has read leaves them in the file.
+    Responses leave out missing targets. A client that sends back what it has read must not delete them.
     """
-    shown = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
-    return stored if sent == shown else sent
+    existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
+    return stored if sent == existing else sent
 
 
 def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
-    """The documents that refer to some documents or media files, whether or not there are such."""
+    """Yield the documents that refer to any of the given documents or media files, existing or not."""
     for document in _all(snapshot):
         targets = _targets(snapshot.schema, document.type, document.read_row()[VALUES], ())
         if any(key_of(attribute, target) in keys for attribute, _, target in targets):
@@ -144,15 +144,15 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 class _Targets:
-    """The documents of a snapshot, by what a file may call them: says which were probably meant."""
+    """Index of documents by id and title, for suggestions in the problems of missing targets."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._titles: dict[str, dict[str, str]] = {}
         self._suggestions = Suggestions()
 
-    def sentences(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
-        """What is wrong with a target that is not there, and how to fix it."""
+    def describe(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
+        """Return the message and the fix for a missing target."""
         name = ".".join(map(str, path))
         if attribute.type == "media":
             fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.of(
@@ -162,32 +162,36 @@ class _Targets:
                 fix = "put the file into content/uploads/, and write its path there"
             return f"{name}: there is no content/uploads/{target}", fix or "add the file, or remove the path"
         uid, document_id = key_of(attribute, target)
-        meant = self._find_meant(uid, document_id)
-        fix = f'did you mean "{meant}"?' if meant else self._split_targets(attribute, uid, document_id)
+        suggestion = self._find_by_id_or_title(uid, document_id)
+        fix = (
+            f'did you mean "{suggestion}"?'
+            if suggestion
+            else self._split_targets(attribute, uid, document_id)
+        )
         ids = (key[0] for key in self._snapshot.tables[uid].versions)
         fix = fix or self._suggestions.of(document_id, ids)
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
-        """The list that was meant by a text with several targets in it; "" where it has but one."""
+        """Suggest a list if a text contains several targets, else ""."""
         many = attribute.multiple if attribute.type == "media" else attribute.to_many
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if len(parts) < 2:
             parts = text.split()
-            if not all(self._find_meant(uid, part) for part in parts):
+            if not all(self._find_by_id_or_title(uid, part) for part in parts):
                 return ""
         if len(parts) < 2 or not many:
             return ""
-        return f"write a list: [{', '.join(self._find_meant(uid, part) or part for part in parts)}]"
+        return f"write a list: [{', '.join(self._find_by_id_or_title(uid, part) or part for part in parts)}]"
 
-    def _find_meant(self, uid: str, text: str) -> str:
-        """The one document that has a text as its id or its title; "" where none has, or several do."""
+    def _find_by_id_or_title(self, uid: str, text: str) -> str:
+        """Return the id of the only document that has a text as its id or title, else ""."""
         if uid == MEDIA:
             return text if text in self._snapshot.media else ""
-        return text if exists(self._snapshot, (uid, text)) else self._titles_of(uid).get(_fold(text), "")
+        return text if exists(self._snapshot, (uid, text)) else self._ids_by_title(uid).get(_fold(text), "")
 
-    def _titles_of(self, uid: str) -> dict[str, str]:
-        """By title, the one document of a type that has it; "" where several do."""
+    def _ids_by_title(self, uid: str) -> dict[str, str]:
+        """Return document ids of a type by title; "" for a title that several documents have."""
         if uid not in self._titles:
             titles: dict[str, str] = {}
             documents = list(self._snapshot.tables[uid].versions.values()) if uid not in ACCOUNT_UIDS else []
@@ -203,10 +207,10 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    """A title as a file may refer to it: in any case, with any spaces, and as ids are read."""
+    """Normalise a title as references may spell it: in any case, with any spaces, and as ids are read."""
     return " ".join(id_of_reference(title).casefold().split())
 
 
 def no_document(uid: str, document_id: str) -> str:
-    """The sentence that says that a document is not there."""
+    """Return the message for a missing document."""
     return f'there is no document "{document_id}" of {uid}'

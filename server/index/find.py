@@ -1,4 +1,4 @@
-"""Answers a query from one snapshot: filter, sort, page."""
+"""Execution of a query on one snapshot: filter, sort, page."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,27 +18,27 @@ from server.query.ast import NO_FILTER, And, Compare, Filter, Or, Query
 from server.query.operators import OPERATORS
 from server.schema.model import Attribute
 
-# The types of attributes that `_q` looks into.
+# The types of attributes that `_q` searches.
 SEARCHED_TYPES = ("string", "text", "richtext", "enumeration", "email", "uid")
-MAX_DIRECT_SORT_DOCUMENTS = 100  # More documents are sorted by an order of all.
-# What JavaScript's Number() reads as a number, which is what decides in Strapi.
+MAX_DIRECT_SORT_DOCUMENTS = 100  # For more, use the order of all documents.
+# Text that JavaScript's Number() accepts; Strapi uses it.
 _NUMBER = re.compile(
     r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+"
 )
 
 
 class Listing(NamedTuple):
-    """The documents of one page of a list, and how many the whole list has."""
+    """One page of documents, and the total of the whole list."""
 
     documents: Sequence[Document]
     total: int
 
 
 def find(view: View, query: Query) -> Listing:
-    """The page of documents that a query asks for, in its order."""
+    """Return the page of documents that match a query, sorted."""
     locales = _locales(view, query)
     if len(locales) != 1:
-        return _find_everywhere(view, query)
+        return _find_in_locales(view, query)
     locale = locales[0]
     bits = _matching(view, query, locale)
     start, stop = query.page.start, query.page.start + query.page.limit
@@ -54,22 +54,22 @@ def find(view: View, query: Query) -> Listing:
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
-    """One document by its id, if it is there and meets the query's filters."""
+    """Return a document by its id if it exists and matches the query's filters."""
     status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
 
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
-    """One document by its numeric `id`, which says the locale as well, if it meets the query's filters."""
+    """Return a document by its numeric `id`, in the locale of that id, if it matches the query's filters."""
     everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
     numbered = zip(documents, column_of(documents, ID), strict=True)
-    return _first_matching(view, query, (d for d, its_number in numbered if its_number == number))
+    return _first_matching(view, query, (d for d, document_number in numbered if document_number == number))
 
 
 def find_single(view: View, query: Query) -> Document | None:
-    """The document of a single type, if it meets the query's filters."""
+    """Return the document of a single type if it matches the query's filters."""
     return _first_matching(view, query, candidates(view, query))
 
 
@@ -80,7 +80,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """All versions in the locales and status of a query, in default order."""
+    """Return all versions in the locales and status of a query, in default order."""
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
@@ -90,14 +90,14 @@ def candidates(view: View, query: Query) -> Iterable[Document]:
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:
-    """The locales that a query looks into; the default one for types without locales, which are in that."""
+    """Return the locales to search; the default one for types without locales, whose documents are in it."""
     if query.locales is None or not query.type.localized:
         return (view.settings.locales.default,)
     return query.locales
 
 
-def _find_everywhere(view: View, query: Query) -> Listing:
-    """The page of a query for several locales, which tests every version in them."""
+def _find_in_locales(view: View, query: Query) -> Listing:
+    """Return the page of a query over several locales, testing every version."""
     filter_ = _filter(query)
     documents, test = list(candidates(view, query)), _test(view, query, filter_)
     if test is not None:
@@ -107,7 +107,7 @@ def _find_everywhere(view: View, query: Query) -> Listing:
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """The set of documents that meet a query's conditions; None for all."""
+    """Return the set of documents that match a query, as bits; None for all."""
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
     test = _test(view, query, plan.rest or NO_FILTER)
@@ -118,13 +118,13 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
 
 
 def _filter(query: Query) -> Filter:
-    """The filters of a query and its `_q`, as one filter."""
+    """Return the filters of a query combined with its `_q`."""
     filters = query.selection.filter
     return And((filters, _text_filter(query))) if query.text else filters
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """A filter and the view's publicationFilter as one test; None where everything passes."""
+    """Compile a filter and the view's publicationFilter into one test; None if everything passes."""
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
     if publication:
@@ -136,7 +136,7 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 
 
 def _text_filter(query: Query) -> Filter:
-    """`_q` as a filter: some visible text or number contains the text, or the documentId is the text."""
+    """Return the filter of `_q`: a visible text or number contains the text, or the documentId equals it."""
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
     parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
@@ -144,9 +144,9 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Join the texts that `_q` and `$contains` look into, of what is published.
+    """Join the texts of published documents that `_q` and `$contains` search.
 
-    Done before processes are forked, this is done once for all, and they share the memory that it takes.
+    Called before processes are forked, so that they share the result and its memory.
     """
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
@@ -157,10 +157,10 @@ def prepare_texts(snapshot: Snapshot) -> None:
 
 
 def _searched_attributes(query: Query) -> list[Attribute]:
-    """The visible texts of a type; where the text is a number, its numbers as well."""
-    numbers = _NUMBER.fullmatch(query.text.strip()) is not None
+    """Return the visible text attributes of a type; number attributes too if the text is a number."""
+    is_number = _NUMBER.fullmatch(query.text.strip()) is not None
     return [
         a
         for a in query.type.attributes.values()
-        if not a.private and (a.type in SEARCHED_TYPES or (numbers and a.group == "number"))
+        if not a.private and (a.type in SEARCHED_TYPES or (is_number and a.group == "number"))
     ]

@@ -1,4 +1,4 @@
-"""Rendered parts of documents, kept within a bound: what many responses show is rendered once."""
+"""Cache of rendered parts of documents, bounded in size and shared by responses."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -8,33 +8,33 @@ from server.documents.document import Document
 from server.documents.values import Component
 
 MAX_BYTES = 16 * 1024 * 1024
-_RESERVED_BYTES = 32 * 1024  # Counted for a group in advance, so that not every entry is counted.
-_ENTRY_OVERHEAD_BYTES = 200  # What an entry takes, about, besides its content.
+_RESERVED_BYTES = 32 * 1024  # Reserved for a group in advance, so that its size is updated rarely.
+_ENTRY_OVERHEAD_BYTES = 200  # Approximate, besides the content.
 
 Item = Document | Component
 Make = Callable[[Any], bytes]
 
 
 class Fragments:
-    """The bytes of documents and components, by what is shown of them.
+    """Rendered bytes of documents and components, grouped by what is rendered of them.
 
-    The cache is one of groups, each of the items of which the same is shown. A list looks its group up
-    in the cache once, and then each document in a plain dictionary. An entry stays valid, since documents
-    never change. It holds its item, so that no other item can get the same identity.
+    The bounded cache holds groups, so a list looks up its group once and then each document in a plain
+    dictionary. Entries stay valid because documents never change. Each entry references its item, so that no
+    other item gets the same id().
     """
 
     __slots__ = ("cache",)
 
-    def __init__(self, most: int = MAX_BYTES) -> None:
-        # Saves 6.8 ms of 8.1 of a new list of 25 with populate=*.
-        self.cache: Cache[Hashable, _Group] = Cache(most, _size)
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        # Saves 6.8 ms of 8.1 of an uncached list of 25 with populate=*.
+        self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
-    def of(self, shown: Hashable, make: Make) -> Make:
-        """Return a function from an item to its bytes with `shown`, cached or made by `make`."""
-        group = self.cache.get(shown)
+    def of(self, selection: Hashable, make: Make) -> Make:
+        """Return a function that renders an item for `selection`, from the cache or with `make`."""
+        group = self.cache.get(selection)
         if group is None:
-            group = _Group(size_of(shown))
-            self.cache.put(shown, group)
+            group = _Group(size_of(selection))
+            self.cache.put(selection, group)
         entries = group.entries
 
         def get(item: Item) -> bytes:
@@ -46,15 +46,15 @@ class Fragments:
             group.used += len(rendered) + _ENTRY_OVERHEAD_BYTES
             if group.used > group.counted:
                 group.counted = group.used + max(_RESERVED_BYTES, group.used // 4)
-                self.cache.put(shown, group)
+                self.cache.put(selection, group)
             return rendered
 
         return get
 
     def forget(self, documents: Iterable[Document]) -> None:
-        """Drop the entries of documents that the index has no more, which would stay in memory for them."""
-        shown = [document for document in documents if document.is_read]
-        items = [item for document in shown for item in (document, *_components(document.row))]
+        """Drop the entries of documents that were removed from the index, to free their memory."""
+        rendered = [document for document in documents if document.is_read]
+        items = [item for document in rendered for item in (document, *_components(document.row))]
         for _, group in self.cache.items():
             for item in items:
                 entry = group.entries.pop(id(item), None)
@@ -63,7 +63,7 @@ class Fragments:
 
 
 class _Group:
-    """Entries by the identity of their items. They take `used` bytes; `counted` is somewhat more."""
+    """Entries by the id() of their items; `used` is their size in bytes, `counted` includes a reserve."""
 
     __slots__ = ("counted", "entries", "used")
 
@@ -72,14 +72,14 @@ class _Group:
         self.used, self.counted = used, used + _RESERVED_BYTES
 
 
-def _size(shown: Hashable, group: _Group) -> int:
+def _size(selection: Hashable, group: _Group) -> int:
     return group.counted
 
 
 def _components(row: tuple[Any, ...]) -> Iterator[Component]:
-    """The components in a row, and those inside of them."""
+    """Yield the components in a row, including nested ones."""
     for value in row:
-        for held in value if isinstance(value, tuple) else (value,):
-            if isinstance(held, Component):
-                yield held
-                yield from _components(held.row)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, Component):
+                yield item
+                yield from _components(item.row)

@@ -1,8 +1,8 @@
-"""The other sides of relations: which documents point at a document, or hold a file (spec.md 2).
+"""Inverse relations: the documents that point at a document or use a file (spec.md 2).
 
-Only the owning side of a relation is written in files. Its other side is derived here from the edges, which
-lead from each target to the documents that point at it. `write.owning_side` writes owners when a client
-writes the other side.
+Files contain only the owning side of a relation. The other side is derived here from edges, which map each
+target to the documents that point at it. When a client writes the other side, `write.owning_side` changes the
+owners.
 """
 
 from collections import defaultdict
@@ -19,21 +19,21 @@ from server.schema.model import Attribute, Schema, Type
 from server.storage.media import media_key
 
 Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
-Edges = Map[tuple[Target, str, str], Order]  # by target, locale and status, the documents that point there
+Edges = Map[tuple[Target, str, str], Order]  # documents that point at a target, by target, locale and status
 Difference = tuple[list[Document], list[Document]]  # the versions removed and added
-# (type, relation, target, locale, status) → the documents that point there
+# (type, relation, target, locale, status) → the documents that point at the target
 Linking = Callable[[Type, str, Target, str, str], Order]
-# (value of the column, document it belongs to, locale of the traversal) → the documents it leads to
+# (value of the column, its document, locale of the traversal) → the related documents
 Resolver = Callable[[Any, Document | None, str], list[Document]]
 
 NO_DOCUMENTS = Order(default_order)
 
 
 def make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """Return the edges of the relation whose column is `at`."""
+    """Return the edges of the relation in column `at`."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
-        # in default order, which each of the lists keeps
+        # iterates in default order, so each list is in that order too
         for document, targets in zip(order, column_of(order, at), strict=True):
             locale, status = document.locale, document.status
             for target in targets:
@@ -42,7 +42,7 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
 
 
 def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the edges without those from removed documents, and with those from added ones."""
+    """Return updated edges: without those of removed documents, with those of added ones."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
@@ -71,7 +71,10 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return what finds the documents of a type that point at a document, by the relation it is mapped by."""
+    """Return a function that finds the documents of `type_` that point at a document.
+
+    `attribute` is the inverse side; the relation followed is the one that it is mapped by.
+    """
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 
@@ -90,7 +93,10 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return what finds the published documents with a file in a visible media attribute of their own."""
+    """Return a function that finds the published documents with a file in a visible media attribute.
+
+    Media inside of components do not count.
+    """
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

@@ -1,4 +1,4 @@
-"""A snapshot as bytes, for another process: it is packed here, in blocks, and built again there."""
+"""Serialization of a snapshot, to send it to another process."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A snapshot that can be sent. `users` is the version of the `people` in it, None if there are none."""
+    """A serialized snapshot; `users` is the version of the users in `people`, None without users."""
 
     schema: Schema
     content: Blocks
@@ -23,7 +23,7 @@ class PackedSnapshot:
 
 
 def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
-    """Return a snapshot as bytes; rows that are packed are taken as they are."""
+    """Serialize a snapshot; rows that are packed already are reused."""
     content = pack_documents(d for claiming in snapshot.claims.values() for d in claiming)
     if snapshot.users is None:
         return PackedSnapshot(snapshot.schema, content)
@@ -32,7 +32,7 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return a snapshot of the content, and one that is joined with the users, if they were packed too."""
+    """Return the snapshot of the content, and the one joined with users if they were packed."""
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users is None:
         return content, content
@@ -42,14 +42,14 @@ def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
 
 
 def pack_documents(documents: Iterable[Document]) -> Blocks:
-    """Return some documents as bytes."""
+    """Serialize documents."""
     entries = (CachedEntry(Entry(d.path, None, d), 0) for d in in_packed_order(documents))
     return tuple(pack_in_blocks(entries))
 
 
 def unpack_documents(blocks: Blocks, schema: Schema) -> Iterator[Document]:
-    """Yield the documents of `pack_documents`."""
+    """Yield the documents that `pack_documents` serialized."""
     for block in blocks:
-        for one in unpack(block, schema.types):
-            if one.entry.document:
-                yield one.entry.document
+        for cached in unpack(block, schema.types):
+            if cached.entry.document:
+                yield cached.entry.document

@@ -1,6 +1,7 @@
-"""What the index knows of a filter without looking at documents: a set, and a filter that is left to test.
+"""Query planner: splits a filter into a set from the index and a residual filter.
 
-The set has all documents that meet the filter and, where nothing is left to test, no others."""
+The set contains all matching documents. Without a residual filter, it contains no others.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -37,15 +38,15 @@ from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """The documents that may meet a filter (None: all), and what is left of it to test (None: nothing)."""
+    """The documents that may match a filter (None: all), and the residual filter (None: exact)."""
 
     bits: int | None = None
     rest: Filter | None = None
 
 
-MAX_TESTED_CANDIDATES = 50  # For so many candidates, testing each is cheaper than set operations.
+MAX_TESTED_CANDIDATES = 50  # Up to here, testing each candidate is cheaper than set operations.
 
-# From the order of a column, the set of the documents whose value meets an operator; None: unknown.
+# Functions from the order of a column to the set of documents that meet an operator; None: unknown.
 _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$eq": equal,
     "$in": lambda order, values: reduce(or_, (equal(order, v) for v in values), 0),
@@ -56,14 +57,14 @@ _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$between": within,
     "$startsWith": starting_with,
 }
-# The operators that are the negation of another.
+# Operators that negate another.
 _NEGATIONS: Mapping[str, str] = {"$ne": "$eq", "$notIn": "$in", "$notContainsi": "$containsi"}
-# The operators that imply that a text contains their operand, in any case; $containsi means just that.
+# Operators that imply that a text contains the operand, ignoring case. $containsi is exactly that.
 _TEXT_OPERATORS = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsWith", "$endsWithi"})
 
 
 def _cost(part: Filter) -> int:
-    """The rank of a part: first what an order answers, then relations, then what searches texts."""
+    """Return the rank of a part: first comparisons in an order, then relations, then text search."""
     if isinstance(part, And | Or):
         return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
@@ -74,7 +75,7 @@ def _cost(part: Filter) -> int:
 
 
 def _searched_text(part: Filter) -> str:
-    """The casefolded text that a part looks for in the texts of a column; empty for parts of other kinds."""
+    """Return the casefolded text that a part searches in a column; "" for other parts."""
     if not isinstance(part, Compare) or part.operator.name != "$containsi" or part.negated:
         return ""
     if not is_orderable(part.attribute) or part.attribute.name == "locale":
@@ -83,7 +84,7 @@ def _searched_text(part: Filter) -> str:
 
 
 class Planner(NamedTuple):
-    """Plans filters of documents of one type, in the locale of the traversal."""
+    """Planner for filters on documents of one type, in the locale of the traversal."""
 
     view: View
     type: Type
@@ -91,12 +92,12 @@ class Planner(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """All documents to choose from, in default order."""
+        """All candidate documents in default order."""
         return self.view.snapshot.list(self.type, self._own_locale, self._status)
 
     @property
     def _slots(self) -> Slots:
-        """All documents to choose from, by their slots."""
+        """All candidate documents by slot."""
         return self.view.snapshot.slots(self.type, self._own_locale, self._status)
 
     @property
@@ -108,7 +109,7 @@ class Planner(NamedTuple):
         return effective_status(self.type, self.view.drafts)
 
     def plan(self, filter_: Filter) -> Plan:
-        """The plan of a filter."""
+        """Plan a filter."""
         if isinstance(filter_, And):
             return self._all(filter_)
         if isinstance(filter_, Or):
@@ -120,7 +121,7 @@ class Planner(NamedTuple):
         return Plan(rest=filter_)
 
     def _all(self, filter_: And) -> Plan:
-        """The parts one after another, the cheapest first, until the candidates are few enough to test."""
+        """Plan a conjunction, cheapest parts first, until there are few enough candidates to test."""
         bits: int | None = None
         rest: list[Filter] = []
         for part in sorted(filter_.parts, key=_cost):
@@ -142,7 +143,7 @@ class Planner(NamedTuple):
                 columns.append(part.at)
             else:
                 plans.append(self.plan(part))
-        if columns:  # All at once, as those of `_q` are, which is faster than one by one.
+        if columns:  # Search all columns at once, as `_q` needs; faster than one by one.
             plans.append(Plan(self._containing(text, columns)))
         exact = all(plan.rest is None for plan in plans)
         if any(plan.bits is None for plan in plans):
@@ -159,28 +160,28 @@ class Planner(NamedTuple):
         if not is_orderable(part.attribute):
             return Plan(rest=part)
         if part.attribute.name == "locale":
-            return self._of_all_alike(part)
+            return self._plan_constant(part)
         if part.operator.takes == "flag":
-            return Plan(self._flag_of(part))
+            return Plan(self._null_test(part))
         opposite = _NEGATIONS.get(name)
         negated = part.negated != (opposite is not None)
         bits, exact = self._positive(part, opposite or name)
         if bits is None or (negated and not exact):
             return Plan(rest=part)
         if negated:
-            bits = not_null(self._by(part)) & ~bits
+            bits = not_null(self._compared_order(part)) & ~bits
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """The documents that meet a comparison that is not negated, and whether that is all of them."""
+        """Return the set for a comparison that is not negated, and whether it is exact."""
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):
             self._spend_on_sets(len(part.operand) if name == "$in" else 1)
-            return _RANGES[name](self._by(part), part.operand), True
+            return _RANGES[name](self._compared_order(part), part.operand), True
         if name in _TEXT_OPERATORS:
             text = part.operand.casefold()
             if not text:
-                return not_null(self._by(part)), name != "$eqi"
+                return not_null(self._compared_order(part)), name != "$eqi"
             bits = self._containing(text, [part.at])
             if name == "$contains" and part.attribute.group == "string":
                 self.view.budget.spend(bits.bit_count())
@@ -189,17 +190,17 @@ class Planner(NamedTuple):
         return None, False
 
     def _containing(self, text: str, columns: Iterable[int]) -> int:
-        """The documents that contain a casefolded text in one of some columns."""
+        """Return the documents that contain a casefolded text in any of some columns."""
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
         return self.view.snapshot.found.containing(self._slots, key, self.view.budget)
 
-    def _flag_of(self, part: Compare) -> int:
-        order = self._by(part)
+    def _null_test(self, part: Compare) -> int:
+        order = self._compared_order(part)
         null = part.operand == (part.operator.name == "$null")
         return nulls(order) if null != part.negated else not_null(order)
 
-    def _by(self, part: Compare) -> Order:
-        """The order of the column that is compared."""
+    def _compared_order(self, part: Compare) -> Order:
+        """Return the order of the compared column."""
         return self._order_of(part.attribute, part.at)
 
     def _order_of(self, attribute: Attribute, at: int) -> Order:
@@ -207,34 +208,34 @@ class Planner(NamedTuple):
         return self.view.snapshot.ordered(key, self.view.budget)
 
     def _spend_on_sets(self, count: int) -> None:
-        """Count what it takes to make or join some sets of these documents."""
+        """Count the cost of creating or joining `count` sets of these documents."""
         self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
-    def _of_all_alike(self, part: Compare) -> Plan:
-        """A comparison of a column that has the same value in all documents."""
+    def _plan_constant(self, part: Compare) -> Plan:
+        """Plan a comparison of a column that has the same value in all documents."""
         first = next(iter(self.order), None)
-        met = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
-        return Plan(None if met else 0)
+        matches = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
+        return Plan(None if matches else 0)
 
     def by_ids(self, ids: Iterable[str]) -> int:
-        """The set of the documents that have one of some documentIds."""
+        """Return the set of the documents with the given documentIds."""
         get, locale, status = self.view.snapshot.get, self._own_locale, self._status
         return bits_of(d for i in ids if (d := get(self.type, i, locale, status)) is not None)
 
     # --- relations -----------------------------------------------------------------------------
 
     def _through(self, part: Through) -> Plan:
-        """The documents that point at the targets that meet the inner filter."""
+        """Plan a condition on a relation: the documents that point at targets matching the inner filter."""
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
             return Plan(rest=part)
         if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
-            return Plan(rest=part)  # Rows without the relation match as well, so this needs a scan.
+            return Plan(rest=part)  # Documents without a target match too, which needs a scan.
         targets = self._targets(part)
         if not attribute.derived:
             return Plan(reduce(or_, (self._linking(attribute, target).bits() for target in targets), 0))
         other = part.target.attributes[attribute.mapped_by or ""]
-        if other.morph or not attribute.to_many:  # Of several that point here, only one is shown.
+        if other.morph or not attribute.to_many:  # Only one of several documents that point here is returned.
             return Plan(rest=part)
         at = part.target.position[other.name]
         return Plan(self.by_ids({i for t in targets for i in self._pointing_at(t, at)}))
@@ -251,7 +252,7 @@ class Planner(NamedTuple):
         return ids
 
     def _targets(self, part: Through) -> Iterable[Document]:
-        """The documents that meet the inner filter of a relation, among those that it can lead to."""
+        """Return the possible targets of a relation that meet the inner filter."""
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
         locales = effective_locales(target, inside, view.settings.locales)
@@ -261,7 +262,7 @@ class Planner(NamedTuple):
         return [d for d in targets if view.version(target, d.document_id, inside) is d]
 
     def find(self, filter_: Filter) -> Iterable[Document]:
-        """The documents that meet a filter, in default order."""
+        """Return the documents that meet a filter, in default order."""
         plan = self.plan(filter_)
         candidates = self.documents(plan.bits)
         if plan.rest is None:
@@ -269,7 +270,7 @@ class Planner(NamedTuple):
         return passing(self.view, plan.rest, candidates)
 
     def documents(self, bits: int | None) -> Iterable[Document]:
-        """The documents of a set, None for all, in default order."""
+        """Return the documents of a set (None: all), in default order."""
         if bits is None:
             return self.order
         self._spend_on_sets(1)

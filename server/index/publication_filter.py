@@ -1,4 +1,4 @@
-"""What is published of a document and what is a draft: `publicationFilter` and `publicationStatus`."""
+"""Publication state of documents: `publicationFilter` and `publicationStatus`."""
 
 from collections.abc import Callable
 
@@ -8,31 +8,31 @@ from server.index.predicates import Test
 from server.index.snapshot import Snapshot, View
 from server.schema.model import Type
 
-MODIFIED = "modified"  # Published, with a draft that differs.
+MODIFIED = "modified"  # Published, with a different draft.
 
 
 def publication_test(view: View, type_: Type) -> Test | None:
-    """Whether a document of a type passes the view's filter; None where all do, as without drafts."""
+    """Return a test of the view's publicationFilter; None if all documents pass, as without drafts."""
     if view.publication is None or not type_.draft_publish:
         return None
     snapshot, locales = view.snapshot, view.settings.locales.available
 
-    def modified(document: Document) -> bool:
+    def is_modified(document: Document) -> bool:
         return _is_modified(snapshot, document)
 
-    def anywhere(document: Document) -> bool:
+    def is_published_anywhere(document: Document) -> bool:
         return any(_version(snapshot, document, PUBLISHED, locale) for locale in locales)
 
-    def live(document: Document) -> bool:
+    def is_published(document: Document) -> bool:
         return _version(snapshot, document, PUBLISHED, document.locale) is not None
 
     tests: dict[str, Callable[[Document], bool]] = {
-        "never-published": lambda d: not live(d),
-        "has-published-version": live,
-        "modified": modified,
-        "unmodified": lambda d: live(d) and not modified(d),
-        "never-published-document": lambda d: not anywhere(d),
-        "has-published-version-document": anywhere,
+        "never-published": lambda d: not is_published(d),
+        "has-published-version": is_published,
+        "modified": is_modified,
+        "unmodified": lambda d: is_published(d) and not is_modified(d),
+        "never-published-document": lambda d: not is_published_anywhere(d),
+        "has-published-version-document": is_published_anywhere,
         "published-without-draft": lambda d: False,  # a published document always has a draft
         "published-with-draft": lambda d: d.status == PUBLISHED,
     }
@@ -41,7 +41,7 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return whether a document is `published`, `modified` since, or only a `draft`, in its locale."""
+    """Return whether a document is `published`, `modified` or only a `draft`, in its locale."""
     if not document.type.draft_publish:
         return PUBLISHED
     if _version(snapshot, document, PUBLISHED, document.locale) is None:
@@ -54,8 +54,10 @@ def _version(snapshot: Snapshot, document: Document, status: str, locale: str) -
 
 
 def _is_modified(snapshot: Snapshot, document: Document) -> bool:
-    """Return whether the draft of a document has other values than what is published of it."""
-    live, draft = (_version(snapshot, document, status, document.locale) for status in (PUBLISHED, DRAFT))
-    if live is None or draft is None or live is draft:
+    """Return whether the draft has other values than the published version."""
+    published, draft = (
+        _version(snapshot, document, status, document.locale) for status in (PUBLISHED, DRAFT)
+    )
+    if published is None or draft is None or published is draft:
         return False
-    return not same_values(live.values, draft.values)
+    return not same_values(published.values, draft.values)

@@ -1,7 +1,7 @@
-"""The index: one immutable Snapshot of everything that can be asked for.
+"""The index: one immutable Snapshot of all documents that can be queried.
 
-It is built once and then changed by `apply`, which makes a new snapshot that shares what did not
-change. A request takes one snapshot and keeps it; a reader needs no lock and sees nothing half-done.
+`apply` returns a changed snapshot, which shares unchanged parts with the old one. A request uses one snapshot
+throughout, so readers need no lock and never see a half-applied change.
 """
 
 from collections import defaultdict
@@ -49,12 +49,12 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All documents of a site at one point in time. `number` grows with every snapshot of a process.
+    """All documents of a site at one time; `number` grows with every snapshot of a process.
 
-    Four caches go with it. `fragments`, of what depends on single documents, is handed on to the next
-    snapshot; `shown`, of documents rendered with what they populate, and `found`, of texts that were
-    searched for, are not; of `orders`, those by columns of the documents themselves are. `users` is
-    the version of the users that are in it, None where they are not (`index.user_index`).
+    It has four caches. `fragments` holds parts that depend on single documents and is passed on to the next
+    snapshot. `shown` (documents rendered with their populated ones) and `found` (results of text searches)
+    are not. Of `orders`, those by the documents' own columns are passed on. `users` is the version of the
+    users in it; None: without users (`index.user_index`).
     """
 
     schema: Schema
@@ -70,21 +70,23 @@ class Snapshot:
     users: int | None = None
 
     def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """The same snapshot with other tables of some types, users among them; see `users`."""
-        kept = JoinedOrders(self.orders, orders, tables.keys())
-        together = {**self.tables, **tables}
-        return replace(self, tables=together, shown=Fragments(), found=Found(), orders=kept, users=users)
+        """Return this snapshot with other tables for some types, users among them; see `users`."""
+        joined_orders = JoinedOrders(self.orders, orders, tables.keys())
+        joined_tables = {**self.tables, **tables}
+        return replace(
+            self, tables=joined_tables, shown=Fragments(), found=Found(), orders=joined_orders, users=users
+        )
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """One version, or None."""
+        """Return one version, or None."""
         return self.tables[type_.uid].versions.get((document_id, locale, status))
 
     def list(self, type_: Type, locale: str, status: str) -> Order:
-        """The versions of a type in a locale and status, in default order."""
+        """Return the versions of a type in a locale and status, in default order."""
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey, budget: Budget) -> Order:
-        """The versions of a type in the order of some columns; made on first use, then kept up to date."""
+        """Return the versions of a type sorted by columns. The order is cached and kept up to date."""
 
         def make() -> Order:
             default = self.tables[key.uid].order.get((key.locale, key.status), NO_DOCUMENTS)
@@ -94,26 +96,26 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """The documents of a set, in default order; the fewer they are, the faster."""
+        """Return the documents of a set in default order. Fast for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
-        """The versions of a type in a locale and status, by their slots."""
+        """Return the versions of a type in a locale and status, by slot."""
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """The versions of a type whose `relation` points at `target`, in default order."""
+        """Return the versions of a type whose `relation` points at `target`, in default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
 
 
 def empty(schema: Schema) -> Snapshot:
-    """A snapshot without documents."""
+    """Return a snapshot without documents."""
     return Snapshot(schema, {t.uid: Table() for t in schema.types.values() if t.kind != "component"})
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """The snapshot of all documents of a site: as `apply` would make it, but faster."""
+    """Return the snapshot of all documents of a site; the same as with `apply`, but faster."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
@@ -122,13 +124,13 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
     by_type: dict[str, dict[Localization, None]] = defaultdict(dict)
     for uid, document_id, locale, _ in claims:
         by_type[uid][document_id, locale] = None
-    nothing = empty(schema)
+    empty_snapshot = empty(schema)
     tables = {uid: build_table(schema.types[uid], claims, pairs) for uid, pairs in by_type.items()}
     media = [d for key, claiming in claims.items() if key[0] == UPLOAD for d in claiming[-1:]]
     return replace(
-        nothing,
-        tables={**nothing.tables, **tables},
-        media=_apply_media(nothing.media, [], media, Table()),
+        empty_snapshot,
+        tables={**empty_snapshot.tables, **tables},
+        media=_apply_media(empty_snapshot.media, [], media, Table()),
         claims=Map(claims),
         contested=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
         number=1,
@@ -136,9 +138,9 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """The snapshot without some documents and with others; its cost depends on their number alone.
+    """Return the snapshot without some documents and with others; the cost depends only on their number.
 
-    Where several files claim one id, locale and status, the first by path is the one that counts.
+    If several files claim one id, locale and status, the first by path is used.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -181,12 +183,12 @@ def _apply_claims(
     for document in removed:
         key = _key(document)
         touched.add(key[:3])
-        left = tuple(d for d in claims.get(key, ()) if d.path != document.path)
-        if left:
-            claims[key] = left
+        remaining = tuple(d for d in claims.get(key, ()) if d.path != document.path)
+        if remaining:
+            claims[key] = remaining
         else:
             claims.pop(key, None)
-        if len(left) < 2:
+        if len(remaining) < 2:
             contested.discard(key)
     for document in added:
         key = _key(document)
@@ -201,16 +203,16 @@ def _apply_claims(
 def _apply_media(
     media: Map[str, Document], removed: list[Document], added: list[Document], files: Table
 ) -> Map[str, Document]:
-    """The files by key. Of two whose names differ only in how accents are encoded, the first one counts."""
-    changed, gone = media.mutate(), set[str]()
+    """Update the files by key. If names differ only in the encoding of accents, the first path is used."""
+    changed, freed = media.mutate(), set[str]()
     for document in removed:
         key = _media_key(document)
         if key and key in changed and changed[key].path == document.path:
             del changed[key]
-            gone.add(key)
+            freed.add(key)
     others: Iterable[Document] = ()
-    if any(not key.isascii() for key in gone):  # Another file may have had the name as well.
-        others = (document for document in files.versions.values() if _media_key(document) in gone)
+    if any(not key.isascii() for key in freed):  # Another file may have the same name.
+        others = (document for document in files.versions.values() if _media_key(document) in freed)
     for document in (*added, *others):
         key = _media_key(document)
         if key and (key not in changed or document.path <= changed[key].path):
@@ -219,12 +221,12 @@ def _apply_media(
 
 
 def _media_key(document: Document) -> str | None:
-    """The key of a media file; None for any other document."""
+    """Return the key of a media file; None for any other document."""
     return media_key(document.path) if document.type.uid == UPLOAD else None
 
 
 class View(NamedTuple):
-    """How one request sees a snapshot: of which types it sees drafts, its `publicationFilter`, its budget."""
+    """A request's view of a snapshot: drafts visible by uid, `publicationFilter` and budget."""
 
     snapshot: Snapshot
     settings: Settings
@@ -233,17 +235,17 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version of a document that a relation in a document of a locale leads to."""
+        """Return the version of a document that a relation from `locale` leads to."""
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """What finds the documents or files that a relation or media attribute holds, in order.
+        """Return a function that finds the targets of a relation or media attribute, in order.
 
-        It takes the value that the row has; the document, which a derived relation needs; and the
-        locale inside of that document. What points to nothing is left out. Of a to-one relation, the
-        first is the one that is shown; a document without locales has one for each locale.
+        It takes the row's value, the document (for derived relations) and the locale inside that document.
+        Missing targets are left out. For a to-one relation, the first target is used; from a document without
+        locales, there is one for each locale.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get
@@ -283,7 +285,7 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """The same document in the other locales, in the site's order of locales."""
+        """Return the document's versions in other locales, in the site's order of locales."""
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales.available

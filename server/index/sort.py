@@ -1,4 +1,4 @@
-"""Documents in the order of sort keys: of their own values, and of values at the end of a path."""
+"""Sorting by keys: by a document's own values and by values at the end of a path."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """What puts documents that are in default order into the order of keys; nulls first ascending."""
+    """Return a function that sorts documents, given in default order, by keys; ascending puts nulls first."""
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
     spend = view.budget.spend
 
@@ -35,18 +35,18 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
 def component_sorter(
     view: View, keys: tuple[Sort, ...]
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-    """What puts the components of a list, in a document of a locale, into the order of keys."""
+    """Return a function that sorts a list of components, in a document of a locale, by keys."""
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
     spend = view.budget.spend
 
     def sort(components: Sequence[Component], locale: str) -> Sequence[Component]:
         spend(len(components) * len(values))
-        # A component's number is made from its place, so that the order of numbers is that of the list.
-        place = {id(component): i for i, component in enumerate(components)}
+        # A component's id is derived from its position, so sorting by id keeps the order of the list.
+        position = {id(component): i for i, component in enumerate(components)}
         for value, descending, by_id in values if len(components) > 1 else ():
             components = sort_by(
                 components,
-                lambda c: place[id(c)] if by_id else value(c, locale),  # noqa: B023
+                lambda c: position[id(c)] if by_id else value(c, locale),  # noqa: B023
                 descending=descending,
             )
         return components
@@ -55,14 +55,14 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Items of several types, those of each sorted by what sorts its uid, in the places that they have.
+    """Sort items of several types: those of each type by its own sorter, in the positions of that type.
 
     `inside` is the locale, for components.
     """
     ordered = list(items)
     for uid, sort in sorts.items():
-        places = [i for i, item in enumerate(ordered) if item.type.uid == uid]
-        for i, item in zip(places, sort([ordered[i] for i in places], *inside), strict=True):
+        positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
+        for i, item in zip(positions, sort([ordered[i] for i in positions], *inside), strict=True):
             ordered[i] = item
     return ordered
 
@@ -72,7 +72,7 @@ def _is_id(key: Sort) -> bool:
 
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
-    """The order by some keys of all documents of a type in a locale, which the index makes on first use."""
+    """Return the order by keys of all documents of a type in a locale, from the cache or computed."""
     status = effective_status(type_, view.drafts)
     default = view.snapshot.list(type_, locale, status)
     if not keys:
@@ -86,53 +86,56 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
 
 
 def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
-    """The order of all documents by keys of which some lead to other documents."""
-    # Its keys are left out: they serve changes and searches for a range, of which this order sees none.
+    """Return the order of all documents by keys that include paths to other documents."""
+    # Sort keys are needed only for changes and ranges, which this order never sees.
     return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
 
 
 def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
-    """What a document is sorted by."""
+    """Return the sort key function of documents."""
     if not key.steps:
-        return _value_at_the_end(key)
+        return _last_value(key)
     value = _sort_value(view, key)
     return lambda document: value(document, locale_inside(document))
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """What a document or component is sorted by: of several values the first in the order, null included."""
-    last = _value_at_the_end(key)
+    """Return the sort key function of documents or components.
+
+    If a path leads to several values, the one that sorts first is used, null included.
+    """
+    last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
     if not key.steps:
         return value
     for step in reversed(key.steps):
         value = _first_value(view, step, value, descending=key.descending)
     reached = value
-    return lambda item, locale: None if (found := reached(item, locale)) is _NOWHERE else found
+    return lambda item, locale: None if (result := reached(item, locale)) is _NOWHERE else result
 
 
-_NOWHERE = object()  # what a path that ends early leads to: it has no value, whereas null is one
+_NOWHERE = object()  # the result of a path that ends early: no value, unlike null
 _UNKNOWN = object()
 
 
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """Return a function that aggregates a to-many step: of the values it leads to, the one that sorts first.
+    """Return a function that aggregates a to-many step: the value that sorts first.
 
-    The value of an item is computed once, however many paths lead to it.
+    The value of an item is computed once, even if many paths lead to it.
     """
     follow, spend = _follower(view, step), view.budget.spend
-    known: dict[int, Any] = {}  # What is in a snapshot stays in memory, so that an id names one item.
+    cached: dict[int, Any] = {}  # Items of a snapshot stay in memory, so id() is unique.
 
     def first(item: Item, locale: str) -> Any:
         items = follow(item, locale)
         spend(1 + len(items))
         values = []
         for reached in items:
-            found = known.get(id(reached), _UNKNOWN)
+            found = cached.get(id(reached), _UNKNOWN)
             if found is _UNKNOWN:
-                found = known[id(reached)] = value(reached, _locale_at(reached, locale))
+                found = cached[id(reached)] = value(reached, _locale_at(reached, locale))
             if found is not _NOWHERE:
                 values.append(found)
         if len(values) < 2:
@@ -146,11 +149,11 @@ def _first_value(
 
 
 def _locale_at(item: Item, locale: str) -> str:
-    """The locale in which an item leads to others; a component is in that of its document."""
+    """Return the locale in which an item's relations are followed; a component has its document's."""
     return locale_inside(item) if isinstance(item, Document) else locale
 
 
-def _value_at_the_end(key: Sort) -> Callable[[Any], Any]:
+def _last_value(key: Sort) -> Callable[[Any], Any]:
     if key.attribute.name == "id" and key.steps and key.steps[-1].target.kind == "component":
         return lambda component: component.row[ID]
     return value_of(Column(key.attribute, key.at))

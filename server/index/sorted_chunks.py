@@ -1,8 +1,8 @@
-"""An immutable sorted sequence whose changed copies share almost everything with the original.
+"""Immutable sorted sequence; changed copies share most chunks with the original.
 
-Items are kept in chunks. Adding or removing one copies one chunk and the list of chunks, so the cost
-of a change hardly grows with the number of items, and whoever reads the old sequence is not disturbed.
-Each chunk has notes: what was derived from its items, which stays valid for as long as the chunk.
+Adding or removing an item copies one chunk and the list of chunks, so the cost hardly grows with the number
+of items, and readers of the old sequence are not affected. Each chunk has notes: a cache of values derived
+from its items, valid as long as the chunk.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,7 @@ CHUNK_ITEMS = 256
 
 
 class SortedChunks(Generic[T]):
-    """Items in the order of `key(item)`, which must be unique and never change."""
+    """Items sorted by `key(item)`, which must be unique and never change."""
 
     __slots__ = ("_chunks", "_firsts", "_key", "_length", "_notes")
 
@@ -31,12 +31,12 @@ class SortedChunks(Generic[T]):
 
     @classmethod
     def of(cls, items: Iterable[T], key: KeyOf[T]) -> Self:
-        """A sequence of items given in any order."""
+        """Return a sequence of items given in any order."""
         return cls.presorted(sorted(items, key=key), key)
 
     @classmethod
     def presorted(cls, ordered: list[T], key: KeyOf[T]) -> Self:
-        """A sequence of items that are in order already."""
+        """Return a sequence of items that are sorted already."""
         chunks = tuple(tuple(ordered[i : i + CHUNK_ITEMS]) for i in range(0, len(ordered), CHUNK_ITEMS))
         return cls(key, chunks, len(ordered))
 
@@ -47,7 +47,7 @@ class SortedChunks(Generic[T]):
         return chain.from_iterable(self._chunks)
 
     def slice(self, start: int, stop: int) -> list[T]:
-        """The items from position `start` up to, not including, `stop`."""
+        """Return the items from index `start` up to `stop`, exclusive."""
         items: list[T] = []
         for chunk in self._chunks:
             if stop <= 0:
@@ -60,7 +60,7 @@ class SortedChunks(Generic[T]):
 
     @property
     def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
-        """The chunks, each with its notes, to which callers may add."""
+        """The chunks, each with its notes, which callers may add to."""
         for i, chunk in enumerate(self._chunks):
             yield chunk, self._notes[i] or self._note(i)
 
@@ -71,9 +71,9 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """The items from the key `low` up to, not including, `high`, or to the end where that is None.
+        """Yield the items with keys from `low` up to `high`, exclusive; None means to the end.
 
-        They come as whole chunks with their notes, and as parts of chunks without.
+        Whole chunks come with their notes, parts of chunks with None.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)
@@ -87,7 +87,7 @@ class SortedChunks(Generic[T]):
                 yield chunk[start:stop], None
 
     def changed(self, removed: Iterable[T], added: Iterable[T]) -> Self:
-        """A sequence without some items, by key, and with others."""
+        """Return a sequence without the removed items, compared by key, and with the added ones."""
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):
             keys = {self._key(item) for item in removed}
@@ -107,18 +107,18 @@ class SortedChunks(Generic[T]):
 def _discard(
     chunks: list[tuple[T, ...]], firsts: list[Any], notes: list[Notes | None], key: KeyOf[T], at: Any
 ) -> int:
-    where = bisect_right(firsts, at) - 1
-    if where < 0:
+    chunk_index = bisect_right(firsts, at) - 1
+    if chunk_index < 0:
         return 0
-    chunk = chunks[where]
+    chunk = chunks[chunk_index]
     i = bisect_left(chunk, at, key=key)
     if i == len(chunk) or key(chunk[i]) != at:
         return 0
-    left = chunk[:i] + chunk[i + 1 :]
-    if left:
-        chunks[where], firsts[where], notes[where] = left, key(left[0]), None
+    remaining = chunk[:i] + chunk[i + 1 :]
+    if remaining:
+        chunks[chunk_index], firsts[chunk_index], notes[chunk_index] = remaining, key(remaining[0]), None
     else:
-        del chunks[where], firsts[where], notes[where]
+        del chunks[chunk_index], firsts[chunk_index], notes[chunk_index]
     return 1
 
 
@@ -131,13 +131,13 @@ def _insert(
         firsts.append(at)
         notes.append(None)
         return
-    where = max(bisect_right(firsts, at) - 1, 0)
-    chunk = chunks[where]
+    chunk_index = max(bisect_right(firsts, at) - 1, 0)
+    chunk = chunks[chunk_index]
     i = bisect_left(chunk, at, key=key)
     grown = (*chunk[:i], item, *chunk[i:])
     if len(grown) <= 2 * CHUNK_ITEMS:
-        chunks[where], firsts[where], notes[where] = grown, key(grown[0]), None
+        chunks[chunk_index], firsts[chunk_index], notes[chunk_index] = grown, key(grown[0]), None
         return
-    chunks[where : where + 1] = [grown[:CHUNK_ITEMS], grown[CHUNK_ITEMS:]]
-    firsts[where : where + 1] = [key(grown[0]), key(grown[CHUNK_ITEMS])]
-    notes[where : where + 1] = [None, None]
+    chunks[chunk_index : chunk_index + 1] = [grown[:CHUNK_ITEMS], grown[CHUNK_ITEMS:]]
+    firsts[chunk_index : chunk_index + 1] = [key(grown[0]), key(grown[CHUNK_ITEMS])]
+    notes[chunk_index : chunk_index + 1] = [None, None]

@@ -1,4 +1,4 @@
-"""Which documents have some text in a column: the texts of a block are joined, and searched in one go."""
+"""Text search in columns: the texts of a block are joined and searched at once."""
 
 import ctypes
 from array import array
@@ -16,55 +16,58 @@ from server.index.sorted_chunks import Notes
 from server.index.type_table import SLOT_BITS, SlotBlock, Slots
 from server.query.operators import text_of
 
-_LOG2_BYTES_PER_STEP = 11  # To search 2048 bytes takes about as long as any other step.
-_SAMPLE_MATCHES = 16  # If half of the first documents match, the rest are tested one by one.
-_MAX_TESTED_DOCUMENTS = 32  # So few documents are tested one by one.
+_LOG2_BYTES_PER_STEP = 11  # Searching 2048 bytes takes about as long as another step.
+_SAMPLE_MATCHES = 16  # If half of the first documents match, test the rest one by one.
+_MAX_TESTED_DOCUMENTS = 32  # Test up to this many documents one by one.
 
 MAX_BYTES = 8 * 1024 * 1024
-MAX_CACHED_CHARS = 200  # People who page through results search for no longer texts.
-_ENTRY_OVERHEAD_BYTES = 300  # What an entry takes, about, besides its key and its set.
+MAX_CACHED_CHARS = 200  # Longer texts are unlikely to be searched again.
+_ENTRY_OVERHEAD_BYTES = 300  # Approximate, besides the key and the set.
 
 
 class Joined(NamedTuple):
-    """The casefolded texts of a block in one, as UTF-8; where each begins, and the last ends."""
+    """The casefolded texts of a block, joined, as UTF-8; `starts` are their offsets and the total length."""
 
     texts: bytes
     starts: Sequence[int]
 
 
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """The set of the documents with a value in one of some columns that contains `text`; both casefolded.
+    """Return the set of documents with a value in any of some columns that contains `text`.
 
-    Documents are not looked at, which would copy the memory that a forked process shares with others.
+    Both are casefolded. Document objects are not touched, which would copy memory shared between forked
+    processes.
     """
     if "\0" in text:
         return 0
-    sought = _encode(text)
-    holding: list[int] = []
+    needle = _encode(text)
+    matching_slots: list[int] = []
     for number, (block, notes) in enumerate(zip(slots.blocks, slots.notes, strict=True)):
         found: set[int] = set()
-        # The longest texts first: after them, there are few documents left to look for.
+        # Longest texts first: they leave the fewest documents to search.
         for joined in sorted((_join_texts(block, notes, at) for at in columns), key=_length, reverse=True):
             budget.spend(len(joined.texts) >> _LOG2_BYTES_PER_STEP)
             if len(block) - len(found) <= _MAX_TESTED_DOCUMENTS:
-                found.update(_of_some(joined, [i for i in range(len(block)) if i not in found], sought))
+                found.update(
+                    _matching_positions(joined, [i for i in range(len(block)) if i not in found], needle)
+                )
             else:
-                found.update(_positions(joined, sought))
+                found.update(_positions(joined, needle))
         if found:
             budget.spend(len(found))
             first = number << SLOT_BITS
-            holding.extend([first + i for i in found])
-    return bits_of_slots(holding)
+            matching_slots.extend([first + i for i in found])
+    return bits_of_slots(matching_slots)
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Those of a set of documents whose text in a column contains another, in the same case."""
-    sought = _encode(text)
-    return bits_of_slots([slot for slot in slots_of(bits) if sought in _text_at(slots, slot, at)])
+    """Return the documents of a set whose text in a column contains `text`, case-sensitively."""
+    needle = _encode(text)
+    return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """The text of a document in a column; SEPARATOR may be behind it."""
+    """Return the text of a document in a column, possibly followed by SEPARATOR."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -72,7 +75,7 @@ def _text_at(slots: Slots, slot: int, at: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """A search in columns of the documents of a type in a locale and status, for a casefolded text."""
+    """A search for a casefolded text in columns of a type's documents, in a locale and status."""
 
     uid: str
     columns: tuple[int, ...]
@@ -82,19 +85,19 @@ class TextKey(NamedTuple):
 
 
 class Found:
-    """The sets of documents that contain some texts, for one snapshot.
+    """Cache of search results for one snapshot.
 
-    Somebody who pages through what a search has found, or sorts it, asks for the same text again.
+    Clients that page through or sort results search for the same text again.
     """
 
     __slots__ = ("cache",)
 
-    def __init__(self, most: int = MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         # Saves 1.0 ms of 1.4 of a page of a search in 2,000 articles.
-        self.cache: Cache[TextKey, int] = Cache(most, _size)
+        self.cache: Cache[TextKey, int] = Cache(max_bytes, _size)
 
     def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
-        """What `containing` says of the documents that the key is about."""
+        """Return `containing` of the documents of the key, from the cache if possible."""
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
@@ -108,7 +111,7 @@ def _size(key: TextKey, bits: int) -> int:
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
-    """Join the texts of some columns before anybody searches them."""
+    """Join the texts of some columns before the first search."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
         runs = find_runs(block)
         for at in columns:
@@ -123,7 +126,7 @@ def _join_texts(block: SlotBlock, notes: Notes, at: int) -> Joined:
 
 
 def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
-    """The casefolded texts of a block, from where they are packed, else from the rows."""
+    """Return the casefolded texts of a block, from packed rows if possible."""
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:
@@ -148,7 +151,7 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
 
 
 def _encode(value: Any) -> bytes:
-    """A value as text; in UTF-8, no character is found within others: bytes are as good to search as text."""
+    """Return a value as UTF-8 text. In UTF-8 no character is part of another, so bytes can be searched."""
     text = "" if value is None else text_of(value)
     return text.encode("utf-8", "surrogatepass").replace(SEPARATOR, b"\1")
 
@@ -157,46 +160,46 @@ def _length(joined: Joined) -> int:
     return len(joined.texts)
 
 
-def _positions(joined: Joined, sought: bytes) -> list[int]:
-    """The positions in the block of the documents that contain a text, in order."""
+def _positions(joined: Joined, needle: bytes) -> list[int]:
+    """Return the ascending positions in the block of the documents that contain a text."""
     texts, starts = joined
     count = len(starts) - 1
     found: list[int] = []
     find = _finder(texts)
-    at = find(sought, 0)
+    at = find(needle, 0)
     while at >= 0:
         following = bisect_right(starts, at)
         found.append(following - 1)
         if following == count:
             break
         if len(found) == _SAMPLE_MATCHES and following <= 2 * _SAMPLE_MATCHES:
-            return found + _from(joined, following, sought)
-        at = find(sought, starts[following])
+            return found + _positions_from(joined, following, needle)
+        at = find(needle, starts[following])
     return found
 
 
-def _from(joined: Joined, first: int, sought: bytes) -> list[int]:
-    """The positions, from one on, of the documents that contain a text, each looked at for itself."""
+def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
+    """Return the positions, from `first` on, of the documents that contain a text, tested one by one."""
     starts = joined.starts[first:]
-    found = map(joined.texts.find, repeat(sought), starts, starts[1:])
+    found = map(joined.texts.find, repeat(needle), starts, starts[1:])
     return [i for i, at in enumerate(found, first) if at >= 0]
 
 
-def _of_some(joined: Joined, positions: Sequence[int], sought: bytes) -> list[int]:
-    """Those of some positions where the document contains a text."""
+def _matching_positions(joined: Joined, positions: Sequence[int], needle: bytes) -> list[int]:
+    """Return the given positions whose document contains a text."""
     find, starts = joined.texts.find, joined.starts
-    return [i for i in positions if find(sought, starts[i], starts[i + 1]) >= 0]
+    return [i for i in positions if find(needle, starts[i], starts[i + 1]) >= 0]
 
 
 # --- memmem ---------------------------------------------------------------------------------------
-# In 2,000 bodies it finds two words in 0.9 ms, `bytes.find` in 1.75, `re` in 2.6. A frequent word takes both
-# 1.4 ms.
+# In 2,000 bodies it finds two words in 0.9 ms, `bytes.find` in 1.75, `re` in 2.6. A frequent word takes
+# 1.4 ms with either of the first two.
 
 Find = Callable[[bytes, int], int]
 
 
 def _finder(texts: bytes) -> Find:
-    """What finds a text in others from a position on, as `bytes.find` does."""
+    """Return a function that finds a text from an offset on, like `bytes.find`."""
     if _memmem is None:
         return texts.find
     begin, length = ctypes.cast(ctypes.c_char_p(texts), ctypes.c_void_p).value or 0, len(texts)
@@ -208,8 +211,8 @@ def _finder(texts: bytes) -> Find:
     return find
 
 
-def _from_c() -> Callable[[int, int, bytes, int], int | None] | None:
-    """The function of the C library, where there is one."""
+def _load_memmem() -> Callable[[int, int, bytes, int], int | None] | None:
+    """Return the C library's memmem, or None without it."""
     try:
         function = ctypes.PyDLL(None).memmem
     except (AttributeError, OSError):
@@ -219,4 +222,4 @@ def _from_c() -> Callable[[int, int, bytes, int], int | None] | None:
     return function
 
 
-_memmem = _from_c()
+_memmem = _load_memmem()

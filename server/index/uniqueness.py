@@ -1,8 +1,8 @@
-"""Uniqueness: which values only one document may have, and who has them.
+"""Uniqueness: values that only one document may have, and the documents that have them.
 
-An attribute is unique by its option `unique`, or as a `uid`; inside of components too. A value is taken if
-another document of the type has published it in the same locale. Drafts take nothing, and are not refused.
-Empty text is no value.
+An attribute is unique by its option `unique` or as a `uid`, inside components too. A value is taken if
+another document of the type has published it in the same locale. Drafts take no values and are not rejected.
+Empty text is not a value.
 """
 
 from collections import defaultdict
@@ -25,20 +25,20 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class Indexed(Protocol):
-    """The documents of one type, by their unique values: `index.type_table.Table`."""
+    """Protocol of `index.type_table.Table`: the documents of one type by their unique values."""
 
     @property
     def unique(self) -> UniqueValues:
-        """The versions that have a value, by `UniqueKey`; made on first use."""
+        """The versions that have a value, by `UniqueKey`; built on first use."""
 
 
 def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the path and value of every attribute in a row that no other document may have the value of."""
+    """Yield the path and value of every unique attribute in a row."""
     return ((at, value) for _, at, value in _unique_values(type_, values, path))
 
 
 def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
-    """Yield what `unique_values` does, with the type or component that has the attribute."""
+    """Yield the items of `unique_values` with the type or component of the attribute."""
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
         if (attribute.unique or attribute.type == "uid") and attribute.scalar and value not in (None, ""):
@@ -48,17 +48,17 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the path of each unique value in a row that another component in the same list has."""
-    found: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
-    for holder, path, value in _unique_values(type_, values, ()):
-        found[holder.uid, attribute_path(path), value].append(path)
-    for paths in found.values():
+    """Yield the path of each unique value that another component in the same list has."""
+    paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
+    for type_or_component, path, value in _unique_values(type_, values, ()):
+        paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
+    for paths in paths_by_value.values():
         if len(paths) > 1:
             yield from paths
 
 
 def unique_keys(document: Document) -> set[UniqueKey]:
-    """Return the keys by which an index of unique values has a version."""
+    """Return the keys of a version in the index of unique values."""
     values = unique_values(document.type, document.read_row()[VALUES])
     return {(attribute_path(path), value, document.locale) for path, value in values}
 
@@ -71,14 +71,14 @@ def find_taken(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each unique value that another published document already has, with those documents.
+    """Yield the path of each unique value that other published documents have, with those documents.
 
-    `is_checked` tells by name which attributes of the type count.
+    `is_checked` selects attributes of the type by name.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):
-            found = table.unique.get((attribute_path(path), value, locale), ())
-            others = [o for o in found if o.document_id != document_id and o.status == PUBLISHED]
+            holders = table.unique.get((attribute_path(path), value, locale), ())
+            others = [o for o in holders if o.document_id != document_id and o.status == PUBLISHED]
             if others:
                 yield path, others
 

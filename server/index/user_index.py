@@ -1,8 +1,8 @@
-"""The users and roles of a site as documents of the index, so that content can relate to them.
+"""Index of users and roles as documents, so that content can relate to them.
 
-They live in the accounts database and change without the content. So they have tables of their own,
-which are brought up to date when a request needs them and the users' version says that they are not,
-and which a snapshot of the content is joined with. Their secrets are never here.
+They are in the accounts database and change independently of the content. Their tables are updated when a
+request needs them and the users' version has changed; then a snapshot of the content is joined with them.
+They never contain secrets.
 """
 
 import threading
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """The users and roles at one time, and orders of them; `version` is that of the users."""
+    """The users and roles at one time, with their orders; `version` is that of the users."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -39,29 +39,29 @@ NO_USERS = UserTables()
 
 
 class UserIndex:
-    """Knows the users of one site. Safe to use from many threads."""
+    """Index of a site's users. Thread-safe."""
 
     def __init__(self, users: "Users", root: Path) -> None:
         self._users, self._root = users, root
         self._lock = threading.Lock()
         self._basis: tuple[Schema | None, Settings | None] = (None, None)
-        self._snapshot: Snapshot | None = None  # of users and roles alone
+        self._snapshot: Snapshot | None = None  # only users and roles
         self._documents: dict[int, Document] = {}
         self._tables = NO_USERS
         self._joined: tuple[Snapshot | None, Snapshot | None] = (None, None)
 
     @property
     def version(self) -> int:
-        """The version of the users that there are now."""
+        """The current version of the users."""
         return self._users.version
 
     def tables(self, schema: Schema, settings: Settings) -> UserTables:
-        """The users that there are now, and the roles."""
+        """Return the current users and roles."""
         with self._lock:
             return self._current(schema, settings)
 
     def join(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
-        """A snapshot with the users that there are now in it."""
+        """Return a snapshot joined with the current users."""
         with self._lock:
             tables = self._current(snapshot.schema, settings)
             before, joined = self._joined
@@ -79,7 +79,7 @@ class UserIndex:
         return self._tables
 
     def _build(self, schema: Schema, settings: Settings) -> None:
-        """Make the tables of all users and roles."""
+        """Create the tables of all users and roles."""
         changes = self._users.changes(0)
         documents = [_user_document(schema.types[USER], u, settings) for u in changes.users]
         self._documents = {document.id: document for document in documents}
@@ -88,7 +88,7 @@ class UserIndex:
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
     def _update(self, schema: Schema, settings: Settings) -> None:
-        """Take over the users that have changed; all of them where some are gone."""
+        """Apply changed users; rebuild everything if users were deleted."""
         changes = self._users.changes(self._tables.version)
         added = {u.id: _user_document(schema.types[USER], u, settings) for u in changes.users}
         removed = [self._documents[i] for i in added if i in self._documents]
@@ -105,7 +105,7 @@ class UserIndex:
 
 
 def join(snapshot: Snapshot, users: UserTables) -> Snapshot:
-    """A snapshot with users and roles in it."""
+    """Return a snapshot joined with users and roles."""
     return snapshot.joined(users.tables, users.orders, users.version) if users.tables else snapshot
 
 
@@ -131,12 +131,12 @@ def _role_documents(type_: Type, settings: Settings, timestamp: str) -> Iterable
 
 
 def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:
-    """The values of all attributes; what is not said, secrets among it, is empty."""
+    """Return the values of all attributes; missing ones, including secrets, are empty."""
     return [values.get(name, empty_value(a)) for name, a in type_.attributes.items()]
 
 
 def _modification_time(path: Path) -> str:
-    """When a file was written last, which is the same for all processes; long ago where there is none."""
+    """Return the time of a file's last change, the same in all processes; the epoch if missing."""
     try:
         return from_seconds(path.stat().st_mtime)
     except OSError:

@@ -1,1 +1,1 @@
-"""The parameters of a request as a frozen syntax tree, checked against the schema."""
+"""Parsing of request parameters into a frozen syntax tree, checked against the schema."""

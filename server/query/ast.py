@@ -1,8 +1,8 @@
-"""What a request asks for, as frozen values that were checked against the schema.
+"""Syntax tree of a query: frozen values, checked against the schema.
 
-`query.parse` makes a Query of bracket notation. Everything below it works on these values and
-never sees bad input. Those that every request makes are named tuples, which are made in a third of the time
-of frozen dataclasses. Filters are in negation normal form: `$not` is pushed to the comparisons.
+`query.parse` builds a Query from bracket notation, so later steps never see invalid input. Values that every
+request builds are named tuples, which are created in a third of the time of frozen dataclasses. Filters are
+in negation normal form: `$not` is pushed down to the comparisons.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A column compared: `negated` is true where the comparison is false and the value not null."""
+    """Comparison of a column; `negated` matches values that are not null and fail the comparison."""
 
     attribute: Attribute
     at: int
@@ -26,7 +26,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Whether a relation, media or component attribute holds nothing (`null`) or something."""
+    """Test whether a relation, media or component attribute is empty (`null`) or not."""
 
     attribute: Attribute
     at: int
@@ -37,9 +37,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """Some document, file or component that an attribute holds meets the inner filter.
+    """Condition on a related document, file or component: at least one must meet the inner filter.
 
-    `path` is the dotted path of attributes from the root, for the error that names it.
+    `path` is the dotted path of attributes from the root, for error messages.
     """
 
     attribute: Attribute
@@ -51,14 +51,14 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All parts hold; an empty one always does."""
+    """Conjunction; without parts, it is always true."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """One part holds; an empty one never does."""
+    """Disjunction; without parts, it is always false."""
 
     parts: tuple["Filter", ...]
 
@@ -79,7 +79,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort key: the path to it, the column there, the direction."""
+    """One sort key: the path to it, its column and direction."""
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -88,7 +88,7 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """What is shown of a document or component: `fields` (None: all that are visible) and the rest."""
+    """The part of a document or component to return; `fields` None means all visible fields."""
 
     fields: tuple[str, ...] | None = None
     filter: Filter = NO_FILTER
@@ -101,9 +101,12 @@ ALL_FIELDS = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One populated attribute. `selections` says by uid what to show of what it holds; a component
-    or document of a type that it does not have is left out. `attribute` is None for localizations.
-    `count` shows how many there are in their place."""
+    """One populated attribute.
+
+    `selections` maps uids to what is returned of documents or components of that type; types that are missing
+    there are left out. `attribute` is None for localizations. `count` returns the number of items instead of
+    them.
+    """
 
     name: str
     attribute: Attribute | None
@@ -113,7 +116,7 @@ class Node:
 
 
 class Page(NamedTuple):
-    """A part of a list: `start` and `limit`, as pages or as an offset, with the total or without."""
+    """A part of a list, requested by page or by offset; `with_count` adds the total to the response."""
 
     start: int
     limit: int
@@ -122,10 +125,10 @@ class Page(NamedTuple):
 
 
 class Query(NamedTuple):
-    """One request for documents of a type.
+    """A request for documents of one type.
 
-    `locales` are those that it looks into, where the type has locales; None: the site's default one.
-    `with_status`: the answer says of each document whether it is published, modified or a draft.
+    `locales` are the locales to search if the type is localised; None means the site's default locale.
+    `with_status` adds to each document whether it is published, modified or a draft.
     """
 
     type: Type

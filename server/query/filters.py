@@ -1,8 +1,8 @@
 """The `filters` parameter → Filter, in negation normal form.
 
-`$not` is pushed down to the comparisons below it, so that what remains are comparisons, "and" and
-"or": that is how SQL's three-valued logic over joined rows comes out, which clients are used to
-(`$not[tags][name]=red` finds what has a tag that is not red).
+`$not` is pushed down to the comparisons, which leaves comparisons, "and" and "or". This matches SQL's
+three-valued logic over joined rows, which clients expect: `$not[tags][name]=red` finds documents with a tag
+that is not red.
 """
 
 import re
@@ -24,7 +24,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """The filter that a parameter describes; NO_FILTER where it is empty. Raises ValidationError."""
+    """Parse a filter parameter; NO_FILTER if it is empty. Raises ValidationError."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -37,37 +37,37 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Reads one parameter; `negated` says whether an odd number of `$not` stands above."""
+    """Parser of one parameter; `negated` is true below an odd number of `$not`."""
 
     schema: Schema
     param: str
     mistakes: Mistakes = field(default_factory=Mistakes)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """An object (its keys and-ed), or a list of objects (and-ed too)."""
+        """Parse an object or a list of objects; all of its conditions must hold."""
         if qs.is_list(value):
-            return _and([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
+            return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
-            return _and([self.key(type_, k, item, path, negated) for k, item in value.items()], negated)
+            return _combine([self.key(type_, k, item, path, negated) for k, item in value.items()], negated)
         self.mistakes.hold(invalid_key(str(value), ".".join(path) or None, self.param))
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """One key of an object: logic, or an attribute."""
+        """Parse one key of an object: a logical operator or an attribute."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
             parts = [self.group(type_, v, path, negated) for v in _conditions(value, key)]
-            return _and(parts, negated != (key == "$or"))
+            return _combine(parts, negated != (key == "$or"))
         if key in OPERATORS:  # without an attribute before it
             self.mistakes.hold(invalid_key(key, ".".join(path) or None, self.param))
             return NO_FILTER
         attribute = find_attribute(type_, key, path, self.param)
         if key == "documentId" or type_.uid == UPLOAD:
-            value = _compose(value)
+            value = _compose_names(value)
         if attribute.scalar:
             return self.scalar(type_.position[key], attribute, value, (*path, key), negated)
-        return self.beyond(type_.position[key], attribute, value, (*path, key), negated)
+        return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
         """Parse the right-hand side of a scalar filter: one value, a list, or a mapping of operators."""
@@ -78,19 +78,21 @@ class _FilterParser:
             return self.compare(attribute, at, "$in", value, path, negated)
         if not isinstance(value, dict):
             return self.compare(attribute, at, "$eq", value, path, negated)
-        return _and([self.operator(at, attribute, k, v, path, negated) for k, v in value.items()], negated)
+        return _combine(
+            [self.operator(at, attribute, k, v, path, negated) for k, v in value.items()], negated
+        )
 
     def operator(
         self, at: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """One operator of a scalar attribute, or logic inside of it."""
+        """Parse one operator of a scalar attribute, or a logical operator below it."""
         if key == "$not":
             return self.scalar(at, attribute, value, path, not negated)
         if key in LOGIC:
             parts = [self.scalar(at, attribute, v, path, negated) for v in _conditions(value, key)]
-            return _and(parts, negated != (key == "$or"))
+            return _combine(parts, negated != (key == "$or"))
         if key not in OPERATORS:
-            # Ids are no attributes of a type, so that the path ends before them.
+            # The path in the error ends before ids, which are not attributes of a type.
             named = path[:-1] if attribute.name in ("id", "documentId") else path
             raise invalid_key(key, ".".join(named) or None, self.param)
         return self.compare(attribute, at, key, value, path, negated)
@@ -98,13 +100,15 @@ class _FilterParser:
     def compare(
         self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """One comparison; a value that it can't have is reported when all keys are read."""
+        """Parse one comparison; an invalid operand is reported after all keys have been read."""
         with self.mistakes:
             return _compare(attribute, at, name, value, path, negated)
         return NO_FILTER
 
-    def beyond(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """A filter on what a relation, media or component attribute holds."""
+    def filter_related(
+        self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
+    ) -> Filter:
+        """Parse a filter on the items of a relation, media or component attribute."""
         target = target_of(self.schema, attribute)
         if target is None:
             raise invalid_key(attribute.name, ".".join(path), self.param)
@@ -112,7 +116,7 @@ class _FilterParser:
         parts: list[Filter] = []
         rest: dict[str, Any] = {}
         for key, item in _as_object(value).items():
-            if key == "$not" and not _conditional(item):
+            if key == "$not" and not _has_conditions(item):
                 key = "$ne"
             if key not in OPERATORS:
                 rest[key] = item
@@ -122,16 +126,16 @@ class _FilterParser:
                     null = _flag(item, key, dotted) == (key == "$null")
                     parts.append(Missing(attribute, at, dotted, target, null != negated))
                 else:
-                    inner = _identity(target, key, item, path, negated)
+                    inner = _compare_ids(target, key, item, path, negated)
                     parts.append(Through(attribute, at, target, inner, dotted))
         if rest:
             inner = self.group(target, rest, path, negated)
             parts.append(Through(attribute, at, target, inner, dotted))
-        return _and(parts, negated)
+        return _combine(parts, negated)
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """`filters[author]=…` in any form as an object of operators and keys."""
+    """Return `filters[author]=…`, in any form, as an object of operators and keys."""
     if qs.is_list(value):
         items = qs.items(value)
         return {"$and": items} if any(isinstance(item, dict) for item in items) else {"$in": items}
@@ -140,18 +144,18 @@ def _as_object(value: Any) -> dict[str, Any]:
     return {"$null": "true"} if value is None else {"$eq": value}
 
 
-def _compose(value: Any) -> Any:
-    """Names of documents and files in a value as the index has them."""
+def _compose_names(value: Any) -> Any:
+    """Normalise the ids and file names in a value to the Unicode form of the index."""
     if isinstance(value, dict):
-        return {key: _compose(item) for key, item in value.items()}
+        return {key: _compose_names(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_compose(item) for item in value]
+        return [_compose_names(item) for item in value]
     return compose(value) if isinstance(value, str) else value
 
 
-def _identity(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """A relation compared with a value: by documentId; where that is digits, by the number as well."""
-    value = _compose(value)
+def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
+    """Return the filter of a relation compared with a value: by documentId and, for digits, by `id` too."""
+    value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
     digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)
     one_of, none_of = operator in ("$eq", "$eqi", "$in"), operator in ("$ne", "$nei", "$notIn")
@@ -162,11 +166,11 @@ def _identity(target: Type, operator: str, value: Any, path: AttributePath, nega
         _compare(target.columns[name], target.position[name], operator, value, path, negated)
         for name in names
     ]
-    return _and(parts, negated == none_of)
+    return _combine(parts, negated == none_of)
 
 
-def _conditional(value: Any) -> bool:
-    """Whether a value has conditions in it, rather than what is compared."""
+def _has_conditions(value: Any) -> bool:
+    """Whether a value contains conditions instead of operands."""
     items = qs.items(value) if qs.is_list(value) else [value]
     return any(isinstance(item, dict) for item in items)
 
@@ -180,8 +184,8 @@ def _conditions(value: Any, key: str) -> list[Any]:
     raise ValidationError(f"{key} takes a list of conditions", details)
 
 
-def _and(parts: list[Filter], negated: bool) -> Filter:
-    """All of the parts; negated, by De Morgan, one of them (each part is negated already)."""
+def _combine(parts: list[Filter], negated: bool) -> Filter:
+    """Combine parts, which are negated already: by "and", or by "or" if negated (De Morgan)."""
     if len(parts) == 1:
         return parts[0]
     return Or(tuple(parts)) if negated else And(tuple(parts))
@@ -213,15 +217,15 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """`$eq` and `$ne` with a list mean `$in` and `$notIn`; other operators take one value."""
-    wide = {"$eq": "$in", "$ne": "$notIn"}.get(name)
-    if wide is None:
+    """Parse `$eq` and `$ne` with a list as `$in` and `$notIn`; other operators take one value."""
+    list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
+    if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")
-    return _compare(attribute, at, wide, values, path, negated)
+    return _compare(attribute, at, list_operator, values, path, negated)
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
-    """An operand as the attribute's type holds it, so that comparing needs no conversion."""
+    """Convert an operand to the attribute's stored form, so that comparisons need no conversion."""
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
         return text

@@ -1,4 +1,4 @@
-"""The types that a query is about, so that a response knows on which changes it depends."""
+"""The types that a query depends on, for caching and change detection of responses."""
 
 from collections.abc import Iterator, Set
 
@@ -6,18 +6,18 @@ from server.query.ast import And, Filter, Missing, Or, Query, Selection, Through
 
 
 def mentions(query: Query, uids: Set[str]) -> bool:
-    """Whether a query is about documents of one of some types."""
+    """Return whether a query depends on documents of any of the given types."""
     return any(uid in uids for uid in mentioned_types(query))
 
 
 def mentioned_types(query: Query) -> Iterator[str]:
-    """The uids of all types that a query is about, components too; some more than once."""
+    """Yield the uids of all types that a query depends on, components included; some repeatedly."""
     yield query.type.uid
     yield from _types_in_selection(query.selection)
 
 
 def conditions(selection: Selection) -> Iterator[str]:
-    """The uids of the types through which a selection filters or sorts."""
+    """Yield the uids of the types that a selection filters or sorts through."""
     yield from _types_in_filter(selection.filter)
     for key in selection.sort:
         for step in key.steps:

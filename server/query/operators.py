@@ -1,7 +1,7 @@
-"""The filter operators: one table of names, what they take, what they mean, and their predicates.
+"""The filter operators: a table of names, operands, descriptions and predicates.
 
-A comparison with null is never true, as in SQL; only $null and $notNull see it. Text compares by
-code point; the forms that end in `i` do not tell upper from lower case.
+As in SQL, a comparison with null is never true, except for $null and $notNull. Text compares by code point;
+operators that end in `i` ignore case.
 """
 
 import json
@@ -16,7 +16,7 @@ Predicate = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator: `predicate(value of the document, operand)`; `folds` where case does not count."""
+    """One operator: `predicate(document value, operand)`; `folds` ignores case."""
 
     name: str
     takes: Takes
@@ -26,7 +26,7 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """A value as the text operators see it: text as it is, anything else as JSON."""
+    """Return a value as text operators compare it: text unchanged, anything else as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, Decimal):
@@ -34,12 +34,12 @@ def text_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _is_null(value: Any, wanted: bool) -> bool:
-    return (value is None) == wanted
+def _is_null(value: Any, expected: bool) -> bool:
+    return (value is None) == expected
 
 
-def _is_not_null(value: Any, wanted: bool) -> bool:
-    return (value is not None) == wanted
+def _is_not_null(value: Any, expected: bool) -> bool:
+    return (value is not None) == expected
 
 
 OPERATORS: Mapping[str, Operator] = {

@@ -1,7 +1,8 @@
-"""The parameters of a read request → Query: here bracket notation ends.
+"""The parameters of a read request → Query; below this, there is no bracket notation.
 
-What each parameter may look like is recorded in tests/conformance/. Unknown parameters are ignored, unless
-`api.strict_params` refuses them. Unknown keys inside of known ones are refused, by name and path."""
+tests/conformance/ records the accepted forms. Unknown parameters are ignored unless `api.strict_params` is
+set; unknown keys inside known parameters are rejected with their name and path.
+"""
 
 import re
 from collections.abc import Mapping
@@ -26,26 +27,26 @@ _MAX_LIMIT = 10**9
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """The part of a list that is asked for; sizes out of bounds are brought into them, as recorded.
+    """Parse `pagination`; sizes out of bounds are clamped, as Strapi does.
 
-    Raises PaginationError for page and offset together, ValidationError for what is no number.
+    Raises PaginationError if page and offset are combined, and ValidationError if a value is not a number.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
     if by_page and by_offset:
         raise PaginationError("Cannot use both page & offset pagination in the same query")
     with_count = _with_count(value.get("withCount"))
-    default, most = settings.api.page_size.default, settings.api.page_size.max
+    default, limit_max = settings.api.page_size.default, settings.api.page_size.max
     if by_offset:
-        limit = min(max(_number(value, "limit", default), 1), most)
+        limit = min(max(_number(value, "limit", default), 1), limit_max)
         return Page(max(_number(value, "start", 0), 0), limit, None, with_count)
-    size = min(max(_number(value, "pageSize", default), 1), most)
+    size = min(max(_number(value, "pageSize", default), 1), limit_max)
     page = max(_number(value, "page", 1), 1)
     return Page((page - 1) * size, size, page, with_count)
 
 
 def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError for `page` or `pageSize` outside of `pagination`, which would be ignored."""
+    """Raise PaginationError for `page` or `pageSize` outside of `pagination`, where Strapi ignores them."""
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
             "Invalid pagination attributes. The page parameters are incorrect "
@@ -54,16 +55,16 @@ def refuse_outside(params: Mapping[str, Any]) -> None:
 
 
 def refuse_unknown(params: Mapping[str, Any]) -> None:
-    """Raise ValidationError for a parameter that the content API does not know."""
+    """Raise ValidationError for a parameter that the content API does not have."""
     for name in params:
         if name not in PARAMETERS:
             raise invalid_key(name, None, name)
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """The part of a list that `start` and `limit` ask for; all of it without them.
+    """Parse top-level `start` and `limit`; without them, or with limit -1, the whole list.
 
-    Raises ValidationError for what is no number; -1 is no limit.
+    Raises ValidationError if a value is not a whole number.
     """
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
@@ -99,7 +100,7 @@ def _number(value: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def pagination(page: Page, total: int) -> dict[str, int]:
-    """`meta.pagination` of an answer."""
+    """Return `meta.pagination` of a response."""
     if page.page is None:
         counted = {"total": total} if page.with_count else {}
         return {"start": page.start, "limit": page.limit, **counted}
@@ -110,7 +111,7 @@ def pagination(page: Page, total: int) -> dict[str, int]:
 # --- parse ----------------------------------------------------------------------------------------
 
 STATUSES = ("published", "draft")
-# The parameters of content requests: those that Strapi allows with `strictParams`, and Bifolio's own.
+# The parameters of content requests: those that Strapi allows with `strictParams`, plus Bifolio's own.
 PARAMETERS = frozenset(
     (
         "filters",
@@ -135,23 +136,23 @@ PARAMETERS = frozenset(
         "dryRun",
     )
 )
-# What `publicationFilter` may ask of a document, and the sentence that the docs have for it.
+# The values of `publicationFilter`, with their descriptions for the docs.
 PUBLICATION_FILTERS: Mapping[str, str] = {
     "never-published": "has no published version in this locale",
     "has-published-version": "has a published version in this locale",
-    "modified": "has a draft that differs from what is published",
-    "unmodified": "has a draft that is the same as what is published",
+    "modified": "has a draft that differs from the published version",
+    "unmodified": "has a draft that equals the published version",
     "never-published-document": "has no published version in any locale",
     "has-published-version-document": "has a published version in some locale",
-    "published-without-draft": "is published and has no draft: nothing, since a draft always exists",
-    "published-with-draft": "is published and has a draft: all that is published",
+    "published-without-draft": "is published and has no draft: no document, since a draft always exists",
+    "published-with-draft": "is published and has a draft: every published document",
 }
 
 
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """The query of a request for documents of a type, one or `many`. Raises ValidationError."""
+    """Parse the parameters of a request for one document or `many`. Raises ValidationError."""
     if settings.api.strict_params:
         refuse_unknown(params)
     publication = _publication(params.get("publicationFilter"))
@@ -179,28 +180,28 @@ def read_query(
 def _selection(
     schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings, *, many: bool
 ) -> Selection:
-    """What is asked for of the documents. Of several mistakes, the first in this order is reported."""
-    read: dict[str, Any] = {}
+    """Parse what to return of the documents. Of several mistakes, the first in this order is raised."""
+    parsed: dict[str, Any] = {}
     mistakes = Mistakes()
     with mistakes:
         if many:
             refuse_outside(params)
     with mistakes:
-        read["filter"] = read_filters(schema, type_, params.get("filters"))
+        parsed["filter"] = read_filters(schema, type_, params.get("filters"))
     with mistakes:
-        read["sort"] = read_sort(schema, type_, params.get("sort"))
+        parsed["sort"] = read_sort(schema, type_, params.get("sort"))
     with mistakes:
-        read["fields"] = read_fields(type_, params.get("fields"))
+        parsed["fields"] = read_fields(type_, params.get("fields"))
     with mistakes:
-        read["populate"] = read_populate(
+        parsed["populate"] = read_populate(
             schema, type_, params.get("populate"), forgiving=settings.api.format is ResponseFormat.V4
         )
     mistakes.report()
-    return Selection(**read)
+    return Selection(**parsed)
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """The parameters of a read; where it says nothing of populate, with what site.yaml does."""
+    """Return the parameters with the `populate` of site.yaml if they have none."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -211,14 +212,14 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """One locale, or `*` for all of them; the default one where nothing is said. Raises ValidationError."""
+    """Parse one locale or `*` for all; the default locale if empty. Raises ValidationError."""
     return "*" if value == "*" else _locale(value, settings)
 
 
 def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """The locales whose versions a request deletes: one, several in a list, `*` for all of them.
+    """Return the locales whose versions a request deletes: one, a list, or `*` for all.
 
-    A type that is not localised has the default one, whatever is asked for. Raises ValidationError.
+    For a type that is not localised this is always the default locale. Raises ValidationError.
     """
     if not type_.localized:
         return (settings.locales.default,)
@@ -227,7 +228,10 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 
 
 def _locale(value: Any, settings: Settings) -> str:
-    """A code; one that no document has finds nothing, as recorded, and what is no code is refused."""
+    """Parse a locale code.
+
+    A code that the site lacks matches no document, as in Strapi; other text is rejected.
+    """
     if value is None or value == "":
         return settings.locales.default
     if not isinstance(value, str) or not LOCALE.fullmatch(value):
@@ -238,9 +242,9 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """The locales that a query looks into; a filter on `locale` looks into all, whatever `locale` says.
+    """Return the locales to search; a filter on `locale` overrides the parameter and searches all.
 
-    Of a list, `*` is all of them, and several may be named; one document is in one locale.
+    A list may name several, or all with `*`; a single document is in one locale.
     """
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
@@ -256,21 +260,21 @@ def _locales(
 
 
 def written_locale(value: Any, type_: Type, settings: Settings) -> str:
-    """The locale that a write is about: one that the site has. Raises ValidationError.
+    """Return the locale that a write changes, one of the site's. Raises ValidationError.
 
-    A type that is not localised has the default one, whatever is asked for.
+    For a type that is not localised this is always the default locale.
     """
     if not type_.localized or value is None or value == "":
         return settings.locales.default
     if value not in settings.locales.available:
-        wanted = ", ".join(settings.locales.available)
+        expected = ", ".join(settings.locales.available)
         details = {"source": "query", "param": "locale"}
-        raise ValidationError(f"Invalid locale. Expected one of: {wanted}", details)
+        raise ValidationError(f"Invalid locale. Expected one of: {expected}", details)
     return str(value)
 
 
 def read_status(value: Any) -> str:
-    """`published` or `draft`. Raises ValidationError."""
+    """Parse `published` or `draft`. Raises ValidationError."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -280,13 +284,13 @@ def read_status(value: Any) -> str:
 
 
 def _status(params: Mapping[str, Any], settings: Settings) -> str:
-    """`status`; in a site for clients of Strapi 4 `publicationState=preview` is their name for drafts."""
-    older = (
+    """Return `status`; with the Strapi 4 format, `publicationState=preview` also selects drafts."""
+    is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
         and params.get("publicationState") == "preview"
     )
-    return "draft" if older else read_status(params.get("status"))
+    return "draft" if is_v4_preview else read_status(params.get("status"))
 
 
 def _publication(value: Any) -> str | None:
@@ -301,7 +305,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _has_published(value: Any) -> str | None:
-    """`hasPublishedVersion`, the older name, as the filter that it means."""
+    """Convert `hasPublishedVersion`, the older name, to the publication filter that it means."""
     if value is None:
         return None
     if value not in ("true", "false"):
@@ -312,11 +316,11 @@ def _has_published(value: Any) -> str | None:
 
 
 def _with_status(value: Any) -> bool:
-    wanted = False if value is None or value == "" else read_boolean(value)
-    if wanted is None:
+    with_status = False if value is None or value == "" else read_boolean(value)
+    if with_status is None:
         details = {"source": "query", "param": "publicationStatus"}
         raise ValidationError("Invalid publicationStatus: true or false is expected", details)
-    return wanted
+    return with_status
 
 
 def _text(value: Any, param: str) -> str:

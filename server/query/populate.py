@@ -17,28 +17,27 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """The selected names, without id and documentId, which are always shown; None selects all."""
+    """Return the selected names without id and documentId, which are always returned; None means all."""
     if value is None or value == "":
         return None
     names = _names(value, "fields")
     if "*" in names or not names:
         return None
-    named = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
-    for name, attribute in named.items():  # an unknown name is reported before one that may not be seen
+    selected = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
+    for name, attribute in selected.items():  # unknown names are reported before hidden ones
         if attribute is None or not attribute.scalar:
             raise invalid_key(name, name if attribute or is_hidden(type_, name) else None, param)
-    for name, attribute in named.items():
+    for name, attribute in selected.items():
         if attribute and not attribute.selectable:
             raise invalid_key(name, name, param)
-    # The schema's own strings, so that caches do not keep a copy of each name.
-    return tuple(attribute.name for attribute in named.values() if attribute)
+    # Use the schema's own strings, so that caches do not keep a copy of each name.
+    return tuple(attribute.name for attribute in selected.values() if attribute)
 
 
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
-    """The nodes that any form of `populate` asks for. Raises ValidationError.
+    """Parse any form of `populate` into nodes. Raises ValidationError.
 
-    `forgiving` reads it as Strapi 4 did: names that no attribute has are left out, and names may stand beside
-    objects.
+    `forgiving` follows Strapi 4: unknown names are ignored, and names may be mixed with objects.
     """
     if value is None:
         return ()
@@ -54,15 +53,15 @@ def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = 
 
 class _Parsed(NamedTuple):
     nodes: tuple[Node, ...]
-    attributes: int  # how many, also inside of others
+    attributes: int  # their number, nested ones included
 
 
 def _size(key: tuple[Schema, str, str, bool], parsed: _Parsed) -> int:
     return 4 * len(key[2]) + _ENTRY_BYTES * (1 + parsed.attributes)
 
 
-_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # Of all that is kept, and of each attribute, about.
-# Saves 36 µs of 150 of a new read with populate=*.
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # Of the cache; roughly of each attribute.
+# Saves 36 µs of 150 of an uncached read with populate=*.
 _parsed: Cache[tuple[Schema, str, str, bool], _Parsed] = Cache(_MAX_BYTES, _size)
 
 
@@ -83,13 +82,16 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """The populate of a dotted form, `author.articles`: its errors name the whole path."""
+    """The populate object of a dotted name such as `author.articles`; its errors name the whole path."""
 
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Reads one parameter. `count` is the number of nodes so far: through relations to several types, a
-    short parameter may stand for very many."""
+    """Parser of one parameter.
+
+    `count` is the number of nodes so far. It is limited, since a short parameter can expand to very many
+    nodes through relations to several types.
+    """
 
     schema: Schema
     forgiving: bool
@@ -99,32 +101,34 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """The nodes of one level, which is below some attributes; names are told with `path` before them."""
-        wanted = self.wanted(value)
+        """Parse one level; `path` is the prefix of names in errors, `above` the attributes above it."""
+        options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
-            # Keys such as `true` and `1` count for nothing.
-            wanted = {k: v for k, v in wanted.items() if k in type_.populatable or read_boolean(k) is None}
-        if "*" in wanted:
-            wanted = {**dict.fromkeys(type_.populatable, True), **wanted}
-            del wanted["*"]
+            # Keys such as `true` and `1` are ignored.
+            options_by_name = {
+                k: v for k, v in options_by_name.items() if k in type_.populatable or read_boolean(k) is None
+            }
+        if "*" in options_by_name:
+            options_by_name = {**dict.fromkeys(type_.populatable, True), **options_by_name}
+            del options_by_name["*"]
         is_object = isinstance(value, dict) and not qs.is_list(value) and not isinstance(value, _Dotted)
         nodes = []
-        for name, options in wanted.items():
-            of_type = name in type_.populatable or is_hidden(type_, name)
-            known = of_type or (name in type_.columns and name != "id")
-            if is_object and not known and not self.forgiving:
+        for name, options in options_by_name.items():
+            is_attribute = name in type_.populatable or is_hidden(type_, name)
+            is_known = is_attribute or (name in type_.columns and name != "id")
+            if is_object and not is_known and not self.forgiving:
                 raise invalid_key(name, ".".join(above) or None, "populate")
             nodes.append(self.node(type_, name, options, path, (*above, name)))
         return tuple(node for node in nodes if node is not None)
 
-    def wanted(self, value: Any) -> dict[str, Any]:
-        """Any form of populate as an object; see `_as_object`."""
+    def normalise(self, value: Any) -> dict[str, Any]:
+        """Return any form of populate as an object; see `_as_object`."""
         return _as_object(_merge_forms(value) if self.forgiving else value)
 
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
-        """One attribute of a level; None where it is switched off."""
+        """Parse one attribute of a level; None if it is switched off."""
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
@@ -154,99 +158,104 @@ class _PopulateParser:
     def selection(
         self, type_: Type, options: Mapping[str, Any], path: AttributePath, above: AttributePath
     ) -> Selection:
-        """fields, filters, sort and populate inside of populate; their errors start a path of their own."""
+        """Parse the fields, filters, sort and populate below an attribute.
+
+        Paths in errors of filters and sorts start at this level.
+        """
         if not options:
             return ALL_FIELDS
-        read: dict[str, Any] = {}
+        parsed: dict[str, Any] = {}
         for key, value in options.items():
-            # In the order of the request, of whose mistakes the first is reported.
+            # In the order of the request, since its first mistake is reported.
             if value == "" and key in ("populate", "fields") and not self.forgiving:
                 raise invalid_key("", ".".join(above) if key == "populate" else None, "populate")
             if key == "populate":
-                inside = path if isinstance(value, _Dotted) else ()
-                read["populate"] = self.nodes(type_, value, inside, above)
+                prefix = path if isinstance(value, _Dotted) else ()
+                parsed["populate"] = self.nodes(type_, value, prefix, above)
             elif key in ("fields", "filters", "sort"):
                 with self.mistakes:
-                    self.narrow(type_, key, value, read)
+                    self.narrow(type_, key, value, parsed)
             elif key != "count" and read_boolean(key) is None:  # such as `populate[author][1]=…`
-                named = key in type_.attributes or (key == "on" and type_.kind == "component")
-                at = (*above, key) if named else above
-                raise invalid_key(key, ".".join(at), "populate")
-        return Selection(**read)
+                is_named = key in type_.attributes or (key == "on" and type_.kind == "component")
+                error_path = (*above, key) if is_named else above
+                raise invalid_key(key, ".".join(error_path), "populate")
+        return Selection(**parsed)
 
-    def narrow(self, type_: Type, key: str, value: Any, read: dict[str, Any]) -> None:
-        """Read what says which documents of a level are shown, in which order, with which fields."""
+    def narrow(self, type_: Type, key: str, value: Any, parsed: dict[str, Any]) -> None:
+        """Parse fields, filters or sort of a level into `parsed`."""
         if key == "fields":
-            read["fields"] = read_fields(type_, value, "populate")
+            parsed["fields"] = read_fields(type_, value, "populate")
         elif key == "filters":
-            read["filter"] = read_filters(self.schema, type_, value, "populate")
+            parsed["filter"] = read_filters(self.schema, type_, value, "populate")
         else:
-            read["sort"] = read_sort(self.schema, type_, value, "populate")
+            parsed["sort"] = read_sort(self.schema, type_, value, "populate")
 
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """What to show of each type in a dynamic zone or morph relation: by `on`, or all the same."""
+        """Return the selection of each type in a dynamic zone or morph relation, by `on` or shared."""
         for key in options:
-            if key not in ("populate", "on", "count"):  # Strapi takes `count` here, and does nothing
+            if key not in ("populate", "on", "count"):  # Strapi accepts `count` here and ignores it
                 self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))
         if "on" in options:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
-        inside = options.get("populate")
-        if inside not in (None, "*") and not isinstance(inside, _Dotted) and not self.forgiving:
-            raise invalid_key("populate", ".".join(path), "populate")  # It takes `on`.
-        wanted = self.wanted(inside)
-        for name in wanted:
+        populate = options.get("populate")
+        if populate not in (None, "*") and not isinstance(populate, _Dotted) and not self.forgiving:
+            raise invalid_key("populate", ".".join(path), "populate")  # Needs `on`.
+        options_by_name = self.normalise(populate)
+        for name in options_by_name:
             if name != "*" and not self.forgiving and not any(name in t.populatable for t in targets):
                 raise invalid_key("populate", ".".join(path), "populate")
-        return {t.uid: Selection(populate=self.nodes(t, _of(t, wanted), ())) for t in targets}
+        return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """`on[category.component]=…`: only the types that it names are shown, in the order of the attribute.
+        """Parse `on[category.component]=…`: return only the named types, in the attribute's order.
 
-        A type that it names is shown whatever stands behind it, also `false`.
+        A named type is returned whatever its value is, even `false`.
         """
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
         for uid in value:
             if uid not in targets and uid not in self.schema.types:
                 raise invalid_key(uid, ".".join((*path, uid)), "populate")
-        found: dict[str, Selection] = {}
+        selections: dict[str, Selection] = {}
         for uid, item in value.items():
-            # A type that exists, but that this attribute never holds, adds nothing to the answer.
+            # A type that exists but that this attribute can't contain is ignored.
             if uid in targets:
                 options = _options(item, path[:-1]) or {}
                 selection = self.selection(targets[uid], options, (*path, uid), (*path, uid))
-                found[uid] = selection._replace(sort=())
-        return found
+                selections[uid] = selection._replace(sort=())
+        return selections
 
 
 def _count(value: Any, path: AttributePath) -> bool:
     if value is None:
         return False
-    counted = read_boolean(value)
-    if counted is None:
+    count = read_boolean(value)
+    if count is None:
         raise invalid_key("count", ".".join(path), "populate")
-    return counted
+    return count
 
 
-def _of(type_: Type, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in wanted.items() if name == "*" or name in type_.populatable}
+def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value for name, value in options_by_name.items() if name == "*" or name in type_.populatable
+    }
 
 
 def _merge_forms(value: Any) -> Any:
-    """`populate[a]=*&populate=b`, which is read as a list of an object and a name → one object."""
-    numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
-    if not numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
+    """Merge the list of objects and names that `populate[a]=*&populate=b` is read as into one object."""
+    is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
+    if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
-    found: dict[str, Any] = {}
-    for key, part in value.items() if numbered else ((str(i), item) for i, item in enumerate(value)):
-        found.update(_as_object(_merge_forms(part)) if key.isdecimal() else {key: part})
-    return found
+    merged: dict[str, Any] = {}
+    for key, part in value.items() if is_numbered else ((str(i), item) for i, item in enumerate(value)):
+        merged.update(_as_object(_merge_forms(part)) if key.isdecimal() else {key: part})
+    return merged
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Any form of populate as an object: attribute → True, False, text or options."""
+    """Return any form of populate as an object: attribute → True, False, text or options."""
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -259,37 +268,37 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise ValidationError for a list with anything but names: it is an object whose keys are numbers."""
+    """Raise ValidationError for a list with anything but names, which Strapi reads as an object."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
-            if read_boolean(key) is None:  # 0 and 1 pass for true and false, which are no keys.
+            if read_boolean(key) is None:  # 0 and 1 count as booleans, which Strapi ignores as keys.
                 raise invalid_key(key, None, "populate")
 
 
 def _tree_of(names: Iterable[str]) -> dict[str, Any]:
-    """`["author", "author.articles"]` → `{"author": {"populate": {"articles": True}}}`."""
-    found: dict[str, Any] = {}
+    """Nest dotted names: `["author", "author.articles"]` → `{"author": {"populate": {"articles": True}}}`."""
+    tree: dict[str, Any] = {}
     for name in names:
-        place = found
+        level = tree
         *above, last = name.split(".")
         if len(above) >= MAX_DEPTH:
             raise ValidationError(
                 f"populate leads {len(above) + 1} levels deep; at most {MAX_DEPTH} levels are read"
             )
         for part in above:
-            if not isinstance(place.get(part), dict):
-                place[part] = {"populate": _Dotted()}
-            place = place[part]["populate"]
-        place.setdefault(last, True)
-    return found
+            if not isinstance(level.get(part), dict):
+                level[part] = {"populate": _Dotted()}
+            level = level[part]["populate"]
+        level.setdefault(last, True)
+    return tree
 
 
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """What stands behind one attribute of populate: None where it is switched off.
+    """Return the options of one populated attribute; None if it is switched off.
 
-    Raises ValidationError for names in place of options, with the path of the first one where it is one
-    of the targets' attributes, else with that of the attribute.
+    Raises ValidationError if there are names instead of options. Its path includes the first name if one of
+    the targets has such an attribute.
     """
     if isinstance(value, dict):
         return value
@@ -297,8 +306,8 @@ def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> M
         return {}
     if read_boolean(value) is False:
         return None
-    listed = qs.is_list(value)
-    first = str(qs.items(value)[0] if listed else value)
-    name = first if listed else first.partition(".")[0]
-    told = (*path, name) if any(name in target.columns for target in targets) else path
-    raise invalid_key(name, ".".join(told), "populate")
+    is_list = qs.is_list(value)
+    first = str(qs.items(value)[0] if is_list else value)
+    name = first if is_list else first.partition(".")[0]
+    error_path = (*path, name) if any(name in target.columns for target in targets) else path
+    raise invalid_key(name, ".".join(error_path), "populate")

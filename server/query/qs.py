@@ -1,6 +1,7 @@
-"""Bracket notation: a query string → nested dictionaries and lists of text (spec.md 4.4), and back.
+"""Bracket notation: a query string ↔ nested dictionaries and lists of text (spec.md 4.4).
 
-`query.brackets` nests the keys. What it would guess at or cut off silently is refused here first."""
+`query.brackets` nests the keys. Input that it would guess at or silently truncate is rejected here first.
+"""
 
 import itertools
 import re
@@ -18,7 +19,7 @@ from server.query.brackets import MAX_DEPTH, MAX_LIST_ITEMS, decode
 MAX_PARAMETERS = 1000
 MAX_QUERY_CHARS = 32_768
 MAX_SORT_KEYS = 10
-MAX_POPULATED_ATTRIBUTES = 2000  # In all branches of a query.
+MAX_POPULATED_ATTRIBUTES = 2000  # In the whole query.
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _INDEX = re.compile(r"[0-9]{1,9}")
@@ -29,10 +30,10 @@ _ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=Tr
 
 
 def parse(text: str) -> dict[str, Any]:
-    """A raw query string → `{"filters": {"title": {"$eq": "x"}}, …}`; leaves are text or None.
+    """Parse a raw query string: `{"filters": {"title": {"$eq": "x"}}, …}`; leaves are text or None.
 
-    Raises ValidationError for malformed percent-encoding, text that is not UTF-8, control
-    characters, and more length, depth, parameters or list items than are read.
+    Raises ValidationError for malformed percent-encoding, text that is not UTF-8, control characters, and for
+    too long or deep queries and too many parameters or list items.
     """
     if not text:
         return {}
@@ -49,7 +50,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """A query string without percent-encoding. Raises ValidationError."""
+    """Decode percent-encoding. Raises ValidationError."""
     if _BAD_ESCAPE.search(text):
         raise ValidationError("Malformed percent-encoding in the query: write a plain % as %25")
     try:
@@ -59,9 +60,9 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """The same with numeric keys first, in ascending order: the order that JavaScript gives an object's keys.
+    """Order numeric keys first, ascending, as JavaScript objects do.
 
-    Of several mistakes in a query, that order decides which one is reported.
+    The order decides which of several mistakes in a query is reported.
     """
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
@@ -73,7 +74,7 @@ def _numbers_first(value: Any) -> Any:
 
 
 def write(params: Mapping[str, Any]) -> str:
-    """Nested values, of text and None, → the query string that `parse` reads as them."""
+    """Encode nested values of text and None as a query string; the inverse of `parse`."""
     return str(encode(dict(params), _ENCODE_OPTIONS))
 
 
@@ -87,33 +88,33 @@ def _refuse_excess(parts: Sequence[str]) -> None:
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:
-    """The parts with `a[0]=…`, `a[1]=…` in place of a key that stands more often than a list has items.
+    """Return the parts with `a[0]=…`, `a[1]=…` for keys that are repeated more than MAX_LIST_ITEMS times.
 
-    It means the same; to append to a list so often takes quadratic time.
+    The meaning stays the same, but appending one by one would take quadratic time.
     """
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
-    many = {
+    repeated = {
         name
         for name, count in Counter(names).items()
         if count > MAX_LIST_ITEMS and name.count("[") < MAX_DEPTH
     }
-    counters = {name: itertools.count() for name in many}
+    counters = {name: itertools.count() for name in repeated}
     return [
-        f"{quote(name, safe='[]')}[{next(counters[name])}]{equals}{value}" if name in many else part
+        f"{quote(name, safe='[]')}[{next(counters[name])}]{equals}{value}" if name in repeated else part
         for part, name, (_, equals, value) in zip(parts, names, split, strict=True)
     ]
 
 
 def items(value: Any) -> list[Any]:
-    """A list as clients write it: a list, or an object whose keys are numbers (sparse or long)."""
+    """Return the items of a list in either form: a list, or an object with numeric keys (sparse or long)."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
 
 
 def is_list(value: Any) -> bool:
-    """Whether a value came from `a[]=`, `a[0]=` or a repeated key."""
+    """Return whether a value came from `a[]=`, `a[0]=` or a repeated key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
@@ -125,7 +126,7 @@ BOOLEANS: Mapping[str, bool] = {"true": True, "t": True, "1": True, "false": Fal
 
 
 def read_boolean(value: object) -> bool | None:
-    """What a parameter says; None where it is none of the words."""
+    """Parse a boolean; None if the value is not one."""
     return BOOLEANS.get(value) if isinstance(value, str) else None
 
 
@@ -133,9 +134,9 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Holds back the mistakes in values that its blocks raise, and lets those in keys pass.
+    """Context manager that defers errors in values but lets errors in keys pass.
 
-    After all blocks, `report` raises the first that was held back.
+    After all blocks, `report` raises the first deferred error.
     """
 
     __slots__ = ("_first",)
@@ -149,17 +150,17 @@ class Mistakes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """Hold back what the block raised, where that is a mistake in a value."""
+        """Defer the error of the block if it is about a value."""
         if not isinstance(error, ValidationError) or isinstance(error, KeyNameError):
             return False
         self._first = self._first or error
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Hold back a mistake in a key that is reported as late as one in a value."""
+        """Defer an error in a key, to be reported like one in a value."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:
-        """Raise the first mistake that was held back, if there is one."""
+        """Raise the first deferred error, if any."""
         if self._first is not None:
             raise self._first

@@ -1,19 +1,23 @@
-"""Which attributes filters and sorts may name, and to which types attributes lead.
+"""The attributes that filters and sorts may name, and the types that attributes lead to.
 
-Private attributes, passwords and zones are refused here, so that no filter tells what they hold."""
+Private attributes, passwords and zones are rejected here, so that no filter reveals their values.
+"""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 
-HIDDEN = ("createdBy", "updatedBy", "localizations")  # attributes of every type that no query may compare
-HIDDEN_OF_FILES = ("folder", "folderPath")  # and these of files
+HIDDEN = ("createdBy", "updatedBy", "localizations")  # attributes of every type that queries can't compare
+HIDDEN_OF_FILES = ("folder", "folderPath")  # the same for files
 
-# Keys of a query that lead from the type asked for to an attribute.
+# Keys of a query, from the requested type to an attribute.
 AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """The attribute that a filter or sort names; private ones, passwords and zones are refused."""
+    """Return the attribute that a filter or sort names.
+
+    Raises KeyNameError if it is unknown, private, a password or a zone.
+    """
     attribute = type_.columns.get(key)
     if attribute is None:
         named = (*path, key) if is_hidden(type_, key) else path
@@ -29,7 +33,7 @@ def is_hidden(type_: Type, key: str) -> bool:
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """The type that an attribute leads to, where there is one and only one."""
+    """Return the type that an attribute leads to, or None unless there is exactly one."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -39,7 +43,7 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Every type of which an attribute may hold something; none for types that are not here."""
+    """Return all types that an attribute may lead to, without types that the schema lacks."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

@@ -1,4 +1,4 @@
-"""The `sort` parameter: `a:desc,b`, a list of such, or `{a: desc, b: {c: asc}}`."""
+"""The `sort` parameter: `a:desc,b`, a list of such texts, or `{a: desc, b: {c: asc}}`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -14,15 +14,13 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
-    """The sort keys of any form of the parameter. Raises ValidationError, also for too many."""
+    """Parse any form of the parameter into sort keys. Raises ValidationError, also for too many keys."""
     keys = _read(schema, type_, value, param)
-    # A key that is repeated decides nothing, and there may be thousands.
-    different = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
-    if len(different) > qs.MAX_SORT_KEYS:
-        raise ValidationError(
-            f"{len(different)} sort keys are asked for; at most {qs.MAX_SORT_KEYS} are read"
-        )
-    return tuple(different.values())
+    # Drop repeated keys, of which a request may contain thousands.
+    distinct = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
+    if len(distinct) > qs.MAX_SORT_KEYS:
+        raise ValidationError(f"The query has {len(distinct)} sort keys; at most {qs.MAX_SORT_KEYS} are read")
+    return tuple(distinct.values())
 
 
 def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ...]:
@@ -33,7 +31,7 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
         return _each(lambda part: (_text(schema, type_, part, param),), parts)
     if qs.is_list(value):
         if len({isinstance(item, str) for item in qs.items(value)}) > 1:
-            raise invalid_key("0", None, param)  # Texts and objects in one list are an object with numbers.
+            raise invalid_key("0", None, param)  # Strapi reads a mixed list as an object with numeric keys.
         return _each(lambda item: _read(schema, type_, item, param), qs.items(value))
     if isinstance(value, dict):
         return tuple(_object(schema, type_, value, (), param))
@@ -41,7 +39,7 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """The sort keys of several items. Of several mistakes, the least deep is reported, then the first."""
+    """Parse several items. Of several mistakes, the least deep one is raised, then the first."""
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
     for item in items:
@@ -55,7 +53,7 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 
 
 def _depth(error: ValidationError) -> int:
-    """How deep below the type asked for a mistake is; what names no key is reported after all that do."""
+    """Return the depth of an error's key below the requested type; errors without a key sort last."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]
@@ -107,7 +105,8 @@ def _no_scalar(
 ) -> ValidationError:
     """Return the error for a sort key that ends at a relation or component.
 
-    Strapi reads an order behind one as the name of an attribute in it: `sort[author]=DESC` lacks `DESC`.
+    Strapi reads an order after one as the name of an attribute in it: for `sort[author]=DESC`, `DESC` is
+    unknown.
     """
     inside = None if attribute.polymorphic else target_of(schema, attribute)
     if order and inside is not None:

@@ -150,7 +150,7 @@ def test_ten_keys_are_read(rows: Api) -> None:
     assert rows.get(f"/api/rows?sort={','.join(ten)}").status == 200
     error = rows.get(f"/api/rows?sort={','.join(ten)},next.i").error
     assert (error["status"], error["name"]) == (400, "ValidationError")
-    assert error["message"] == "11 sort keys are asked for; at most 10 are read"
+    assert error["message"] == "The query has 11 sort keys; at most 10 are read"
 
 
 @pytest.mark.parametrize("way", WAYS)
