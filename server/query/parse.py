@@ -319,7 +319,7 @@ def _with_status(value: Any) -> bool:
     with_status = False if value is None or value == "" else read_boolean(value)
     if with_status is None:
         details = {"source": "query", "param": "publicationStatus"}
-        raise ValidationError("Invalid publicationStatus: true or false is expected", details)
+        raise ValidationError("Invalid publicationStatus: it must be true or false", details)
     return with_status
 
 

@@ -1,1 +1,1 @@
-"""What can be done with a site, by anybody: opening it, reading and writing it, without a word of HTTP."""
+"""Operations on a site, independent of HTTP and the command line: open, read, write."""

@@ -1,4 +1,4 @@
-"""Who writes from the command line: git's configured user, with full access."""
+"""Authorship of command-line writes: git's configured user, with full access."""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -6,11 +6,14 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.commit import local_author
 
-COMMAND = Actor("command", everything=True)  # as it is named in the trailers of commits
+COMMAND = Actor("command", everything=True)  # its name in commit trailers
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the writes of a command: by git's configured user, else `git.committer`, as edits of files."""
+    """Return the writes of a command, recorded as file edits.
+
+    The author is git's configured user, or `git.committer` without one.
+    """
 
     def sign(_: Actor) -> tuple[str, str]:
         author = local_author(opened.site.root)
@@ -20,5 +23,5 @@ def writes_of_command(opened: OpenSite) -> Writes:
 
 
 def caller_of_command(opened: OpenSite) -> Caller:
-    """Return the caller that a command is, in the state that the site is in now."""
+    """Return the caller of a command, in the site's current state."""
     return Caller(opened.site.state, COMMAND)

@@ -1,4 +1,4 @@
-"""Reads the operations of a batch, which may refer to the documents of those before them (docs/batch.md)."""
+"""Parsing of a batch, whose operations can refer to documents of earlier ones (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,17 +13,17 @@ from server.service.document_write import ACTIONS, DocumentWrite, Operation, Ver
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
-MAX_REFERENCE_CHARS = 16 * 1024 * 1024  # Of all ids that references stand for.
+MAX_REFERENCE_CHARS = 16 * 1024 * 1024  # Total length of the ids inserted for references.
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 
 @dataclass(slots=True)
 class BatchReader:
-    """Reads the operations of a batch one after the other.
+    """Parser of the operations of a batch, in order.
 
-    `ids` are those of their documents, which later ones refer to; None of one that deletes. A document that
-    is still to be made has its id already, that of a single type in `singles` by its uid. `room` is how many
-    more characters may stand for references.
+    `ids` are the ids of their documents, for later references; None for a deleted one. New documents get
+    their ids here, those of single types in `singles` by uid. `room` is the number of characters that
+    references may still insert.
     """
 
     caller: Caller
@@ -32,53 +32,57 @@ class BatchReader:
     room: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Return the writes. Each operation is taken once those before it are read.
+        """Parse the operations; each is taken from the iterator after the previous one is parsed.
 
         Raises ForbiddenError, ValidationError and PayloadTooLargeError, with the number of the operation.
         """
         writes = []
         for number, operation in enumerate(operations):
             with of_operation(number):
-                write = self._one(operation)
+                write = self._read_operation(operation)
             writes.append(write)
             self.ids.append(write.operation.document_id if write.query else None)
         return writes
 
-    def _one(self, operation: Operation) -> DocumentWrite:
+    def _read_operation(self, operation: Operation) -> DocumentWrite:
         reader, document_id = self.caller.reader(operation.type), self._fill_references(operation.document_id)
         params = self._fill_references(operation.params)
         permit(reader, operation.verb, params)
         data = self._fill_references(operation.data)
         if operation.verb is not Verb.DELETE:
-            where = {} if operation.verb in ACTIONS else params
-            document_id = document_id or self._id_of(operation.type, where)
+            locale_params = {} if operation.verb in ACTIONS else params
+            document_id = document_id or self._id_of(operation.type, locale_params)
         filled = replace(operation, document_id=document_id, params=params, data=data)
         return read_document_write(reader, filled)
 
     def _id_of(self, type_: Type, params: Params) -> str:
-        """Return the id of a document that is named by none: it is new, or that of a single type."""
+        """Return the id for an operation without one: a new id, or that of the single type."""
         if type_.kind != "singleType":
             return new_document_id()
         snapshot, settings = self.caller.state.snapshot, self.caller.state.settings
-        there = single_id(snapshot, settings, type_, written_locale(params.get("locale"), type_, settings))
-        return there or self.singles.setdefault(type_.uid, new_document_id())
+        existing_id = single_id(
+            snapshot, settings, type_, written_locale(params.get("locale"), type_, settings)
+        )
+        return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
-        """Return a value with the ids that texts in it refer to."""
+        """Return a value with references in its texts replaced by ids."""
         if type(value) is str:
             return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value
         if isinstance(value, Mapping):
             return {key: self._fill_references(inner) for key, inner in value.items()}
         return [self._fill_references(item) for item in value] if isinstance(value, list) else value
 
-    def _referred_id(self, found: re.Match[str]) -> str:
-        number = int(found[1])
+    def _referred_id(self, match: re.Match[str]) -> str:
+        number = int(match[1])
         if number >= len(self.ids):
-            raise ValidationError(f"{found[0]} refers to an operation that does not come before this one")
+            raise ValidationError(f"{match[0]} refers to an operation that does not come before this one")
         document_id = self.ids[number]
         if document_id is None:
-            raise ValidationError(f"{found[0]} refers to an operation that deletes its document")
+            raise ValidationError(f"{match[0]} refers to an operation that deletes its document")
         self.room -= len(document_id)
         if self.room < 0:
-            raise PayloadTooLargeError(f"The references come to more than {MAX_REFERENCE_CHARS:,} characters")
+            raise PayloadTooLargeError(
+                f"The references expand to more than {MAX_REFERENCE_CHARS:,} characters"
+            )
         return document_id

@@ -1,4 +1,4 @@
-"""The branches of a site as callers see, make, delete and merge them (docs/history.md)."""
+"""Branches of a site: list, create, delete and merge (docs/history.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch
 
-HEAD = "HEAD"  # as the origin of a branch: the commit that is checked out
+HEAD = "HEAD"  # the origin that means the checked-out commit
 
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """What a branch has changed since it left the branch that is served, at the commit `fork`."""
+    """Documents that a branch has changed since the commit `fork`, where it left the served branch."""
 
     fork: str
     head: str
@@ -28,7 +28,7 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """The branches of a site. Methods raise ForbiddenError, and ConflictError in a site without commits."""
+    """Branches of a site. Methods raise ForbiddenError, and ConflictError in a site without commits."""
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
         self._past, self._writes = past, writes
@@ -37,23 +37,23 @@ class SiteBranches:
 
     @property
     def served(self) -> str:
-        """The branch that is served; "" for none."""
+        """The served branch, or "" for none."""
         return self._branches.served()
 
     def permit(self, caller: Caller, action: str) -> None:
-        """Raise ForbiddenError if a caller may not do an action on branches."""
+        """Raise ForbiddenError if the caller lacks the permission for an action on branches."""
         require_branch(caller.actor, action, caller.state.schema)
 
     def all(self, caller: Caller) -> list[Branch]:
-        """Return every branch, by name."""
+        """Return all branches, by name."""
         self.permit(caller, "find")
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Make a branch of a commit, tag, branch or time.
+        """Create a branch at a commit, tag, branch or time.
 
-        It shows all of that commit: other commits than those of branches take `history.read`. Raises
-        ValidationError, and ConflictError if there is a branch of that name.
+        A branch exposes everything in its commit, so commits other than the heads of branches need
+        `history.read`. Raises ValidationError, and ConflictError if the branch exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -73,7 +73,7 @@ class SiteBranches:
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return which documents a branch has changed that a caller may find. Raises NotFoundError."""
+        """Return the documents that a branch has changed and the caller may find. Raises NotFoundError."""
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
@@ -85,23 +85,26 @@ class SiteBranches:
     def merge(
         self, caller: Caller, name: str, resolution: Resolution, into: str = "", message: str = ""
     ) -> Merge:
-        """Merge a branch into another one, "" for the one that is served.
+        """Merge a branch into another; `into` is "" for the served one.
 
-        Raises UnmergedError for conflicts that `resolution` does not end, and what `Merger.merge` raises.
+        Raises UnmergedError for conflicts without a resolution, and the errors of `Merger.merge`.
         """
         self.permit(caller, "merge")
-        by = self._writes.authorship(caller, message=message)
-        take_json_texts(_given(resolution, caller.state.schema), caller.state.schema, caller.budget)
+        authorship = self._writes.authorship(caller, message=message)
+        take_json_texts(_resolved_values(resolution, caller.state.schema), caller.state.schema, caller.budget)
         self._past.require_commits()
         caller.budget.take_turn()
-        request = MergeRequest(name, into, caller.actor, by, resolution)
+        request = MergeRequest(name, into, caller.actor, authorship, resolution)
         return self._merger.merge(request, caller.state.settings)
 
 
-def _given(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the values that a resolution gives for attributes, with the types of the documents."""
+def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
+    """Yield the values in a resolution, with the types of their documents."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])
         if type_ is not None and isinstance(choice, Mapping):
-            yield type_, {key: one["value"] for key, one in choice.items() if isinstance(one, Mapping)}
+            yield (
+                type_,
+                {key: resolved["value"] for key, resolved in choice.items() if isinstance(resolved, Mapping)},
+            )

@@ -1,9 +1,9 @@
-"""The cache tags of an answer: of everything whose change may change the answer.
+"""Cache tags of a response: one for everything whose change may affect the response.
 
-A change has the tags of its type and of its document (`server.schema.model`). So a list has the tags of
-the types that it is about, since a document that it does not show may belong to it after a change. What
-shows one document has the tag of that, of each document that a relation of it names, and of the types
-whose documents may come to be related to it."""
+A change has the tags of its type and its document (`server.schema.model`). A list has the tags of the types
+it depends on, because a change may add a document to it. A single document has its own tag, those of the
+documents that its relations name, and those of the types whose documents may become related to it.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ from server.storage.images.formats import format_of
 
 
 def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
-    """The tags of a list."""
+    """Yield the tags of a list."""
     return tags_of_types(mentioned_types(query), schema)
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """The tags of content types and media; components belong to documents, and users have no tags."""
+    """Yield the tags of content types and media. Components and users have none."""
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -36,7 +36,7 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """The tags of an answer that shows a document; of a single type, that of the type."""
+    """Return the tags of a response with one document; for a single type, the type's tag."""
     collector = _Collector(view)
     if document.type.kind == "singleType":
         collector.add_types([document.type.uid])
@@ -45,23 +45,23 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """The tag of the media file with a key, or of the picture of which that is a format."""
-    of_picture = format_of(key)
-    files = (snapshot.media.get(name) for name in (key, of_picture[1] if of_picture else ""))
+    """Return the tag of the media file under a key, or of the picture that the key is a format of."""
+    format_name = format_of(key)
+    files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
     return [document_tag(UPLOAD, document_id) for document_id in ids]
 
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collects tags along what is populated; it looks at a document once for each selection."""
+    """Collector of tags along populated attributes; visits a document once for each selection."""
 
     view: View
     tags: set[str] = field(default_factory=set)
     seen: set[tuple[int, int]] = field(default_factory=set)
 
     def add(self, document: Document, selection: Selection) -> None:
-        """Add the tag of a document and those of what is shown with it."""
+        """Add the tag of a document and of its populated documents."""
         key = (id(document), id(selection))
         if key in self.seen or document.type.uid in ACCOUNT_UIDS:
             return
@@ -90,15 +90,15 @@ class _Collector:
             else:
                 self._add_related(row[node.at] or (), owner, locale, node)
 
-    def _add_related(self, held: Any, owner: Document | None, locale: str, node: Node) -> None:
+    def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
         """Add the tags of a relation or of media.
 
-        What is derived changes with any document of the other side. A target that is not found may be a
-        draft, whose id is not to be told, so that the tag of its type stands for it.
+        A derived relation can change with any document of the other type. A missing target may be a draft,
+        whose id must not be revealed. In both cases the tag of the type is used.
         """
         assert node.attribute is not None
-        documents = self.view.resolver(node.attribute)(held, owner, locale)
-        if node.attribute.derived or len(documents) < len(held):
+        documents = self.view.resolver(node.attribute)(targets, owner, locale)
+        if node.attribute.derived or len(documents) < len(targets):
             self.add_types(node.selections)
         self._add_shown(documents, node)
 
@@ -113,10 +113,10 @@ class _Collector:
 
 
 def tag_of(version: str, body: bytes) -> str:
-    """The entity tag of an answer that shows a version of a document to somebody who may change it."""
+    """Return the entity tag of a response with a document's version, for a caller that may change it."""
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 
 
 def tag_of_bytes(body: bytes) -> str:
-    """The entity tag of an answer whose version nobody needs to name: it stands for the bytes alone."""
+    """Return the entity tag of a response from its bytes only."""
     return f'"{xxh3_128_hexdigest(body)}"'

@@ -1,7 +1,7 @@
-"""Whom a site takes a caller for, what that one may do, and with what (docs/access.md).
+"""Description of the caller and its permissions (docs/access.md).
 
-A client learns from it, in one request, what it needs to show a site to whoever uses it: the types that may
-be read or written, without what is not to be seen of them, and the locales.
+One request gives a client everything it needs to show a site to its user: the types that the user may read or
+write, without hidden attributes, and the locales.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -20,7 +20,7 @@ from server.service.read import Caller
 
 FindUser = Callable[[int], User | None]
 
-# What changes content or the repository: nobody may do that where the site is served as it was at a commit.
+# Actions that change content or the repository. Nobody has them while a past commit is served.
 CHANGING_ACTIONS = {
     "create",
     "update",
@@ -34,24 +34,24 @@ CHANGING_ACTIONS = {
     "merge",
     "fix",
 }
-ACCOUNT_SUBJECTS = {"auth", "user"}  # Their actions change neither.
+ACCOUNT_SUBJECTS = {"auth", "user"}  # Their actions change neither content nor repository.
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
-    """Return what a caller may do, as it is answered; `find_user` finds a user by number."""
+    """Return the caller's identity, permissions and types, as JSON values."""
     state, actor = caller.state, caller.actor
     permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]
-    written = [] if past.held else [t for t in types if may_write(actor, [t])]
-    whole = {t.uid for t in (*written, *_components(written, state.schema))}
+    writable_types = [] if past.held else [t for t in types if may_write(actor, [t])]
+    writable_uids = {t.uid for t in (*writable_types, *_components(writable_types, state.schema))}
     return {
-        "site": {**_site(state.settings), "servedAt": _held(past)},
+        "site": {**_site(state.settings), "servedAt": _served_commit(past)},
         "caller": _caller(find_user, actor),
         "permissions": permissions,
         "contentTypes": [
-            {**_content_type(t, actor, whole), **_preview(t, actor, state.settings)} for t in types
+            {**_content_type(t, actor, writable_uids), **_preview(t, actor, state.settings)} for t in types
         ],
-        "components": [_component(t, actor, whole) for t in _components(types, state.schema)],
+        "components": [_component(t, actor, writable_uids) for t in _components(types, state.schema)],
     }
 
 
@@ -64,8 +64,8 @@ def _site(settings: Settings) -> Mapping[str, Any]:
     return {"name": settings.name, "locales": locales, "pageSize": pages}
 
 
-def _held(past: PastStates) -> Mapping[str, Any] | None:
-    """The commit that the whole site is served at, to read alone; None where its files are served."""
+def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
+    """Return the commit that the site is served at, read-only, or None if its files are served."""
     if past.held is None:
         return None
     commit = past.log.commits[past.held.commit]
@@ -73,27 +73,27 @@ def _held(past: PastStates) -> Mapping[str, Any] | None:
 
 
 def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
-    """Whom the server takes a caller for: the public, a user, a token, or the owner of the machine."""
+    """Return who the caller is: the public, a user, a token or the owner."""
     if actor.user_id is None:
         kind, _, name = actor.name.partition(":")
         return {"kind": kind, "name": name}
     user = find_user(actor.user_id)
-    told = {"name": user.username, "email": user.email, "role": user.role} if user else {"name": ""}
-    return {"kind": "user", **told}
+    fields = {"name": user.username, "email": user.email, "role": user.role} if user else {"name": ""}
+    return {"kind": "user", **fields}
 
 
 def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[tuple[str, list[str]]]:
-    """The actions that a caller may do, by subject; nothing of a subject of which there is none."""
+    """Yield the caller's permitted actions by subject; subjects without any are left out."""
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
-        refused = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
-        actions = (action for action in known_actions(subject) if action not in refused)
-        may = [action for action in actions if _may(actor, subject, action, type_, schema)]
-        if may:
-            yield subject, may
+        excluded = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
+        actions = (action for action in known_actions(subject) if action not in excluded)
+        permitted = [action for action in actions if _is_permitted(actor, subject, action, type_, schema)]
+        if permitted:
+            yield subject, permitted
 
 
-def _may(actor: Actor, subject: str, action: str, type_: Type | None, schema: Schema) -> bool:
+def _is_permitted(actor: Actor, subject: str, action: str, type_: Type | None, schema: Schema) -> bool:
     if subject in SITE_SUBJECTS and type_ is None:
         return may_of_site(actor, subject, action, schema)
     if type_ is not None and not type_.draft_publish and action in ("readDraft", "updateDraft"):
@@ -101,39 +101,39 @@ def _may(actor: Actor, subject: str, action: str, type_: Type | None, schema: Sc
     return actor.may(subject, action)
 
 
-def _content_type(type_: Type, actor: Actor, whole: Collection[str]) -> Mapping[str, Any]:
+def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Mapping[str, Any]:
     path = type_.plural if type_.kind == "collectionType" else type_.singular
-    told = {"path": f"/api/{path}", "localized": type_.localized, "titleAttribute": title_of(type_)}
-    return {**_seen(describe_type(type_), type_, actor, whole), **told}
+    fields = {"path": f"/api/{path}", "localized": type_.localized, "titleAttribute": title_of(type_)}
+    return {**_visible_part(describe_type(type_), type_, actor, writable_uids), **fields}
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    """Where documents of a type are previewed, for those who edit them: the address may have a secret."""
+    """Return the preview URL, which may contain a secret, only for callers that edit the type."""
     preview = settings.preview.get(type_.singular)
     if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
         return {}
     return {"preview": preview.url}
 
 
-def _component(type_: Type, actor: Actor, whole: Collection[str]) -> Mapping[str, Any]:
-    return _seen(describe_component(type_), type_, actor, whole)
+def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Mapping[str, Any]:
+    return _visible_part(describe_component(type_), type_, actor, writable_uids)
 
 
-def _seen(
-    described: Mapping[str, Any], type_: Type, actor: Actor, whole: Collection[str]
+def _visible_part(
+    described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """A description without the relations to what the caller may not find.
+    """Return a description without relations to types that the caller may not find.
 
-    So are attributes that no answer shows, but for the types in `whole`: those that it writes.
+    Attributes that no response contains are left out too, except in `writable_uids`.
     """
-    shown = {
+    visible = {
         name: raw
         for name, raw in described["schema"]["attributes"].items()
         if name in type_.attributes
         and _is_seen(type_.attributes[name], actor)
-        and (type_.uid in whole or _is_answered(type_.attributes[name]))
+        and (type_.uid in writable_uids or _is_in_responses(type_.attributes[name]))
     }
-    return {**described, "schema": {**described["schema"], "attributes": shown}}
+    return {**described, "schema": {**described["schema"], "attributes": visible}}
 
 
 def _is_seen(attribute: Attribute, actor: Actor) -> bool:
@@ -141,18 +141,18 @@ def _is_seen(attribute: Attribute, actor: Actor) -> bool:
     return target is None or may_find(actor, target)
 
 
-def _is_answered(attribute: Attribute) -> bool:
+def _is_in_responses(attribute: Attribute) -> bool:
     return not attribute.private and attribute.type != "password"
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
-    """The components that some types have, also inside of others, by uid."""
+    """Return the components in some types, including nested ones, by uid."""
     found: dict[str, Type] = {}
-    waiting = list(types)
-    while waiting:
-        for attribute in waiting.pop().attributes.values():
+    pending = list(types)
+    while pending:
+        for attribute in pending.pop().attributes.values():
             for uid in filter(None, (attribute.component, *attribute.components)):
                 if uid not in found:
                     found[uid] = schema.types[uid]
-                    waiting.append(schema.types[uid])
+                    pending.append(schema.types[uid])
     return sorted(found.values(), key=lambda type_: type_.uid)

@@ -1,4 +1,4 @@
-"""A write of one document: what somebody asks for, and that as a request which they are permitted to make."""
+"""A write of one document: the requested operation, and the permitted write made of it."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,11 +32,11 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 Prepare = Callable[[WriteRequest, Context], str]
-Body = tuple[Type, Mapping[str, Tree]]  # new values by attribute, for a type
+Body = tuple[Type, Mapping[str, Tree]]  # a type and new values by attribute
 
 
 class Verb(StrEnum):
-    """What is done to a document."""
+    """The kind of a write."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -45,9 +45,9 @@ class Verb(StrEnum):
     DISCARD = "discard"
 
 
-ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)  # on a document as a whole; they take no values
-# By the kind of a type and what is done: the permission that it takes, and what prepares it. A new document
-# of a collection has no id, or one that is chosen for it; all others of a collection have one.
+ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)  # on a whole document, without values
+# By kind of type and verb: the permission, and the function that prepares the write. A new document of a
+# collection may come with an id; other writes to a collection always do.
 WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
     ("collectionType", Verb.CREATE): ("create", prepare.create),
     ("collectionType", Verb.UPDATE): ("update", prepare.update),
@@ -60,11 +60,11 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A write of one document that somebody asks for.
+    """A requested write of one document.
 
-    `params` say which locale and status are written, and what of the document is shown afterwards, as those
-    of a read do. `data` are its new values by attribute. `if_match` is the entity tag of the version that is
-    to be there; with `merge`, an update of another one is merged with what others have changed since.
+    `params` select the locale and status to write, and what the response contains, as in a read. `data` are
+    the new values by attribute. `if_match` is the entity tag of the expected version. With `merge`, an update
+    of another version is merged with the changes made since.
     """
 
     type: Type
@@ -78,7 +78,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A write that its actor may make. `query` says how the version is shown then, None if it is deleted."""
+    """A write that its actor may make; `query` selects the response, None for a deletion."""
 
     operation: Operation
     reader: Reader
@@ -87,13 +87,13 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """The document that the write is about; `written` is the id that it returned."""
+        """Return the key of the document; `written` is the id that the write returned."""
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the version that was written, in a state after it. Raises NotFoundError if it is gone again.
+        """Render the written version in a later state. Raises NotFoundError if it was deleted since.
 
-        It has no entity tag if it is a draft that the actor may not read: that stands for all its values.
+        A draft that the actor may not read has no entity tag, because that would depend on all of its values.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -104,27 +104,28 @@ class DocumentWrite:
             for locale in (address.locale, *self.request.locales)
         )
         document = next(filter(None, versions), None)
-        shown = reader.show(reader.view(self.query), self.query, document, self.operation.params)
+        rendering = reader.show(reader.view(self.query), self.query, document, self.operation.params)
         if draft and not may_read_drafts(reader.actor, address.type):
-            return shown._replace(etag="")
-        return shown
+            return rendering._replace(etag="")
+        return rendering
 
 
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
-    """Raise ForbiddenError if the actor of a reader may not write documents of its type in that way.
+    """Raise ForbiddenError if the reader's actor may not write its type in that way.
 
-    Raises ValidationError if nobody can: a single type is made by its first update, say.
+    Raises ValidationError if the type does not support the verb; for example, single types are created by an
+    update.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(f"{reader.type.singular} can't be written by {verb}")
     action = WRITES[reader.type.kind, verb][0]
-    drafts_alone = verb is Verb.DISCARD or params.get("status") == DRAFT
-    if not drafts_alone or not may_draft(reader.actor, reader.type, action):
+    drafts_only = verb is Verb.DISCARD or params.get("status") == DRAFT
+    if not drafts_only or not may_draft(reader.actor, reader.type, action):
         require(reader.actor, reader.type, action)
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Read an operation that is permitted as a write of the reader's type. Raises ValidationError."""
+    """Parse a permitted operation into a write of the reader's type. Raises ValidationError."""
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
@@ -137,7 +138,7 @@ def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
 
 
 def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[DocumentWrite]:
-    """Return the writes with the hashes of passwords in place of them; see `hash_passwords`."""
+    """Return the writes with passwords replaced by hashes; see `hash_passwords`."""
     return [
         replace(write, request=replace(write.request, data=data))
         for write, data in zip(writes, hash_passwords(schema, bodies_of(writes)), strict=True)
@@ -145,14 +146,14 @@ def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[Documen
 
 
 def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
-    """Return the data of each write with the type that it is for."""
+    """Return the type and data of each write."""
     return [(write.request.address.type, write.request.data) for write in writes]
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Count the values of texts that will be read as JSON. Raises LimitError if the body may not have them.
+    """Count the values in texts that will be parsed as JSON. Raises LimitError if there are too many.
 
-    The texts of other attributes are one value each, and were counted with the body.
+    Other texts count as one value each, with the body.
     """
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
@@ -160,7 +161,7 @@ def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> N
 
 
 def _change(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return which version is to hold what."""
+    """Return the request to write values to a version."""
     locale = written_locale(operation.params.get("locale"), reader.type, reader.state.settings)
     draft = read_status(operation.params.get("status")) == DRAFT and reader.type.draft_publish
     address = Address(reader.type, operation.document_id, locale, draft)
@@ -177,23 +178,23 @@ def _change(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
-    """The locales of a document that are to be gone; none there is no error (spec.md 4.3.7)."""
+    """Return the request to delete a document's locales; missing ones are not an error (spec.md 4.3.7)."""
     params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
     if reader.type.draft_publish and params.get("status") == DRAFT:
-        raise ValidationError("A draft can't be deleted alone: without status, both versions are deleted")
+        raise ValidationError("A draft can't be deleted separately; omit status to delete both versions")
     locales = deleted_locales(params.get("locale"), reader.type, reader.state.settings)
     address = Address(reader.type, operation.document_id, locales[0], draft=False)
     return WriteRequest(address, reader.actor, if_match=operation.if_match, locales=locales)
 
 
 def _action(reader: Reader, operation: Operation) -> WriteRequest:
-    """The locales of a document in which it is to be unpublished, or its draft to be discarded."""
+    """Return the request to unpublish a document or discard its draft, in some locales."""
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
-        raise ValidationError(f"{type_.singular} has no drafts, so that there is nothing to {action}")
+        raise ValidationError(f"{type_.singular} has no drafts, so there is nothing to {action}")
     if "status" in params:
-        raise ValidationError(f"{action} takes no status: it is about what is published and the draft")
+        raise ValidationError(f"{action} does not accept status, because it concerns both versions")
     settings = reader.state.settings
     named = deleted_locales(params.get("locale"), type_, settings)
     locales = tuple(written_locale(locale, type_, settings) for locale in named)
@@ -205,7 +206,7 @@ def _action(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _draft_query(reader: Reader, operation: Operation) -> Query:
-    """Return how the draft is shown that an action leaves."""
+    """Return the query for the draft that remains after an action."""
     params = {name: value for name, value in operation.params.items() if name != "locale"}
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 
@@ -213,12 +214,12 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Some attributes of a version, by name, as its reader is shown them with everything in them populated.
+    """Return some attributes of a version by name, as its reader sees them, fully populated.
 
-    Those that nobody is shown, and relations to what the actor may not find, are left out. `draft`: the
-    documents that it relates to are shown as drafts.
+    Hidden attributes and relations to types that the actor may not find are left out. `draft` renders related
+    documents as drafts.
     """
-    # What is rendered here is not asked for again.
+    # Don't cache: these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)
     params = {
@@ -239,12 +240,14 @@ def _render_values(
 
 def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, Any]:
     return {
-        name: _inside(schema, type_.attributes[name]) for name in names if type_.attributes[name].populatable
+        name: _populate_attribute(schema, type_.attributes[name])
+        for name in names
+        if type_.attributes[name].populatable
     }
 
 
-def _inside(schema: Schema, attribute: Attribute) -> Any:
-    """What of an attribute is populated: of components everything, of other documents themselves."""
+def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
+    """Return the populate of an attribute: components completely, related documents without relations."""
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]
         return {"populate": _populate(schema, inner, inner.attributes)}

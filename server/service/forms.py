@@ -1,4 +1,4 @@
-"""Forms of accounts: flat objects of texts, such as a login, and what is wrong with them."""
+"""Account forms, such as a login: flat objects of texts, and their validation errors."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -8,55 +8,60 @@ from server.errors import ValidationError
 from server.formats.tree import Tree
 from server.write.faults import UNSAID, quote
 
-MAX_QUOTED_CHARS = 200  # Of a value that an error quotes.
+MAX_QUOTED_CHARS = 200  # Most characters of a value in an error.
 _SECRET_WORDS = ("code", "password")
-_CONFIRMATION = "passwordConfirmation"  # A field that repeats `password`.
+_CONFIRMATION = "passwordConfirmation"  # Must equal `password`.
 
 
-def read_form(body: object, wanted: Mapping[str, int]) -> dict[str, str]:
-    """Return the fields of a form; `wanted` has the minimum length of each.
+def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
+    """Return the fields of a form; `min_lengths` maps each field to its minimum length.
 
-    Raises ValidationError with every mistake: first what is missing, malformed or not repeated, and only if
-    nothing is, what is too short.
+    Raises ValidationError with all mistakes: missing, malformed and unequal fields, or else those that are
+    too short.
     """
     data = body if isinstance(body, dict) else {}
-    for lengths in (dict.fromkeys(wanted, 1), wanted):
+    for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
         errors = [
-            e for name, least in lengths.items() for e in field_errors(name, data.get(name, UNSAID), least)
+            e
+            for name, min_length in lengths.items()
+            for e in field_errors(name, data.get(name, UNSAID), min_length)
         ]
-        if _CONFIRMATION in wanted and data.get(_CONFIRMATION, UNSAID) not in (UNSAID, data.get("password")):
-            if data[_CONFIRMATION] == "":  # An empty one has one mistake, as in Strapi.
+        if _CONFIRMATION in min_lengths and data.get(_CONFIRMATION, UNSAID) not in (
+            UNSAID,
+            data.get("password"),
+        ):
+            if data[_CONFIRMATION] == "":  # Report an empty one only once, as Strapi does.
                 errors = [error for error in errors if error["path"] != [_CONFIRMATION]]
             errors.append({**field_error(_CONFIRMATION, "", None), "message": "Passwords do not match"})
         if errors:
             raise form_error(errors)
-    return {name: str(data[name]) for name in wanted}
+    return {name: str(data[name]) for name in min_lengths}
 
 
 def refuse_others(body: object, known: Mapping[str, int]) -> None:
-    """Raise ValidationError if a form has unknown fields; its message names them."""
-    others = [name for name in body if name not in known] if isinstance(body, dict) else []
-    if others:
-        raise ValidationError(f"Invalid parameters: {', '.join(others)[:MAX_QUOTED_CHARS]}")
+    """Raise ValidationError if a form has unknown fields, naming them."""
+    unknown = [name for name in body if name not in known] if isinstance(body, dict) else []
+    if unknown:
+        raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
 
-def field_errors(name: str, value: object, least: int) -> list[dict[str, Any]]:
+def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
     """Return the mistakes in one field of a form, as entries of the error's details.
 
-    A field that the form does not have is UNSAID.
+    A missing field is UNSAID.
     """
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
         return [field_error(name, "must be text", value)]
-    broken = broken_rule(name, value, least)
+    broken = broken_rule(name, value, min_length)
     return [field_error(name, broken, value)] if broken else []
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return an entry of the error's details. It quotes the value that was sent, if it is not secret.
+    """Return an entry of the error's details. It quotes the value unless the field is secret.
 
-    `inside` are the steps to a place in the field.
+    `inside` is the path inside the field.
     """
     path = [name, *inside]
     message = f"{'.'.join(path)} {sentence}"
@@ -73,6 +78,6 @@ def _quoted(name: str, value: object) -> dict[str, Any]:
 
 
 def form_error(errors: list[dict[str, Any]]) -> ValidationError:
-    """Return one error that names every mistake in a form."""
+    """Return one error for all mistakes in a form."""
     message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
     return ValidationError(message, {"errors": errors})

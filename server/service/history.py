@@ -1,4 +1,4 @@
-"""The history of documents: the versions of each, how they differ, and writing an earlier one again."""
+"""Document history: versions, differences, authorship of values, restoring."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """The versions of a document that a caller may see, the newest first.
+    """The versions of a document that a caller may see, newest first.
 
-    `params` name the locale and status of one version.
+    `params` select the locale and status of one version.
     """
 
     caller: Caller
@@ -43,40 +43,40 @@ class DocumentHistory:
 
     @property
     def state(self) -> State:
-        """The state that the document is in now."""
+        """The current state of the site."""
         return self.caller.state
 
     @property
     def viewer(self) -> Viewer:
-        """The caller, as somebody who looks at earlier versions."""
+        """The caller as a viewer of earlier versions."""
         return Viewer(self.caller.actor, self.state)
 
     @property
     def attributes(self) -> list[Attribute]:
-        """The attributes whose past the caller may see."""
+        """The attributes whose history the caller may see."""
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the locale and status that `params` name, and the versions of those.
+        """Return the locale and status that `params` select, and their versions.
 
-        `status` counts before that of `params`. Raises ForbiddenError and ValidationError.
+        `status` overrides that of `params`. Raises ForbiddenError and ValidationError.
         """
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
         if status == DRAFT and not may_read_drafts(self.caller.actor, self.type):
             raise ForbiddenError(actor=self.caller.actor.name, permission=f"{self.type.singular}.readDraft")
-        found = [v for v in self.versions if (v.locale, v.status) == (locale, status)]
-        return locale, status, found
+        versions = [v for v in self.versions if (v.locale, v.status) == (locale, status)]
+        return locale, status, versions
 
     def content_at(self, commit: str, status: str = "") -> Content | None:
-        """Return the version at a commit; without one, as its file is now. See `of_one_file`.
+        """Return the version at a commit, or the current file for "". See `of_one_file`.
 
-        As in a read, what is published stands for a draft if there was none.
+        As in a read, the published version is returned if there was no draft.
         """
         locale, status, _ = self.of_one_file(status)
-        for one in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
-            current = self.state.snapshot.get(self.type, self.document_id, locale, one)
-            content = content_at(self.store, self.type, self.versions, current, (locale, one), commit)
+        for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
+            current = self.state.snapshot.get(self.type, self.document_id, locale, file_status)
+            content = content_at(self.store, self.type, self.versions, current, (locale, file_status), commit)
             if content is not None:
                 return content
         return None
@@ -84,7 +84,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A version of a document that a commit has changed; `action` is create, update, delete or rename."""
+    """A version that a commit changed; `action` is create, update, delete or rename."""
 
     type: Type
     document_id: str
@@ -95,10 +95,10 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a version differs from an earlier one.
+    """Differences of a version from an earlier one.
 
-    `since` and `to` are their commits, "" for the files as they are now, or for nothing before the first.
-    `unread` names what each of both said that nothing holds today.
+    `since` and `to` are commits, "" for the current files or for nothing before the first commit. `unread`
+    lists, for each side, the keys that the schema no longer has.
     """
 
     differences: Mapping[str, Difference]
@@ -111,7 +111,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Which version each attribute of a document is from, of those that were looked at."""
+    """The version that each attribute's value comes from, among the versions examined."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -120,35 +120,35 @@ class Origins:
 
 
 class Histories:
-    """The histories of a site's documents. Safe to use from many threads."""
+    """Document histories of a site. Thread-safe."""
 
     def __init__(self, site: Site, past: PastStates, writes: Writes) -> None:
         self.site, self.past, self.writes = site, past, writes
-        self._known = Versions(site, past.log)
+        self._versions = Versions(site, past.log)
 
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents which a caller may find, with these, the newest first.
+        """Return the commits that changed documents the caller may find, with these, newest first.
 
-        `since` is a commit, tag, branch or time, `author` a part of a name or address, `type_` an API id of
-        the documents' type. Raises ForbiddenError, ValidationError, and ConflictError in a site without any.
+        `since` is a commit, tag, branch or time, `author` a part of a name or address, `type_` an API id.
+        Raises ForbiddenError, ValidationError, and ConflictError in a site without commits.
         """
         require_history(caller)
         caller.budget.take_turn()
         self.past.require_commits()
-        wanted = selection(self.past, since, author)
-        timeline = self._known.timeline(caller.state)
+        is_selected = selection(self.past, since, author)
+        timeline = self._versions.timeline(caller.state)
         return [
             (commit, documents)
             for commit in timeline.commits
-            if wanted(commit) and (documents := list(_documents_of(commit, timeline, caller, type_)))
+            if is_selected(commit) and (documents := list(_documents_of(commit, timeline, caller, type_)))
         ]
 
     def of(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
     ) -> DocumentHistory:
-        """Return the history of a document, "" for that of a single type, for an action on it.
+        """Return the history of a document ("" for a single type's), for an action on it.
 
         Raises ForbiddenError, NotFoundError, and ConflictError in a site without commits.
         """
@@ -157,21 +157,21 @@ class Histories:
         if type_ is None or (type_.kind == "singleType") != (document_id == ""):
             raise NotFoundError()
         require(caller.actor, type_, "find")
-        caller.budget.take_turn()  # All commits are looked at, and git reads the files of many.
+        caller.budget.take_turn()  # It scans all commits and reads many files through git.
         self.past.require_commits()
         head = self.writes.head(caller)
-        document_id = document_id or self._known.single_id(state, type_, head)
-        sees = partial(may_see_file, caller.actor)
-        versions = self._known.of(state, type_, document_id, head, sees)
-        drafts = _drafts_of(caller, type_)
-        if not drafts:
+        document_id = document_id or self._versions.single_id(state, type_, head)
+        may_see = partial(may_see_file, caller.actor)
+        versions = self._versions.of(state, type_, document_id, head, may_see)
+        sees_drafts = _drafts_of(caller, type_)
+        if not sees_drafts:
             versions = [version for version in versions if version.status != DRAFT]
-        if not versions and not self._known.is_there(state, type_, document_id, drafts=drafts):
+        if not versions and not self._versions.is_there(state, type_, document_id, drafts=sees_drafts):
             raise NotFoundError()
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return the documents of a type that were deleted. Raises what `of` raises."""
+        """Return the deleted documents of a type. Raises the errors of `of`."""
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -179,51 +179,55 @@ class Histories:
         require(caller.actor, type_, "find")
         caller.budget.take_turn()
         self.past.require_commits()
-        drafts, timeline = _drafts_of(caller, type_), self._known.timeline(caller.state)
+        drafts, timeline = _drafts_of(caller, type_), self._versions.timeline(caller.state)
         return type_, deleted_documents(caller.state, type_, timeline, self.site.root, drafts=drafts)
 
     def message(self, caller: Caller, commit: Commit) -> str:
-        """Return the message of a commit as a caller may read it."""
-        return message_for(caller.actor, commit, self._known.timeline(caller.state))
+        """Return the message of a commit as the caller may read it."""
+        return message_for(caller.actor, commit, self._versions.timeline(caller.state))
 
-    def compare(self, one: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Return how the version at `to`, "" for now, differs from that at `since`.
+    def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
+        """Return the differences between the versions at `since` and at `to`; `to` "" means now.
 
-        Both are a commit, tag, branch or time. Without `since`, it is the version before the last change, or
-        with `since_status` that of this status. Raises ForbiddenError and ValidationError.
+        Both may be a commit, tag, branch or time. Without `since`, the version before the last change is
+        used, or with `since_status` the version of that status. Raises ForbiddenError and ValidationError.
         """
-        locale, status, versions = one.of_one_file()
+        locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
         if since or since_status:
             since = self.past.resolve(since) if since else to
-            before = one.content_at(since, since_status)
+            before = history.content_at(since, since_status)
         else:
             since = self._before_last(versions, to)
-            before = one.content_at(since) if since else None
-        after = one.content_at(to)
+            before = history.content_at(since) if since else None
+        after = history.content_at(to)
         old, new = (content.values if content else None for content in (before, after))
-        found = differences(one.attributes, old, new, one.viewer)
-        return Comparison(found, since, to, locale, status, (_unread(before, one), _unread(after, one)))
+        changes = differences(history.attributes, old, new, history.viewer)
+        return Comparison(
+            changes, since, to, locale, status, (_unread(before, history), _unread(after, history))
+        )
 
-    def origins(self, one: DocumentHistory) -> Origins:
-        """Return which version each attribute, and each line of a text, is from. Raises LimitError."""
-        locale, status, versions = one.of_one_file()
-        oldest_first, budget = versions[:MAX_VERSIONS][::-1], one.caller.budget
-        values = values_after(one.store, oldest_first, budget)
-        found = blame(one.attributes, zip(oldest_first, values, strict=True), budget)
-        return Origins(found, oldest_first, locale, status)
+    def origins(self, history: DocumentHistory) -> Origins:
+        """Return the version that each attribute, and each line of a text, comes from. Raises LimitError."""
+        locale, status, versions = history.of_one_file()
+        oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
+        values = values_after(history.store, oldest_first, budget)
+        attributes = blame(history.attributes, zip(oldest_first, values, strict=True), budget)
+        return Origins(attributes, oldest_first, locale, status)
 
-    def require_restore(self, one: DocumentHistory) -> Verb:
-        """Return what it would be to write an earlier version again. Raises ForbiddenError."""
-        require_history(one.caller)
-        there = one.type.kind == "singleType" or self._known.is_there(one.state, one.type, one.document_id)
-        verb = Verb.UPDATE if there else Verb.CREATE
-        permit(one.caller.reader(one.type), verb, one.params)
+    def require_restore(self, history: DocumentHistory) -> Verb:
+        """Return the verb of restoring an earlier version. Raises ForbiddenError."""
+        require_history(history.caller)
+        exists = history.type.kind == "singleType" or self._versions.is_there(
+            history.state, history.type, history.document_id
+        )
+        verb = Verb.UPDATE if exists else Verb.CREATE
+        permit(history.caller.reader(history.type), verb, history.params)
         return verb
 
     def restore(
         self,
-        one: DocumentHistory,
+        history: DocumentHistory,
         at: str,
         status: str,
         fields: Sequence[str],
@@ -232,29 +236,26 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Write the values that a document had at a commit, tag, branch or time, as an update would.
+        """Write the values that a document had at a commit, tag, branch or time, as an update.
 
-        Raises NotFoundError if there was no such version, and what `Writes.write` raises.
+        Raises NotFoundError if that version does not exist, and the errors of `Writes.write`.
         """
-        verb = self.require_restore(one)
-        content = one.content_at(self.past.resolve(at), status)
+        verb = self.require_restore(history)
+        content = history.content_at(self.past.resolve(at), status)
         if content is None:
-            raise NotFoundError(f'There is no such version at "{at}"')
-        data: dict[str, Any] = restore_values(one.attributes, content.values, fields, one.viewer)
-        document_id = one.document_id if one.type.kind != "singleType" else None
-        wanted = if_match if verb is Verb.UPDATE else None
-        operation = Operation(one.type, verb, document_id, one.params, data, wanted)
-        return self.writes.write(Command(one.caller, [operation], dry_run=dry_run, message=message))
+            raise NotFoundError(f'The document has no such version at "{at}"')
+        data: dict[str, Any] = restore_values(history.attributes, content.values, fields, history.viewer)
+        document_id = history.document_id if history.type.kind != "singleType" else None
+        expected_tag = if_match if verb is Verb.UPDATE else None
+        operation = Operation(history.type, verb, document_id, history.params, data, expected_tag)
+        return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
     def store(self, state: State) -> Store:
-        """Return what reads earlier versions of files as they are read in a state."""
+        """Return a store that reads earlier versions of files with a state's schema and settings."""
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _before_last(self, versions: list[Version], to: str) -> str:
-        """Return the commit before the last change of a file, up to a commit if one is given.
-
-        "" for its first.
-        """
+        """Return the commit before a file's last change, optionally up to a commit; "" for its first."""
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.before(to)}
@@ -263,7 +264,7 @@ class Histories:
 
 
 def require_history(caller: Caller, action: str = "read") -> None:
-    """Raise ForbiddenError if a caller may not do an action on the history."""
+    """Raise ForbiddenError if the caller lacks the permission for an action on the history."""
     if not caller.actor.may("history", action):
         raise ForbiddenError()
 
@@ -271,7 +272,7 @@ def require_history(caller: Caller, action: str = "read") -> None:
 def _documents_of(
     commit: Commit, timeline: Timeline, caller: Caller, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the documents that a commit changed, of those that a caller may find."""
+    """Yield the documents that a commit changed and the caller may find."""
     actor = caller.actor
     for change in commit.changes:
         claim = timeline.claims.get(change.path)
@@ -286,15 +287,15 @@ def _documents_of(
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:
-    """Return whether a caller may see drafts in the history of a type. Raises ForbiddenError."""
+    """Return whether the caller may see drafts in the history of a type. Raises ForbiddenError."""
     drafts = may_read_drafts(caller.actor, type_)
-    if type_.draft_key and not drafts:  # Only what a file says tells whether that version was a draft.
+    if type_.draft_key and not drafts:  # Only the file's content tells whether that version was a draft.
         raise ForbiddenError()
     return drafts
 
 
-def _unread(content: Content | None, one: DocumentHistory) -> list[str]:
-    """Return what a version said that nothing holds today, without attributes that may not be seen."""
-    seen = {attribute.name for attribute in one.attributes}
+def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
+    """Return the keys that the schema no longer has, without hidden attributes."""
+    visible = {attribute.name for attribute in history.attributes}
     names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
-    return [name for name, first in names if first in seen or first not in one.type.attributes]
+    return [name for name, first in names if first in visible or first not in history.type.attributes]

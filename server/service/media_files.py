@@ -1,6 +1,6 @@
-"""Media files: where the bytes of each are, now and at a commit (docs/media.md).
+"""Content of media files, current or at a commit (docs/media.md).
 
-Only what the index knows as a media file is found.
+Only files that the index has as media are returned.
 """
 
 import os
@@ -23,9 +23,9 @@ from server.storage.media import mime_type, stored_object
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """An opened media file, which the caller has to close.
+    """An open media file; the caller must close it.
 
-    `digest` identifies its bytes; "" if only reading the file would tell it.
+    `digest` identifies its bytes; "" if that would need reading the file.
     """
 
     file: IO[bytes]
@@ -37,22 +37,22 @@ class MediaFile:
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """The media files of a site, on disk, in a bucket and in its past."""
+    """The media files of a site: on disk, in a bucket, in earlier commits."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without `at` are answered from a commit, "" for the current state."""
+        """Return whether requests without `at` are served from a commit; "" is the current state."""
         held = self.past.held
         return not commit or (held is not None and held.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the file under a key, or the URL where a bucket offers it.
+        """Return the file under a key, or its URL if the bucket is public.
 
-        `commit` is that of a past state, "" for the current one. Raises NotFoundError, and what the bucket
-        raises.
+        `commit` is that of a past state, "" for the current one. Raises NotFoundError and the errors of the
+        bucket.
         """
         if stored := stored_object(snapshot.media, key):
             return self._stored(stored, key)
@@ -67,39 +67,39 @@ class MediaFiles:
         return MediaFile(file, posixpath.basename(key), mime_type(key), stored.sha256)
 
     def _current(self, snapshot: Snapshot, key: str) -> MediaFile:
-        media, of_picture = snapshot.media, format_of(key)
-        described = key if key in media or of_picture is None else of_picture[1]
+        media, format_parts = snapshot.media, format_of(key)
+        described_key = key if key in media or format_parts is None else format_parts[1]
         root = self.site.root
         file = root / media[key].path if key in media else self.site.image_cache.file_of(key, media)
         if file is None:
             raise NotFoundError()
-        opened = _open(root, file)
-        at = os.fstat(opened.fileno()).st_mtime
-        modified = self.site.git.committed.modified(media[described].path, at)
-        return MediaFile(opened, file.name, mime_type(key), modified=modified)
+        file_object = _open(root, file)
+        modified_at = os.fstat(file_object.fileno()).st_mtime
+        modified = self.site.git.committed.modified(media[described_key].path, modified_at)
+        return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return a file that differed at a commit; None if it has not changed since."""
-        media, of_picture = snapshot.media, format_of(key)
+        """Return a file that differed at a commit, or None if it has not changed since."""
+        media, format_parts = snapshot.media, format_of(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)
             name = posixpath.basename(media[key].path)
             return MediaFile(open_blob(self.site.root, blob), name, mime_type(key), blob.id) if blob else None
-        if of_picture is None or of_picture[1] not in media:
+        if format_parts is None or format_parts[1] not in media:
             raise NotFoundError()
-        picture = media[of_picture[1]].path
+        picture = media[format_parts[1]].path
         blob = replaced_file(self.past, commit, picture)
         if blob is None:
             return None
-        file = self.past.picture_file(picture, blob, of_picture[0])
+        file = self.past.picture_file(picture, blob, format_parts[0])
         if file is None:
             raise NotFoundError()
-        opened = _open(self.site.root, file)
-        return MediaFile(opened, file.name, mime_type(key))
+        file_object = _open(self.site.root, file)
+        return MediaFile(file_object, file.name, mime_type(key))
 
 
 def _open(root: Path, file: Path) -> IO[bytes]:
-    """Open a file of the site. Raises NotFoundError if it is gone or became a link."""
+    """Open a file of the site. Raises NotFoundError if it is missing or a link."""
     try:
         return open_ordinary(root, file.relative_to(root).as_posix())
     except OSError as error:

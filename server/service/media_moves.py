@@ -1,4 +1,4 @@
-"""Moves of media files into the bucket and back, each batch in one write."""
+"""Moving media files to the bucket and back, one write per batch."""
 
 import os
 import tempfile
@@ -32,15 +32,15 @@ from server.write.write_timestamps import known_timestamps
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-BATCH_FILES = 20  # Files that one write of the site moves.
-Progress = Callable[[int, int], None]  # (done, in all)
+BATCH_FILES = 20  # Files moved by one write.
+Progress = Callable[[int, int], None]  # (done, total)
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How many files and bytes were moved, and the paths of those that were left, each with the reason.
+    """Numbers of moved files and bytes, and the paths that were skipped, with reasons.
 
-    `commit` is what the last write says of its commit (`Site.write`).
+    `commit` is the commit of the last write, as `Site.write` returns it.
     """
 
     files: int
@@ -49,24 +49,24 @@ class Moved:
     commit: str = ""
 
 
-def message_of(verb: str, where: str, count: int) -> str:
-    """What the commit of a write says: `Move 20 media files to the bucket`."""
-    return f"{verb} {count:,} media file{'s' * (count != 1)} {where} the bucket"
+def message_of(verb: str, direction: str, count: int) -> str:
+    """Return the message of a commit: `Move 20 media files to the bucket`."""
+    return f"{verb} {count:,} media file{'s' * (count != 1)} {direction} the bucket"
 
 
 def media_of(site: Site) -> list[Document]:
-    """The media files of a site, by path."""
+    """Return the media files of a site, by path."""
     return sorted(site.state.snapshot.media.values(), key=lambda document: document.path)
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Whether the content of a media file is in content/uploads/."""
+    """Return whether the content of a media file is in content/uploads/."""
     return os.path.lexists(site.root / document.path)
 
 
 @contextmanager
 def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """A file with the content of an object, until the end of the block. Raises BucketError and OSError."""
+    """Context manager: fetch an object into a temporary file. Raises BucketError and OSError."""
     with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
         bucket.fetch(object_, file)
         file.flush()
@@ -78,48 +78,48 @@ def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Pat
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A file whose content is on this machine now, in another place."""
+    """A file that was fetched to a temporary place."""
 
     document: Document
     source: Path
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
-    """Put the content of all media into content/uploads/. Raises BucketError, and what a write raises."""
+    """Move the content of all media to content/uploads/. Raises BucketError and the errors of a write."""
     site = writes.site
-    waiting = [
+    pending = [
         (one, object_)
         for one in media_of(site)
         if (object_ := object_of(one.get("provider_metadata"))) and not is_on_disk(site, one)
     ]
-    count, size, left, commit = 0, 0, list[tuple[str, str]](), ""
+    count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
     message = partial(message_of, "Move", "from")
-    for start in range(0, len(waiting), BATCH_FILES):
+    for start in range(0, len(pending), BATCH_FILES):
         batch = list[_Fetched]()
-        with ExitStack() as opened:
-            for done, (document, object_) in enumerate(waiting[start : start + BATCH_FILES], start):
-                progress(done, len(waiting))
+        with ExitStack() as stack:
+            for done, (document, object_) in enumerate(pending[start : start + BATCH_FILES], start):
+                progress(done, len(pending))
                 try:
-                    source = opened.enter_context(fetched(site, bucket, object_))
+                    source = stack.enter_context(fetched(site, bucket, object_))
                 except MissingObjectError as error:
-                    left.append((document.path, error.message))
+                    skipped.append((document.path, error.message))
                     continue
                 batch.append(_Fetched(document, source))
                 size += object_.size
             if batch:
                 commit = writes.make(caller, _put, batch, message=message).commit
             count += len(batch)
-    progress(len(waiting), len(waiting))
-    return Moved(count, size, tuple(left), commit)
+    progress(len(pending), len(pending))
+    return Moved(count, size, tuple(skipped), commit)
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Put files beside their descriptions, which name no object any more. Returns how many."""
+    """Put fetched files in place and remove the objects from their descriptions. Returns their number."""
     count = 0
     for one in batch:
         path, sidecar = one.document.path, one.document.path + SIDECAR_SUFFIX
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
-            continue  # Somebody was faster.
+            continue  # Another process already moved or deleted it.
         with unreadable(sidecar):
             text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
@@ -130,12 +130,12 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
 
 # --- pushing --------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 3  # Attempts to send a file that another program changes meanwhile.
+MAX_ATTEMPTS = 3  # Attempts to send a file that changes during the upload.
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A file whose content is in the bucket; `found` is its signature on disk, None where it is not there."""
+    """A file whose content is in the bucket; `found` is its signature on disk, None if not on disk."""
 
     document: Document
     stored: StoredFile
@@ -144,7 +144,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Files that were sent, which `keep` their place on disk or not."""
+    """Sent files; `keep` leaves them on disk too."""
 
     files: Sequence[_Sent]
     keep: bool
@@ -153,35 +153,35 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Put the content of all media into the bucket, and take it out of content/uploads/, unless to `keep` it.
+    """Move the content of all media to the bucket; with `keep`, copy it.
 
-    Pictures in the bucket get the formats that they lack. Raises BucketError, and what a write raises.
+    Pictures in the bucket get missing formats. Raises BucketError and the errors of a write.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
-    waiting = [one for one in media_of(site) if is_on_disk(site, one) or _lacks_formats(one)]
-    count, size, left, commit = 0, 0, list[tuple[str, str]](), ""
+    pending = [one for one in media_of(site) if is_on_disk(site, one) or _lacks_formats(one)]
+    count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
     message = partial(message_of, "Copy" if keep else "Move", "to")
-    for start in range(0, len(waiting), BATCH_FILES):
+    for start in range(0, len(pending), BATCH_FILES):
         sent = list[_Sent]()
-        for done, document in enumerate(waiting[start : start + BATCH_FILES], start):
-            progress(done, len(waiting))
+        for done, document in enumerate(pending[start : start + BATCH_FILES], start):
+            progress(done, len(pending))
             try:
                 one = _send(site, bucket, keeper, document, keep=keep)
             except (OSError, ConflictError, MissingObjectError) as error:
-                left.append((document.path, str(error)))
+                skipped.append((document.path, str(error)))
                 continue
             if one.found or one.stored.formats:
                 sent.append(one)
         if sent:
             commit = writes.make(caller, _describe, _Batch(sent, keep), message=message).commit
         count, size = count + len(sent), size + sum(one.stored.object.size for one in sent)
-    progress(len(waiting), len(waiting))
-    return Moved(count, size, tuple(left), commit)
+    progress(len(pending), len(pending))
+    return Moved(count, size, tuple(skipped), commit)
 
 
 def _lacks_formats(document: Document) -> bool:
-    """Whether a picture in the bucket could have formats and has none."""
+    """Return whether a picture in the bucket could have formats but has none."""
     width, height = document.get("width"), document.get("height")
     if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
         return False
@@ -189,42 +189,39 @@ def _lacks_formats(document: Document) -> bool:
 
 
 def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, keep: bool) -> _Sent:
-    """Put a file and its formats into the bucket. Raises OSError, ConflictError and BucketError."""
-    path, ending = site.root / document.path, splitext(document.path)[1]
+    """Send a file and its formats to the bucket. Raises OSError, ConflictError and BucketError."""
+    path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))
         assert object_
         with fetched(site, bucket, object_) as copy:
-            return _Sent(document, keeper.keep(copy, ending), None)
+            return _Sent(document, keeper.keep(copy, suffix), None)
     if path.is_symlink():
-        raise ConflictError("is a link, and stays one")
+        raise ConflictError("is a link; links are not moved")
     for _ in range(MAX_ATTEMPTS):
-        found = signature(os.stat(path))
-        stored = keeper.keep(path, ending)
+        before_upload = signature(os.stat(path))
+        stored = keeper.keep(path, suffix)
         if not keep:
             _read_back(bucket, stored)
-        if signature(os.stat(path)) == found:
-            return _Sent(document, stored, found)
-    raise ConflictError("was changed again and again meanwhile")
+        if signature(os.stat(path)) == before_upload:
+            return _Sent(document, stored, before_upload)
+    raise ConflictError("kept changing during the upload")
 
 
 def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
-    """Raise BucketError where the bucket does not give all that a file consists of, byte for byte."""
-    with Path(os.devnull).open("wb") as nothing:
+    """Raise BucketError unless the bucket returns all objects of a file intact."""
+    with Path(os.devnull).open("wb") as null_device:
         for object_ in stored.objects:
-            bucket.fetch(object_, nothing)
+            bucket.fetch(object_, null_device)
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Let the descriptions of files name their content in the bucket, instead of the files beside them.
-
-    Returns how many there are.
-    """
+    """Write descriptions that name the objects in the bucket, and delete the files. Returns their number."""
     count = 0
     for one in batch.files:
         if one.found and _signature(context.changeset.root / one.document.path) != one.found:
-            continue  # It was changed since, and is sent by the next push.
-        _say(context, one)
+            continue  # It has changed since; the next push sends it.
+        _describe_file(context, one)
         if one.found and not batch.keep:
             context.changeset.delete(one.document.path)
         count += 1
@@ -238,8 +235,8 @@ def _signature(path: Path) -> Signature | None:
         return None
 
 
-def _say(context: Context, one: _Sent) -> None:
-    """Change what is said of a file; answers stay as they were, so that it says when it was made, too."""
+def _describe_file(context: Context, one: _Sent) -> None:
+    """Write a file's description. Add its timestamps if missing, so responses stay the same."""
     path, document = one.document.path + SIDECAR_SUFFIX, one.document
     trees: dict[str, Tree] = {
         DESCRIPTION_KEY: one.stored.as_tree(),
@@ -250,6 +247,6 @@ def _say(context: Context, one: _Sent) -> None:
         return
     with unreadable(path):
         text = context.changeset.text(path)
-        said = parse(path, text, None)
-        changes = {key: tree for key, tree in trees.items() if key == DESCRIPTION_KEY or key not in said}
+        existing = parse(path, text, None)
+        changes = {key: tree for key, tree in trees.items() if key == DESCRIPTION_KEY or key not in existing}
         context.changeset.put(path, change_text(path, text, None, changes))

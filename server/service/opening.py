@@ -1,4 +1,4 @@
-"""Opens a site for a server, command or test.
+"""Opening a site for a server, command or test.
 
 Only `open_site` returns a writable site, so every write goes through the git remote, the commit settings and
 the event log.
@@ -22,7 +22,7 @@ from server.site.loading import Progress
 from server.site.site import Parts, Site
 from server.site.writing.preparing import Arbiter
 
-ReportOf = Callable[[Site, Change, float], None]  # called with each change and its seconds
+ReportOf = Callable[[Site, Change, float], None]  # called with each change and its duration in seconds
 
 
 class Mode(Enum):
@@ -49,9 +49,9 @@ class OpenSite:
         timing: Timing,
     ) -> None:
         self.mode, self.timing = mode, timing
-        told = partial(self._report, report) if report else None
+        report_change = partial(self._report, report) if report else None
         make_arbiter = None if mode is Mode.READ else self._make_arbiter
-        self.site = Site(root, Parts(make_arbiter, told, request_reload))
+        self.site = Site(root, Parts(make_arbiter, report_change, request_reload))
 
     @cached_property
     def past(self) -> PastStates:
@@ -73,7 +73,7 @@ class OpenSite:
         report(self.site, change, seconds)
 
     def record_events(self) -> None:
-        """Record each later change of the site in its event log."""
+        """Record later changes of the site in its event log."""
         self.site.observe(self.recorder, self.recorder.committed)
 
     def _make_arbiter(self) -> Arbiter:
@@ -82,9 +82,9 @@ class OpenSite:
         # Commands skip notifications through PostgreSQL: they may have no connection to it, and the remote
         # rejects conflicting writes anyway.
         is_server = self.mode is Mode.SERVER
-        tell = partial(self.notices.notify, COMMITS) if is_server else _tell_nobody
+        notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
         queue = Queue(self.site.state.settings.accounts if is_server else "")
-        return cast(Arbiter, import_module("server.history.remote.arbiter").Arbiter(takeover, tell, queue))
+        return cast(Arbiter, import_module("server.history.remote.arbiter").Arbiter(takeover, notify, queue))
 
 
 def open_site(
@@ -99,13 +99,13 @@ def open_site(
     records: bool | None = None,
     timing: Timing | None = None,
 ) -> OpenSite:
-    """Open and load the site at `root`. Raises SetupError if its configuration is broken.
+    """Open and load the site at `root`. Raises SetupError if its configuration is invalid.
 
     - `progress`, `cores` and `nice` are passed to `Site.load`.
     - `report` is called after each write of this process.
     - `request_reload` asks the supervisor for new workers after a schema change of a large site.
     - `records`: whether to record changes in the event log. Default: True for a server, and for a command if
-      the log is a file. A server records on its next scan whatever a command did not.
+      the log is a file. A server's next scan records what a command did not.
     - `timing`: pauses of a server's jobs.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
@@ -119,5 +119,5 @@ def open_site(
     return opened
 
 
-def _tell_nobody(_: str) -> None:
-    """Notify nobody: each machine polls the remote anyway."""
+def _ignore(_: str) -> None:
+    """Send no notification; other machines poll the remote anyway."""

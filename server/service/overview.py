@@ -1,4 +1,4 @@
-"""The numbers of documents by type, and those changed last (docs/querying.md)."""
+"""Overview of a site: document counts by type and recent changes (docs/querying.md)."""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -17,7 +17,7 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return the numbers of documents that a caller may find, and the newest, as it is answered; and of what.
+    """Return the document counts and the latest changes that a caller may find, as JSON, and their scope.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -30,14 +30,14 @@ def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any],
         if status is None or (scope.types and type_.uid not in scope.types):
             continue
         reader = caller.reader(type_)
-        wanted = {"status": status, "sort": _NEWEST_FIRST, "pagination": {"pageSize": str(limit)}}
-        query = reader.query({**wanted, "locale": params.get("locale")}, many=True)
+        query_params = {"status": status, "sort": _NEWEST_FIRST, "pagination": {"pageSize": str(limit)}}
+        query = reader.query({**query_params, "locale": params.get("locale")}, many=True)
         listings[type_.singular] = find(reader.view(query), query)
     return _body(listings, limit, state), scope
 
 
 def _body(listings: Mapping[str, Listing], limit: int, state: State) -> dict[str, Any]:
-    """Return the counts of the types, and of all their documents those that were changed last."""
+    """Return the counts of the types, and the most recently changed of all documents."""
     documents = [_entry(document, state) for listing in listings.values() for document in listing.documents]
     documents.sort(key=itemgetter("updatedAt"), reverse=True)
     counts = {name: listing.total for name, listing in listings.items()}

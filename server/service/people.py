@@ -1,7 +1,6 @@
-"""Users and roles: find, create, change and delete users, and show the roles of a site (docs/access.md).
+"""Users and roles: find, create, change and delete users; list roles (docs/access.md).
 
-Users are in the database of accounts, roles in site.yaml. Users are shown as documents are: a query says
-which, and what of each.
+Users are in the accounts database, roles in site.yaml. Users are queried and rendered like documents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,30 +40,30 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The users of a site as one caller may read and write them.
+    """The users of a site, read and written for one caller.
 
-    `reader` reads them for the caller, whose permission for the action was checked. All methods raise
-    ValidationError for parameters or bodies that can't be read.
+    `reader` reads them; the caller's permission was checked before. All methods raise ValidationError for
+    invalid parameters or bodies.
     """
 
     users: Users
     reader: Reader
 
     def list(self, params: Params) -> list[bytes]:
-        """Return the users that a query asks for, each as JSON."""
+        """Return the users of a query, each as JSON."""
         query = self._query(params)
         view = self.reader.view(query)
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Return how many users there are, of those that a query asks for.
+        """Return the number of users of a query.
 
-        Raises ForbiddenError for a filter from someone who may not find users: it would tell who has an
-        address.
+        Raises ForbiddenError for a filter if the caller may not find users, since it would reveal e-mail
+        addresses.
         """
         query = self._query(params)
-        filtered = query.selection.filter != NO_FILTER or query.text
-        if filtered and not self.reader.actor.may("user", "find"):
+        is_filtered = query.selection.filter != NO_FILTER or query.text
+        if is_filtered and not self.reader.actor.may("user", "find"):
             raise ForbiddenError()
         return find(self.reader.view(query), query).total
 
@@ -74,15 +73,15 @@ class People:
         return self._show(query, self.users.get(user_id))
 
     def require(self, user_id: int) -> None:
-        """Raise NotFoundError if there is no such user."""
+        """Raise NotFoundError if the user does not exist."""
         if self.users.get(user_id) is None:
             raise NotFoundError(NO_USER_MESSAGE)
 
     def create(self, body: object, params: Params) -> bytes:
-        """Create a user; return it as JSON."""
+        """Create a user and return it as JSON."""
         query = self._query_of_write(params, populate="role")
         values = _read(body, self.reader.state.settings, creating=True)
-        made = self.users.create(
+        user = self.users.create(
             values["username"],
             values["email"],
             values["password"],
@@ -90,24 +89,24 @@ class People:
             confirmed=values.get("confirmed", False),
             blocked=values.get("blocked", False),
         )
-        return self._show(query, made)
+        return self._show(query, user)
 
     def update(self, user_id: int, body: object, params: Params) -> bytes:
-        """Change a user; return it as JSON. Raises NotFoundError."""
+        """Change a user and return it as JSON. Raises NotFoundError."""
         query = self._query_of_write(params, populate="role")
         values = _read(body, self.reader.state.settings, creating=False)
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Change the user that asks; return it as JSON. Raises UnauthorizedError, ApplicationError."""
+        """Change the calling user and return it as JSON. Raises UnauthorizedError and ApplicationError."""
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
         values = _read_own(body, settings)
-        _refuse_unproven(values, self.users.get(user_id), settings)
+        _refuse_unconfirmed_email(values, self.users.get(user_id), settings)
         return self._show(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
-        """Delete a user; return it, as it was, as JSON. Raises NotFoundError."""
+        """Delete a user and return its last state as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         return self._show(query, self.users.delete(user_id), before)
@@ -117,7 +116,7 @@ class People:
         return query if "pagination" in params else query._replace(page=read_part(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
-        """Return how the response to a write shows the user: filters don't hide it."""
+        """Return the query for the response to a write, without filters, so that it finds the user."""
         query = self._query(params)
         selection = query.selection._replace(filter=NO_FILTER)
         if populate:
@@ -136,8 +135,8 @@ class People:
 def list_roles(reader: Reader) -> list[bytes]:
     """Return the roles of a site, each as JSON."""
     view = reader.view(Query(reader.type))
-    found = (find_role(view, role.document_id) for role in roles_of(reader.state.settings))
-    return [render_role(view, role) for role in found if role]
+    documents = (find_role(view, role.document_id) for role in roles_of(reader.state.settings))
+    return [render_role(view, role) for role in documents if role]
 
 
 def get_role(reader: Reader, key: str) -> bytes:
@@ -151,22 +150,24 @@ def get_role(reader: Reader, key: str) -> bytes:
 
 
 def own_id(actor: Actor) -> int:
-    """Return the number of the user that asks. Raises UnauthorizedError if nobody has logged in."""
+    """Return the id of the calling user. Raises UnauthorizedError if nobody is signed in."""
     if actor.user_id is None:
         raise UnauthorizedError("Unauthorized")
     return actor.user_id
 
 
-def _refuse_unproven(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError for another address if addresses have to be confirmed."""
+def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
+    """Raise ApplicationError for a changed address if addresses must be confirmed."""
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
-        raise ApplicationError("The email can't be changed: addresses are confirmed here when registering")
+        raise ApplicationError(
+            "The email can't be changed, because this site confirms addresses when users register"
+        )
 
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
-    """Return what users set of themselves. Raises ValidationError, also for what is not theirs to set."""
+    """Return the values that users set for themselves. Raises ValidationError, also for other fields."""
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
@@ -174,13 +175,13 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Return the columns that a body sets. Raises ValidationError with every mistake."""
+    """Return the columns in a body. Raises ValidationError with all mistakes."""
     if not isinstance(body, dict):
         raise ValidationError("The body must be an object")
-    least = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
+    min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     errors = [
         error
-        for name, length in least.items()
+        for name, length in min_lengths.items()
         if name in body or creating
         for error in _account_errors(name, body.get(name, UNSAID), length, creating=creating)
     ]
@@ -198,20 +199,20 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
     return values
 
 
-def _account_errors(name: str, value: object, least: int, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in a name, an address or a password, in the words of Strapi for users."""
+def _account_errors(name: str, value: object, min_length: int, *, creating: bool) -> list[dict[str, Any]]:
+    """Return the mistakes in a name, address or password, with Strapi's messages for users."""
     too_short = [field_error(name, "must be at least 1 characters", value)]
     if value == "" and name != "password" and not creating:
         return too_short
     if value == "" and name != "email" and creating:
-        return [*too_short, *field_errors(name, value, least)]
+        return [*too_short, *field_errors(name, value, min_length)]
     if name == "password" and not creating and not isinstance(value, str | None):
         return [{**field_error(name, "", value), "message": "Password must be at least 1 character"}]
-    return field_errors(name, value, least)
+    return field_errors(name, value, min_length)
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return what is wrong with the role in a body, which names `role`, if any."""
+    """Return the mistakes in the role of a body; `role` is the role that it names, if any."""
     if not isinstance(value, dict):
         if role is not None:
             return []
@@ -224,11 +225,11 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
         if creating:
             return [_no_role(connect)]
         at = ["role", "disconnect"]
-        return [_told(at, "Cannot remove role", disconnect)] if disconnect else []
+        return [_error_at(at, "Cannot remove role", disconnect)] if disconnect else []
     if not isinstance(connect, list):
         return [field_error("role", "must be a list", connect, "connect")]
     nameless = [
-        _told(["role", "connect", str(i)], "Relation entry must include an id or documentId", entry)
+        _error_at(["role", "connect", str(i)], "Relation entry must include an id or documentId", entry)
         for i, entry in enumerate(connect)
         if not isinstance(entry, dict) or not entry.keys() & {"id", "documentId"}
     ]
@@ -236,18 +237,18 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
 
 
 def _no_role(connect: object) -> dict[str, Any]:
-    """Return the error for a new user without a role, where the body says nothing or an empty list."""
+    """Return the error for a new user without a role; `connect` is missing or empty."""
     if connect is UNSAID:
         return field_error("role", "is a required field", connect, "connect")
-    return _told(["role", "connect"], "Users must have a role", connect)
+    return _error_at(["role", "connect"], "Users must have a role", connect)
 
 
-def _told(path: list[str], message: str, value: object) -> dict[str, Any]:
+def _error_at(path: list[str], message: str, value: object) -> dict[str, Any]:
     return {**field_error(path[0], "", value, *path[1:]), "message": message}
 
 
 def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
-    """Return users as a query wants them shown, each as a JSON object."""
+    """Return users as JSON objects, as selected by a query."""
     selection = query.selection
     if selection.fields is None:
         selection = selection._replace(fields=USER_FIELDS)
@@ -255,11 +256,11 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Return a role with the number of its users; `more` are further members of the object."""
-    shown = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
+    """Return a role with its number of users as JSON; `more` are further members of the object."""
+    rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
-    return b'%b,"nb_users":%d%b}' % (shown[:-1], count, more)
+    return b'%b,"nb_users":%d%b}' % (rendered[:-1], count, more)
 
 
 def find_role(view: View, document_id: str) -> Document | None:
@@ -270,7 +271,7 @@ def find_role(view: View, document_id: str) -> Document | None:
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return what a role may do, by controller and action, as clients of users-permissions read it."""
+    """Return a role's permissions by controller and action, in the format of users-permissions."""
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}
     for type_ in schema.content_types:

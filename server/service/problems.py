@@ -1,8 +1,8 @@
-"""Problems of a served site: who may see which of them, and who may fix what.
+"""Problems of a served site: visibility and permission to fix them.
 
-A sentence about one document may name others of its type, also drafts, and quote values. So problems are
-shown of types of which somebody may see everything, and none about an attribute that nobody is shown. What
-belongs to no type, such as `site.yaml`, is for full access.
+A problem's text may name other documents of the type, drafts included, and quote values. So a caller sees
+problems only of types that it may read completely, and never about hidden attributes. Problems outside of
+types, such as in `site.yaml`, need full access.
 """
 
 import re
@@ -35,15 +35,15 @@ from server.site.check.fixes import (
 from server.site.check.served import Change, Check, Checks, Found
 
 _WORD = re.compile(r"[\w-]+")
-STALE_MESSAGE = "what is there is not what was to be fixed"
+STALE_MESSAGE = "the file no longer has this problem"
 
 
-# --- what is asked for, and what it comes to ------------------------------------------------------
+# --- requests and results -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Which problems are asked for: of a type or document, of a severity, with or without a fix."""
+    """Requested problems: of a type or document, of a severity, with or without a fix."""
 
     type: str = ""
     document_id: str = ""
@@ -52,7 +52,7 @@ class ProblemFilter:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> "ProblemFilter":
-        """Those that parameters ask for. Raises ValidationError."""
+        """Parse the parameters. Raises ValidationError."""
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
         if wrong:
@@ -65,19 +65,19 @@ class ProblemFilter:
         return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:
-        """Whether a problem is of the type and document that are asked for."""
+        """Return whether a problem belongs to the requested type and document."""
         type_ = schema.types.get(found.uid)
-        named = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
-        return named and self.document_id in ("", found.document_id)
+        is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
+        return is_type and self.document_id in ("", found.document_id)
 
     def is_like(self, found: Found) -> bool:
-        """Whether a problem is one of the kind that is asked for."""
+        """Return whether a problem has the requested severity and fixability."""
         return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """The problems that a caller sees: `found` pass a filter, `seen` are also those of other kinds."""
+    """The visible problems: `found` match the whole filter, `seen` only its type and document."""
 
     check: Check
     is_current: bool
@@ -87,7 +87,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The changes that were made, those that were refused with the reason, and the commit."""
+    """The changes made, those refused with reasons, and the commit."""
 
     made: Sequence[Change]
     refused: Sequence[tuple[Change, str]]
@@ -95,13 +95,13 @@ class FixedProblems:
 
 
 class Problems:
-    """Finds and fixes the problems of a served site. Safe to use from many threads."""
+    """Finding and fixing the problems of a served site. Thread-safe."""
 
     def __init__(self, checks: Checks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", wanted: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the problems that a viewer sees; a check that is due is waited for.
+        """Return the problems that a viewer sees, waiting up to `wait_s` seconds for a check that is due.
 
         Raises BusyError if there is no check by then.
         """
@@ -111,74 +111,77 @@ class Problems:
         return FoundProblems(check, is_current, seen, [one for one in seen if wanted.is_like(one)])
 
     def fix(
-        self, viewer: "ProblemViewer", wanted: Sequence[Change], message: Callable[[int], str]
+        self, viewer: "ProblemViewer", requested: Sequence[Change], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Make some fixes, of those that are safe now; `message` makes that of the commit from their number.
+        """Apply the requested fixes that are still safe; `message` returns the commit message for their
+        number.
 
-        Raises what `Writes.make` raises.
+        Raises the errors of `Writes.make`.
         """
         caller = viewer.caller
         caller.budget.take_turn()
         audit = Audit(self._writes.site.root, caller.state.settings, caller.state.snapshot)
-        chosen, refused = _choose(audit, wanted, viewer)
+        chosen, refused = _choose(audit, requested, viewer)
         if not chosen:
             return FixedProblems((), refused)
         repair = Repair(audit, tuple(chosen.values()))
         outcome = fix_documents(self._writes, caller, repair, message(len(chosen)))
-        done = outcome.made
-        refused += [(change, done.refused[change.path]) for change in chosen if change.path in done.refused]
-        made = [Change.of(one) for one in done.fixes if isinstance(one, Fix)]
+        result = outcome.made
+        refused += [
+            (change, result.refused[change.path]) for change in chosen if change.path in result.refused
+        ]
+        made = [Change.of(one) for one in result.fixes if isinstance(one, Fix)]
         return FixedProblems(made, refused, outcome.commit)
 
 
 def _choose(
-    audit: Audit, wanted: Sequence[Change], who: "ProblemViewer"
+    audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """The fixes that were asked for, of those that are safe now, and what is refused of the others."""
-    paths = {one.path for one in wanted}
+    """Return the requested fixes that are safe now, and the others with the reason."""
+    paths = {one.path for one in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
     refused = []
-    for change in wanted:
+    for change in requested:
         fix = possible.get(change)
-        if fix is not None and who.may_make(fix):
+        if fix is not None and viewer.may_make(fix):
             chosen[change] = fix
         else:
             refused.append((change, STALE_MESSAGE))
     return chosen, refused
 
 
-# --- who may see and fix what ---------------------------------------------------------------------
+# --- permissions ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """A caller who looks at the problems of a site."""
+    """A caller who views the problems of a site."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return a caller as one who may do some actions. Raises ForbiddenError."""
+        """Return the viewer for a caller. Raises ForbiddenError if it lacks a permission."""
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """The problems that may be seen, with what fixes them where that may be done."""
-        fixes = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
+        """Yield the visible problems; fixes only if the caller may make them."""
+        may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):
-                told = self._without_hidden_names(found)
+                shown = self._without_hidden_names(found)
                 yield (
-                    told
-                    if told.fix is None or (fixes and self._may_write(found))
-                    else replace(told, fix=None)
+                    shown
+                    if shown.fix is None or (may_fix and self._may_write(found))
+                    else replace(shown, fix=None)
                 )
 
     def _without_hidden_names(self, found: Found) -> Found:
-        """A problem whose fix spells no attribute that the viewer may not see."""
+        """Remove a fix that names attributes which the viewer may not see."""
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
@@ -191,7 +194,7 @@ class ProblemViewer:
         return replace(found, problem=replace(problem, fix=fix))
 
     def _types_at(self, type_: Type, names: KeyPath) -> list[Type]:
-        """The types that a path leads through: that of the document, and those of components below."""
+        """Return the types on a path: that of the document and those of components below."""
         schema, found = self.caller.state.schema, [type_]
         for name in names:
             attributes = [one.attributes[str(name)] for one in found if str(name) in one.attributes]
@@ -209,7 +212,7 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Whether a fix may be made: by who sees the problem, and may write the document."""
+        """Return whether a fix is permitted: the caller sees the problem and may write the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)
@@ -240,7 +243,10 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Whether a problem at a path of attributes may be seen. One of `dangling` names other documents."""
+        """Return whether a problem at a path of attributes is visible.
+
+        `dangling` problems name other documents, so those must be visible too.
+        """
         if not names:
             return True
         attribute = type_.attributes.get(str(names[0]))
@@ -255,7 +261,7 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Whether everything may be seen that an attribute can lead to."""
+        """Return whether all possible targets of an attribute are visible."""
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
         types = self.caller.state.schema.types
@@ -268,7 +274,7 @@ class ProblemViewer:
 
 
 def _names_of(at: KeyPath) -> KeyPath:
-    """A path without the positions in lists."""
+    """Return a path without list positions."""
     return tuple(key for key in at if isinstance(key, str))
 
 
@@ -276,20 +282,20 @@ def _names_of(at: KeyPath) -> KeyPath:
 
 
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
-    """Fix values of documents; those in files that were changed meanwhile are refused, the others made.
+    """Fix values of documents; files that have changed meanwhile are skipped and reported.
 
-    Without a message, the commit says how many were fixed. Raises what `Writes.make` raises.
+    The default commit message has the number of fixes. Raises the errors of `Writes.make`.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)
 
 
 def fix_keys(writes: Writes, caller: Caller, fixes: Sequence[KeyFix]) -> Outcome[None]:
-    """Fix keys of site.yaml and schemas. Raises what `Writes.make` raises."""
+    """Fix keys of site.yaml and schemas. Raises the errors of `Writes.make`."""
     return writes.make(caller, apply_key_fixes, fixes, message=fix_message(len(fixes)))
 
 
 def fix_message(count: int) -> str:
-    """Return what the commit of some fixes says: `Fix 3 problems`."""
+    """Return the commit message for some fixes: `Fix 3 problems`."""
     return f"Fix {count:,} problem{'s' * (count != 1)}"
 
 

@@ -1,6 +1,6 @@
-"""Reads of content, from their parameters to JSON: permit, parse, narrow, find, render (spec.md 4.1, 4.2).
+"""Reads of content: check permission, parse, narrow, find, render (spec.md 4.1, 4.2).
 
-A read costs the same whoever makes it: the entrance of HTTP, a handler, an export.
+HTTP handlers and exports use the same functions.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -30,7 +30,7 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """What a read comes to: JSON and its entity tag, and the version of the users if it is about users.
+    """The result of a read: JSON, its entity tag, and the version of the users if it depends on them.
 
     `cache_tags` are in one line; "" if the site has none.
     """
@@ -43,7 +43,7 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch that is written to and not served; `today` are the settings of what is served."""
+    """A branch that is written but not served; `today` are the settings of the served one."""
 
     name: str
     today: Settings
@@ -51,10 +51,10 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks for something, of which state of the site, in which format, and what it may cost.
+    """A caller, with the state it sees, the response format and its budget.
 
-    `branch` is the one that the state is of, None if that is the one that is served; `commit` is that of a
-    past state, "" for the current one. `response_format`, `users` and `budget` are those of a `Reader`.
+    `branch` is the branch of the state, None for the served one. `commit` is that of a past state, "" for the
+    current one. `response_format`, `users` and `budget` are as in `Reader`.
     """
 
     state: State
@@ -66,15 +66,15 @@ class Caller:
     commit: str = ""
 
     def reader(self, type_: Type) -> "Reader":
-        """Return what the caller may read of a type."""
+        """Return a reader of a type's documents."""
         return Reader(self.state, type_, self.actor, self.response_format, self.users, self.budget)
 
 
 class Reader(NamedTuple):
-    """What one actor may read of the documents of a type, in one state and one format.
+    """Read access of one actor to a type's documents, in one state and format.
 
-    `users` opens the accounts, where a query is about users. Without it, there is nobody to relate to;
-    without `budget`, an answer may cost what it will.
+    `users` opens the accounts for queries about users; without it, relations to users are empty. Without
+    `budget`, costs are unlimited.
     """
 
     state: State
@@ -85,9 +85,9 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """The answer for a collection, a single type, or a document where there is an id.
+        """Return the response for a collection, a single type, or a document if `document_id` is given.
 
-        Raises ForbiddenError, NotFoundError, and ValidationError for parameters that can't be read.
+        Raises ForbiddenError, NotFoundError, and ValidationError for invalid parameters.
         """
         params = with_default_populate(params, self.type, self.state.settings)
         if document_id is not None:
@@ -97,7 +97,7 @@ class Reader(NamedTuple):
         return self.collection(params)
 
     def collection(self, params: Params) -> Rendering:
-        """A page of documents (spec.md 2.5)."""
+        """Return a page of documents (spec.md 2.5)."""
         require(self.actor, self.type, "find")
         query = self.query(params, many=True)
         view = self.view(query)
@@ -112,24 +112,28 @@ class Reader(NamedTuple):
         return Rendering(body, tag_of_bytes(body), view.snapshot.users, tags)
 
     def single(self, params: Params) -> Rendering:
-        """The document of a single type."""
+        """Return the document of a single type."""
         require(self.actor, self.type, "find")
         query = self.query(params)
         view = self.view(query)
         return self.show(view, query, find_single(view, query), params)
 
     def document(self, params: Params, document_id: str) -> Rendering:
-        """One document of a collection."""
+        """Return one document of a collection."""
         require(self.actor, self.type, "findOne")
         query = self.query(params)
         view = self.view(query)
-        found = find_one(view, query, document_id)
-        if found is None and self.state.settings.api.format is ResponseFormat.V4 and document_id.isdecimal():
-            found = find_numbered(view, query, int(document_id))
-        return self.show(view, query, found, params)
+        document = find_one(view, query, document_id)
+        if (
+            document is None
+            and self.state.settings.api.format is ResponseFormat.V4
+            and document_id.isdecimal()
+        ):
+            document = find_numbered(view, query, int(document_id))
+        return self.show(view, query, document, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """One document as a query wants it shown. Raises NotFoundError where there is none."""
+        """Render one document for a query. Raises NotFoundError if it is None."""
         if document is None:
             raise NotFoundError()
         known = self._cache_key(query, params)
@@ -142,9 +146,9 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        """The entity tag of a document as it is shown; with its version, for those who may change it.
+        """Return the entity tag of a rendered document, with its version only for callers that may change it.
 
-        To anybody else, the version would tell that something has changed which they may not see.
+        To others, the version would reveal changes that they may not see.
         """
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
@@ -153,32 +157,32 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen.
+        """Return the key of rendered documents within one snapshot: what is selected and what is visible.
 
-        What is asked may be long, so that its digest stands for it. None if only documents are shown.
+        A digest stands for long parameters. None if nothing is populated.
         """
         if not query.selection.populate:
             return None
-        asked = repr((params.get("fields"), params.get("populate"))).encode()
+        selection = repr((params.get("fields"), params.get("populate"))).encode()
         actor = self.actor
-        sight = (actor.everything, actor.reading, actor.permissions, query.drafts, query.publication)
-        return (query.type.uid, blake2b(asked, digest_size=16).digest(), sight, self.response_format)
+        visibility = (actor.everything, actor.reading, actor.permissions, query.drafts, query.publication)
+        return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """The query of a request's parameters, narrowed to what the actor may see."""
+        """Parse a request's parameters and narrow the query to what the actor may see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """The state's snapshot as a query sees it: with users, where it is about them."""
+        """Return the view of the snapshot for a query, joined with users if it depends on them."""
         snapshot, settings = self.state.snapshot, self.state.settings
-        possible = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
-        if self.users is not None and possible and mentions(query, ACCOUNT_UIDS):
+        may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
+        if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
             snapshot = self.users().join(snapshot, settings)
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """The users to whom content can be related; nobody where the schema has no such relation."""
+        """Return the users that content can be related to; empty if the schema has no such relation."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS

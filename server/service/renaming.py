@@ -1,4 +1,4 @@
-"""Renames of documents and media files, with all that refers to them (docs/rename.md)."""
+"""Renames of documents and media files, including all references to them (docs/rename.md)."""
 
 from functools import partial
 
@@ -9,24 +9,24 @@ from server.service.write import Outcome, Writes
 from server.write.renaming.rename import Rename, Renamed, rename
 
 
-def rename_content(writes: Writes, caller: Caller, wanted: Rename) -> Outcome[Renamed]:
-    """Rename what a request names, in one step. Raises what `rename` and `Writes.make` raise."""
-    return writes.make(caller, rename, wanted, message=partial(_message, wanted))
+def rename_content(writes: Writes, caller: Caller, request: Rename) -> Outcome[Renamed]:
+    """Rename files in one write. Raises the errors of `rename` and `Writes.make`."""
+    return writes.make(caller, rename, request, message=partial(_message, request))
 
 
-def preview_rename(writes: Writes, wanted: Rename) -> Renamed:
-    """Return what `rename_content` would come to, and change nothing. Raises what `rename` raises."""
-    return writes.site.preview(rename, wanted)[1]
+def preview_rename(writes: Writes, request: Rename) -> Renamed:
+    """Return the result of `rename_content` without changing anything. Raises the errors of `rename`."""
+    return writes.site.preview(rename, request)[1]
 
 
-def _message(wanted: Rename, renamed: Renamed) -> str:
-    """What the commit says: `Rename articles/fog to articles/mist`."""
-    pairs = renamed.files.items() or [(wanted.old, wanted.new)]
-    old, new = min(pairs, key=lambda pair: len(pair[0]))  # Those of drafts and of other locales are longer.
+def _message(request: Rename, renamed: Renamed) -> str:
+    """Return the commit message: `Rename articles/fog to articles/mist`."""
+    pairs = renamed.files.items() or [(request.old, request.new)]
+    old, new = min(pairs, key=lambda pair: len(pair[0]))  # Paths of drafts and other locales are longer.
     return f"Rename {_name(old)} to {_name(new)}"
 
 
 def _name(path: str) -> str:
     name = path.removeprefix(f"{CONTENT}/")
-    ending = next((ending for ending in ENDINGS if name.endswith(ending)), "")
-    return name if path.startswith(f"{UPLOADS}/") else name.removesuffix(ending)
+    suffix = next((suffix for suffix in ENDINGS if name.endswith(suffix)), "")
+    return name if path.startswith(f"{UPLOADS}/") else name.removesuffix(suffix)

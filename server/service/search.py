@@ -1,4 +1,4 @@
-"""Ranked search across all that a caller may find: parameters → what is answered (docs/search.md)."""
+"""Ranked search across everything that a caller may find: parameters → JSON (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,13 +23,13 @@ from server.service.read import Caller
 from server.site.site import State
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-MAX_HITS = 10_000  # Clients can page through so many.
+MAX_HITS = 10_000  # Clients can page through this many.
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return what a search finds, as it is answered, and what it was about.
+    """Return the results of a search as JSON, and its scope.
 
-    Raises ForbiddenError, ValidationError, and what `Search.find` raises.
+    Raises ForbiddenError, ValidationError, and the errors of `Search.find`.
     """
     state = caller.state
     scope = read_scope(params, state, caller.actor)
@@ -41,7 +41,7 @@ def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[d
     limit = min(limit, state.settings.api.page_size.max)
     if page * limit > MAX_HITS:
         raise _invalid("page", f"only the first {MAX_HITS:,} hits can be paged through")
-    found = engine.find(
+    results = engine.find(
         state,
         question,
         scope,
@@ -50,12 +50,12 @@ def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[d
         caller.budget,
         current=not caller.commit,
     )
-    index = _index(found, whole=_reads_everything(state, caller.actor))
+    index = _index(results, may_read_all=_reads_everything(state, caller.actor))
     finders = Finders(question, caller.budget)
-    return _body(found, question, finders, scope, state, page, limit, index), scope
+    return _body(results, question, finders, scope, state, page, limit, index), scope
 
 
-# --- what is asked for ----------------------------------------------------------------------------
+# --- parameters -----------------------------------------------------------------------------------
 
 
 def _invalid(param: str, message: str) -> ValidationError:
@@ -65,14 +65,14 @@ def _invalid(param: str, message: str) -> ValidationError:
 def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question:
     text = params.get("q")
     if not isinstance(text, str):
-        raise _invalid("q", "the words to search for are expected, once")
+        raise _invalid("q", "pass exactly one `q` parameter")
     if len(text) > MAX_QUESTION_CHARS:
-        raise _invalid("q", f"at most {MAX_QUESTION_CHARS} characters are expected")
+        raise _invalid("q", f"it must have at most {MAX_QUESTION_CHARS} characters")
     types = (t for t in state.schema.content_types if t.uid in scope.statuses)
     fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))
     if question.unwanted and not question.wanted:
-        raise _invalid("q", "a word to search for is expected beside those to leave out")
+        raise _invalid("q", "add a word to search for to the excluded ones")
     return question
 
 
@@ -81,53 +81,58 @@ def _flag(value: Any, param: str) -> bool:
         return True
     flag = read_boolean(value)
     if flag is None:
-        raise _invalid(param, "true or false is expected")
+        raise _invalid(param, "it must be true or false")
     return flag
 
 
 def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Return a parameter that is a whole number above 0. Raises ValidationError."""
+    """Parse a parameter that is a whole number above 0. Raises ValidationError."""
     value = params.get(param)
     if value is None or value == "":
         return default
     if not isinstance(value, str) or not _NUMBER.fullmatch(value) or int(value) < 1:
-        raise _invalid(param, "a whole number above 0 is expected")
+        raise _invalid(param, "it must be a whole number above 0")
     return int(value)
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """What a request is about, as its actor may see it. Raises ForbiddenError, ValidationError."""
+    """Return the types, statuses and locale of a request, restricted to what the actor may see.
+
+    Raises ForbiddenError and ValidationError.
+    """
     draft = read_status(params.get("status")) == DRAFT
-    open_ = [t for t in state.schema.content_types if actor.may(t.singular, "find")]
-    if not open_:
+    readable = [t for t in state.schema.content_types if actor.may(t.singular, "find")]
+    if not readable:
         raise ForbiddenError()
-    asked = _types(params.get("type"), open_)
-    shown = [t for t in open_ if may_read_drafts(actor, t)] if draft else []
-    hidden = {t.uid for t in open_ if t.draft_publish} - {t.uid for t in shown} if draft else set()
-    if hidden and (asked & hidden or not shown):
+    requested = _types(params.get("type"), readable)
+    draft_types = [t for t in readable if may_read_drafts(actor, t)] if draft else []
+    published_only = (
+        {t.uid for t in readable if t.draft_publish} - {t.uid for t in draft_types} if draft else set()
+    )
+    if published_only and (requested & published_only or not draft_types):
         raise ForbiddenError()
-    statuses = {t.uid: DRAFT if t in shown else PUBLISHED for t in open_}
-    unlocalized = frozenset(t.uid for t in open_ if not t.localized)
-    return Scope(statuses, asked or None, _locale(params.get("locale"), state.settings), unlocalized)
+    statuses = {t.uid: DRAFT if t in draft_types else PUBLISHED for t in readable}
+    unlocalized = frozenset(t.uid for t in readable if not t.localized)
+    return Scope(statuses, requested or None, _locale(params.get("locale"), state.settings), unlocalized)
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """The types that are asked for, by singular or plural API id, as a list or with commas.
+    """Parse the requested types: singular or plural API ids, as a list or with commas.
 
-    Raises ValidationError for a name that none of `types` has, those that the caller may find: whether there
-    is another type of that name is not told.
+    Raises ValidationError for names outside of `types`, the types that the caller may find. It does not
+    reveal whether another type has that name.
     """
-    named = {name: t.uid for t in types for name in (t.singular, t.plural)}
-    found = set()
+    uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
+    uids = set()
     for part in value if isinstance(value, list) else [value or ""]:
         for name in part.split(",") if isinstance(part, str) else [None]:
             if name == "":
                 continue
-            if name not in named:
-                hint = suggestion(str(name), named)
+            if name not in uid_by_name:
+                hint = suggestion(str(name), uid_by_name)
                 raise _invalid("type", f'there is no type "{name}"' + (f"; {hint}" if hint else ""))
-            found.add(named[name])
-    return frozenset(found)
+            uids.add(uid_by_name[name])
+    return frozenset(uids)
 
 
 def _locale(value: Any, settings: Settings) -> str | None:
@@ -139,11 +144,11 @@ def _locale(value: Any, settings: Settings) -> str | None:
     return locale
 
 
-# --- what is answered -----------------------------------------------------------------------------
+# --- response -------------------------------------------------------------------------------------
 
 
 def _body(
-    found: Results,
+    results: Results,
     question: Question,
     finders: Finders,
     scope: Scope,
@@ -152,11 +157,11 @@ def _body(
     limit: int,
     index: dict[str, Any],
 ) -> dict[str, Any]:
-    count = total(found, scope)
-    types, locales = facets(found, scope)
+    count = total(results, scope)
+    types, locales = facets(results, scope)
     names = {t.uid: t.singular for t in state.schema.content_types}
     return {
-        "data": [_hit(document, score, state, finders.of(document)) for score, document in found.documents],
+        "data": [_hit(document, score, state, finders.of(document)) for score, document in results.documents],
         "meta": {
             "query": question.text,
             "pagination": {
@@ -169,7 +174,7 @@ def _body(
                 "type": [{"value": names[uid], "count": n} for uid, n in types.most_common() if uid in names],
                 "locale": [{"value": locale, "count": n} for locale, n in locales.most_common()],
             },
-            "didYouMean": found.suggestion,
+            "didYouMean": results.suggestion,
             "index": index,
         },
     }
@@ -195,7 +200,7 @@ def _hit(document: Document, score: float, state: State, finder: Finder) -> dict
 
 
 def href_of(document: Document, type_: Type, settings: Settings) -> str:
-    """Where the content API has a document."""
+    """Return the path of a document in the content API."""
     if type_.kind == "singleType":
         path = f"/api/{type_.singular}"
     else:
@@ -206,24 +211,24 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
 
 
 def marked(fragment: Fragment) -> str:
-    """A fragment as HTML, whose only tags are <mark>."""
-    return "".join(f"<mark>{escape(t)}</mark>" if found else escape(t) for t, found in fragment)
+    """Return a fragment as HTML, with <mark> as its only tag."""
+    return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
 
 def _reads_everything(state: State, actor: Actor) -> bool:
-    """Whether there is nothing in the index that an actor may not read."""
+    """Return whether an actor may read everything in the index."""
     return all(
         may_find(actor, t.uid) and (not t.draft_publish or may_read_drafts(actor, t))
         for t in state.schema.content_types
     )
 
 
-def _index(found: Results, *, whole: bool) -> dict[str, Any]:
-    """Whether the answer came from the index, and to whoever may read the `whole` of that, how far it is."""
-    status, indexed = found.status, found.indexed
-    if not whole:
+def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
+    """Return whether the index was used; its progress too, if the caller may read everything (`whole`)."""
+    status, indexed = results.status, results.indexed
+    if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}
     if status is None:
         return {"used": indexed, "documents": 0, "pending": None}
-    left = status.pending if indexed else max(status.pending, status.total - status.documents)
-    return {"used": indexed, "documents": status.documents, "pending": left}
+    pending = status.pending if indexed else max(status.pending, status.total - status.documents)
+    return {"used": indexed, "documents": status.documents, "pending": pending}

@@ -1,4 +1,4 @@
-"""The file that a version of a document is in: its path and text, as somebody may see or replace them."""
+"""The file of a document's version: its path and text, to view or replace."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file of a version of a document, as a caller asks for it. `draft`: its draft was asked for."""
+    """The file of a requested version; `draft` means that the draft was requested."""
 
     caller: Caller
     type: Type
@@ -35,17 +35,20 @@ class SourceFile:
     draft: bool
 
     def after(self, state: State) -> "SourceFile":
-        """Return the file of the same version in a later state. Raises NotFoundError if it is gone again."""
+        """Return the file of the same version in a later state.
+
+        Raises NotFoundError if it was deleted since.
+        """
         old = self.document
-        found = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
-        return replace(self, caller=replace(self.caller, state=state), document=found)
+        document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
+        return replace(self, caller=replace(self.caller, state=state), document=document)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a file says, with passwords masked. `version` is the one that `if_match` of a new text names.
+    """The text of a file, with passwords masked. `version` is the value for `if_match` of a new text.
 
-    `other_keys` is the text of the keys that the type does not have, `problem` why the file can't be read.
+    `other_keys` is the text of keys that the type does not have; `problem` is why the file can't be parsed.
     """
 
     text: str
@@ -56,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A new text of a whole file, or of its other keys: one of both."""
+    """A new text of a whole file, or of its other keys: exactly one of both."""
 
     if_match: str
     text: str | None = None
@@ -66,10 +69,11 @@ class NewSource:
 def find_source(
     caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
 ) -> SourceFile:
-    """Return the file of a version of a document, "" for that of a single type.
+    """Return the file of a document's version; `document_id` is "" for a single type.
 
-    `params` have its locale and status. Raises ForbiddenError if the caller may not see it, or may not write
-    it (`to_write`), NotFoundError, ValidationError, and ConflictError if the caller sees a past state.
+    `params` select locale and status. Raises ForbiddenError if the caller may not see the file or, with
+    `to_write`, not write it; NotFoundError; ValidationError; and ConflictError if the caller sees a past
+    state.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -78,11 +82,11 @@ def find_source(
         raise NotFoundError()
     require(actor, type_, "findOne" if document_id else "find")
     if caller.commit:
-        raise ConflictError("The site is served as it was at a commit, and its files are of today")
+        raise ConflictError("Source files are only available in the current state, not at a commit")
     locale = written_locale(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
     if (status == DRAFT or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
-        raise ForbiddenError()  # Of some types, only what a file says tells whether it is a draft.
+        raise ForbiddenError()  # For some types, only the file's content tells whether it is a draft.
     document = _document(state.snapshot, type_, compose(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)
@@ -91,7 +95,7 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile) -> Source:
-    """Return what a file says. Raises NotFoundError, ConflictError, StorageError and LimitError."""
+    """Read a file. Raises NotFoundError, ConflictError, StorageError and LimitError."""
     document, type_ = file.document, file.type
     text = _read(site, document.path)
     file.caller.budget.allow(len(text))
@@ -106,7 +110,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield the versions of the same document that have files which the caller may see."""
+    """Yield the versions of the same document whose files the caller may see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
@@ -115,16 +119,16 @@ def sibling_files(file: SourceFile) -> Iterator[Document]:
 
 
 def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[FileChange]:
-    """Return what a new text would change in files. Raises what `replace_source` does."""
+    """Return the file changes of a new text. Raises the errors of `replace_source`."""
     return writes.preview(file.caller, prepare, _request(file, new))
 
 
 def replace_source(
     writes: Writes, file: SourceFile, new: NewSource, message: str = ""
 ) -> tuple[SourceFile, str]:
-    """Let a file that was found to be written have a new text. Returns it as it is then, and the commit.
+    """Replace the text of a file. Returns the new file and the commit.
 
-    Raises what preparing it does (`server.write.source`), and what `Writes.make` raises.
+    Raises the errors of preparing it (`server.write.source`) and of `Writes.make`.
     """
 
     def addressed(document_id: str) -> list[Key]:
@@ -147,16 +151,16 @@ def _request(file: SourceFile, new: NewSource) -> SourceRequest:
 def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, status: str) -> Document:
     """Return a version of a document. Raises NotFoundError."""
     if type_.kind == "singleType":
-        found = next(iter(snapshot.list(type_, locale, status)), None)
+        document = next(iter(snapshot.list(type_, locale, status)), None)
     else:
-        found = snapshot.get(type_, document_id, locale, status)
-    if found is None:
+        document = snapshot.get(type_, document_id, locale, status)
+    if document is None:
         raise NotFoundError()
-    return found
+    return document
 
 
 def _read(site: Site, path: str) -> str:
-    """Return the text of a document's file. Raises NotFoundError, ConflictError, and StorageError."""
+    """Return the text of a document's file. Raises NotFoundError, ConflictError and StorageError."""
     try:
         return decode(read_bytes(site.root, path)[0])
     except MISSING_FILE_ERRORS as error:

@@ -1,4 +1,4 @@
-"""What is in no commit yet: which files, what has changed in each, and commits of some of them."""
+"""Uncommitted changes: list them, show one, commit files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from server.write.source import Masked, mask_text
 class UncommittedFiles:
     """A page of the files that differ from the commit `head`, of `total`.
 
-    With each are the attributes that have changed, None of one that is no document or can't be read.
+    Each has its changed attributes, or None if it is not a document or can't be read.
     """
 
     head: str
@@ -44,9 +44,9 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """What has changed in one file since the commit `head`: by attribute, and by line, None as above.
+    """Changes of one file since the commit `head`, by attribute and by line; each None if unavailable.
 
-    The lines are None as well if the caller may not see all.
+    Lines also need full access.
     """
 
     head: str
@@ -56,15 +56,15 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return the files that are not committed as they are, of those that a caller may see.
+    """Return the files with uncommitted changes that a caller may see.
 
     Raises ForbiddenError, and ConflictError in a site without commits.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
     caller.budget.take_turn()
-    found = changed_files(site, state, caller.actor)
-    part, viewer = found[page.start : page.start + page.limit], Viewer(caller.actor, state)
+    changed = changed_files(site, state, caller.actor)
+    part, viewer = changed[page.start : page.start + page.limit], Viewer(caller.actor, state)
     values = values_of(_store(site, state), [one.version(head) for one in part], caller.budget)
     files = []
     for one, (before, after) in zip(part, values, strict=True):
@@ -72,18 +72,18 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
         if _is_document(one) and one.type and (before is not None or after is not None):
             names = changed_attributes(viewer.attributes(one.type), before, after, viewer)
         files.append((one, names))
-    return UncommittedFiles(head, len(found), files)
+    return UncommittedFiles(head, len(changed), files)
 
 
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
-    """Return what has changed in a file.
+    """Return the uncommitted changes of a file.
 
-    Raises ForbiddenError, NotFoundError, ConflictError, and ValidationError for what is not a path.
+    Raises ForbiddenError, NotFoundError, ConflictError, and ValidationError for an invalid path.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
     if not isinstance(path, str) or not path:
-        raise ValidationError("path must be that of a file, such as content/pages/about.md")
+        raise ValidationError("path must name a file, such as content/pages/about.md")
     caller.budget.take_turn()
     changed = changed_files(site, state, caller.actor)
     found = next((one for one in changed if one.change.path == path), None)
@@ -99,16 +99,16 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit some files as they are, in the name of the caller. Returns the commit's id.
+    """Commit files in their current state, in the caller's name. Returns the commit's id.
 
     Raises ForbiddenError, ValidationError and ConflictError, as `commit_changes` does.
     """
     require_history(caller)
     require_history(caller, "commit")
-    by = writes.authorship(caller)
+    authorship = writes.authorship(caller)
     caller.budget.take_turn()
     changed = changed_files(writes.site, caller.state, caller.actor)
-    return commit_changes(writes.site, changed, files, message, by)
+    return commit_changes(writes.site, changed, files, message, authorship)
 
 
 def _is_document(one: ChangedFile) -> bool:
@@ -116,9 +116,9 @@ def _is_document(one: ChangedFile) -> bool:
 
 
 def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return the lines in which a file differs from the last commit, with passwords masked.
+    """Return the line diff of a file against the last commit, with passwords masked.
 
-    None if either text is none, is too long, or can't be read and may hold a password.
+    None if a text can't be decoded, is too long, or may contain a password that can't be masked.
     """
     version = one.version(head)
     name = f"{version.parent}:./{version.before}"
@@ -139,7 +139,7 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
 
 
 def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
-    """Return the text of a file, or of none, without the hashes of passwords. Raises ConflictError."""
+    """Return a file's text with password hashes masked. Raises ConflictError."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)

@@ -1,4 +1,4 @@
-"""Takes a write back whose result offered that (`server.service.write.UndoOffer`)."""
+"""Undo of a write whose result offered it (`server.service.write.UndoOffer`)."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,21 +17,20 @@ DEFAULT_MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Let the files of a write hold again what they held before it; the outcome has the paths that the caller
-    may see.
+    """Restore the files that a write replaced; the outcome has the paths that the caller may see.
 
-    With `undo`, that can be taken back as well. Raises ForbiddenError, NotFoundError, ConflictError if the
-    files are not as the write left them, and what `Writes.make` raises.
+    With `undo`, the result can be undone again. Raises ForbiddenError, NotFoundError, ConflictError if the
+    files have changed since the write, and the errors of `Writes.make`.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):
         raise ForbiddenError()
     folder = UndoFolder(writes.site.root)
-    kept = folder.find(id_, caller.actor.name)
-    if kept is None:
+    record = folder.find(id_, caller.actor.name)
+    if record is None:
         raise NotFoundError(NOT_FOUND_MESSAGE)
-    permit_write(caller, kept.permits)
-    permits, may_see = kept.permits if undo else (), sight_of_files(caller)
-    wanted = Restoration(kept, partial(permit_undoing, caller), may_see)
-    outcome = writes.make(caller, restore, wanted, message=message or DEFAULT_MESSAGE, permits=permits)
+    permit_write(caller, record.permits)
+    permits, may_see = record.permits if undo else (), sight_of_files(caller)
+    restoration = Restoration(record, partial(permit_undoing, caller), may_see)
+    outcome = writes.make(caller, restore, restoration, message=message or DEFAULT_MESSAGE, permits=permits)
     folder.forget(id_)
     return replace(outcome, made=tuple(filter(may_see, outcome.made)))

@@ -1,7 +1,7 @@
-"""Media files: which a caller finds, and how received files are stored, changed and removed.
+"""Media files: queries, and storing, changing and removing uploads.
 
-A file comes with its bytes on disk (`write.uploads.uploading.Incoming`). It goes into the bucket before the
-write, if the site has one. A branch that is not served gets it too, but no formats of pictures.
+Received files are on disk (`write.uploads.uploading.Incoming`). If the site has a bucket, they are sent there
+before the write. A branch that is not served gets files too, but no picture formats.
 """
 
 import posixpath
@@ -30,21 +30,21 @@ from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 
 SCALING_TIMEOUT_S = 10.0
-# What a query may say of files, which have neither locales nor drafts; and where it asks for a page.
+# Query parameters of files, which have neither locales nor drafts; and those with pagination.
 _QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """Files that were written, each as JSON, and the commit."""
+    """Stored files, each as JSON, and the commit."""
 
     bodies: list[bytes]
     commit: str
 
 
 class Uploads:
-    """Stores, changes and removes the media files of a site. Safe to use from many threads."""
+    """Storing, changing and removing the media files of a site. Thread-safe."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket
@@ -56,53 +56,53 @@ class Uploads:
         attachment: Attachment | None = None,
         message: str = "",
     ) -> StoredFiles:
-        """Let received files become media of the site. Raises BucketError, and what a write raises."""
-        wanted = uploading.Upload(tuple(map(self._keep, files)), caller.actor, attachment)
-        made = self._writes.make(caller, uploading.upload, wanted, _media_keys, message=message)
-        return self._stored(caller, made, made.made)
+        """Add received files to the site's media. Raises BucketError and the errors of a write."""
+        upload = uploading.Upload(tuple(map(self._keep, files)), caller.actor, attachment)
+        outcome = self._writes.make(caller, uploading.upload, upload, _media_keys, message=message)
+        return self._stored(caller, outcome, outcome.made)
 
     def change(self, caller: Caller, change: uploading.FileChange, message: str = "") -> StoredFiles:
-        """Change what is said of a file, or its content. Raises NotFoundError, and what `upload` raises."""
+        """Change a file's description or content. Raises NotFoundError and the errors of `upload`."""
         change = self._keep_replacement(caller.state, change)
-        made = self._writes.make(caller, uploading.change_file, change, message=message)
-        return self._stored(caller, made, (made.made,))
+        outcome = self._writes.make(caller, uploading.change_file, change, message=message)
+        return self._stored(caller, outcome, (outcome.made,))
 
     def remove(self, caller: Caller, key: str, message: str = "") -> str:
-        """Remove a file; returns the commit. Raises NotFoundError, and what a write raises."""
+        """Remove a file and return the commit. Raises NotFoundError and the errors of a write."""
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """A received file, which is in the bucket then, where the site has one; else a picture is hashed."""
-        ending = uploading.ending_of_upload(file)
+        """Send a received file to the bucket, if the site has one; else hash a picture in advance."""
+        suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
-            self._site.image_cache.read_ahead(file.source, ending)
-        return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, ending))
+            self._site.image_cache.read_ahead(file.source, suffix)
+        return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, suffix))
 
     def _keep_replacement(self, state: State, change: uploading.FileChange) -> uploading.FileChange:
-        """A change of a file, whose new content is in the bucket then, where the site has one."""
+        """Send the new content of a file to the bucket, if the site has one."""
         if change.file is None:
             return change
         if not self._site.state.settings.media.store:
-            with suppress(NotFoundError):  # The write says so.
-                ending = posixpath.splitext(find_file(state, change.key).path)[1]
-                self._site.image_cache.read_ahead(change.file.source, ending)
+            with suppress(NotFoundError):  # The write raises it.
+                suffix = posixpath.splitext(find_file(state, change.key).path)[1]
+                self._site.image_cache.read_ahead(change.file.source, suffix)
             return change
         old = find_file(state, change.key)
         uploading.check_replacement(old, change.file)
-        ending = posixpath.splitext(old.path)[1]
-        kept = self._bucket.keep(self._site.state.settings, change.file.source, ending)
-        return replace(change, file=replace(change.file, stored=kept))
+        suffix = posixpath.splitext(old.path)[1]
+        stored = self._bucket.keep(self._site.state.settings, change.file.source, suffix)
+        return replace(change, file=replace(change.file, stored=stored))
 
-    def _stored(self, caller: Caller, made: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:
-        """Files that were just written, as they are shown."""
-        state = made.state if caller.branch else _scaled(self._site, made.state, paths)
+    def _stored(self, caller: Caller, outcome: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:
+        """Return stored files as JSON."""
+        state = outcome.state if caller.branch else _scaled(self._site, outcome.state, paths)
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
-        shown = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), files)
-        return StoredFiles(shown, made.commit)
+        bodies = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), files)
+        return StoredFiles(bodies, outcome.commit)
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """The state with the formats of pictures that were just written, if made within SCALING_TIMEOUT_S.
+    """Return the state with the formats of new pictures, if made within SCALING_TIMEOUT_S.
 
     Others are made in the background.
     """
@@ -121,15 +121,17 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Read which files are asked for and what of them, and maybe which page. Raises ValidationError."""
+    """Parse a query of files, with pagination if `paged`. Raises ValidationError."""
     state = caller.state
-    wanted = {key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params}
-    query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], wanted, many=True)
+    query_params = {
+        key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params
+    }
+    query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], query_params, many=True)
     return narrow(query, caller.actor, state.schema)._replace(page=query.page if paged else read_part(params))
 
 
 def find_files(caller: Caller, query: Query) -> Listing:
-    """Return the files that a query finds. Raises LimitError."""
+    """Return the files of a query. Raises LimitError."""
     return find(view_of(caller), query)
 
 
@@ -139,10 +141,10 @@ def find_file(state: State, key: str) -> Document:
 
 
 def render(caller: Caller, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Return files as JSON, each by itself. Raises LimitError."""
+    """Return files as JSON, each separately. Raises LimitError."""
     return render_files(view_of(caller), query, files)
 
 
 def view_of(caller: Caller) -> View:
-    """Return how a caller sees files."""
+    """Return the caller's view of files."""
     return View(caller.state.snapshot, caller.state.settings, budget=caller.budget)

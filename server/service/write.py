@@ -1,9 +1,9 @@
-"""What a write is, whoever makes it: it is permitted, prepared, made by `Site.write`, and can be shown then.
+"""Writes: check permission, prepare, write through `Site.write`, render the result.
 
     Command(caller, operations, …)  →  Writes.write  →  Result(state, documents, commit, undo, files)
 
-Documents are written by commands. Whatever else changes files (a text, an upload, a repair) is prepared by a
-function of its own and made by `Writes.make`, with the same branches, commits, undo and dry runs.
+Commands write documents. Other changes of files (source texts, uploads, repairs) have their own function that
+prepares them, and use `Writes.make`, with the same branches, commits, undo and dry runs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,18 +44,20 @@ from server.write.undo import undone_documents
 Wanted = TypeVar("Wanted")
 Made = TypeVar("Made")
 Prepare = Callable[[Wanted, Context], Made]
-Addressed = Callable[[Made], Collection[Key]]  # which documents were asked to be written, of what was made
-Describe = str | Callable[[Made], str]  # the message of a commit, or what makes it of what was made
-Sign = Callable[[Actor], tuple[str, str]]  # the name and e-mail address that an actor's commits are by
+Addressed = Callable[
+    [Made], Collection[Key]
+]  # the documents that were requested to be written, from the result
+Describe = str | Callable[[Made], str]  # the message of a commit, or a function that makes it from the result
+Sign = Callable[[Actor], tuple[str, str]]  # returns the name and e-mail address for an actor's commits
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Writes of documents that a caller asks for, made in one step that is done or not done.
+    """Writes of documents that a caller requests, made in one atomic step.
 
-    In a batch, operations may refer to the documents of those before them, and errors say of which operation
-    they are; each operation is taken from an iterator once those before it are read. With `dry_run`, nothing
-    is written. With `undo`, it can be taken back. `message` is that of its commit.
+    In a batch, operations may refer to the documents of earlier ones, and errors name the operation; each is
+    taken from the iterator after the previous one is parsed. `dry_run` writes nothing. `undo` makes it
+    possible to undo the write. `message` is the commit's.
     """
 
     caller: Caller
@@ -68,7 +70,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """A write can be taken back by its caller under an id, until it expires (`server.service.undo`)."""
+    """The id with which the caller can undo a write until it expires (`server.service.undo`)."""
 
     id: str
     expires: datetime
@@ -76,9 +78,9 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A document that was written, in the state after the whole command.
+    """A written document, in the state after the whole command.
 
-    `document_id` is "" if there was nothing to delete. `merged`: its change was merged with those of others.
+    `document_id` is "" if there was nothing to delete. `merged`: the change was merged with those of others.
     """
 
     write: DocumentWrite
@@ -88,23 +90,22 @@ class Written:
 
     @property
     def verb(self) -> Verb:
-        """What was done to it."""
+        """The kind of the write."""
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render it as its parameters say; nothing of one that was deleted.
+        """Render it as its parameters select; empty if it was deleted.
 
-        Raises LimitError, and NotFoundError if it is gone again.
+        Raises LimitError, and NotFoundError if it was deleted since.
         """
         return self.write.render(self.state, self.document_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a command came to: documents in the order of its operations, or the files of a dry run.
+    """Result of a command: documents in the order of its operations, or the files of a dry run.
 
-    `commit` is its commit: "" for none, "pending" if that is made later. `undo` is None if it can't be taken
-    back.
+    `commit` is "" for none, "pending" if it is made later. `undo` is None if the write can't be undone.
     """
 
     state: State
@@ -116,7 +117,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """What a change of files came to: `made` is what preparing it returned. The rest is as in a Result."""
+    """Result of a change of files: `made` is the return value of preparing it; the rest is as in a Result."""
 
     state: State
     made: Made
@@ -125,10 +126,10 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Makes the writes of a site, to the branch that is served and to others.
+    """Writer of a site, for the served branch and others.
 
-    Safe to use from many threads. `sign` says in whose name an actor's commits are, and `source` where the
-    event log says that the changes come from.
+    Thread-safe. `sign` returns the author of an actor's commits; `source` is the origin of changes in the
+    event log.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -137,9 +138,9 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller as one who writes to a branch.
+        """Return the caller as one that writes to a branch.
 
-        Raises ForbiddenError, ValidationError, and what `BranchWriter.state` raises.
+        Raises ForbiddenError, ValidationError, and the errors of `BranchWriter.state`.
         """
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
@@ -150,32 +151,32 @@ class Writes:
         return replace(caller, state=self._writer.state(name, today), branch=Branch(name, today))
 
     def head(self, caller: Caller) -> str:
-        """Return the last commit of the branch that a caller writes to; "" for the one that is served."""
+        """Return the last commit of the branch that the caller writes to; "" for the served one."""
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
-        """Make the writes of a command, or try them.
+        """Execute the writes of a command, or preview them.
 
-        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, and what
-        `make` raises.
+        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, and the
+        errors of `make`.
         """
         caller = command.caller
-        if command.dry_run:  # before passwords are hashed, which takes long
+        if command.dry_run:  # before passwords are hashed, which is slow
             require_source(caller.actor, "read", caller.state.schema)
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
         writes = with_hashes(writes, caller.state.schema)
         act = prepare.batch if command.is_batch else prepare.without_batch
-        wanted = BatchRequest(tuple((write.prepare, write.request) for write in writes))
+        batch = BatchRequest(tuple((write.prepare, write.request) for write in writes))
         if command.dry_run:
-            return Result(caller.state, files=self.preview(caller, act, wanted))
+            return Result(caller.state, files=self.preview(caller, act, batch))
 
         def addressed(results: Iterable[tuple[str, bool]]) -> list[Key]:
             pairs = zip(writes, results, strict=True)
             return [key for write, (written, _) in pairs for key in write.addressed(written)]
 
         permits = tuple(map(_permit, writes)) if command.undo else ()
-        outcome = self.make(caller, act, wanted, addressed, message=command.message, permits=permits)
+        outcome = self.make(caller, act, batch, addressed, message=command.message, permits=permits)
         documents = [
             Written(write, outcome.state, document_id, merged)
             for write, (document_id, merged) in zip(writes, outcome.made, strict=True)
@@ -192,28 +193,28 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Let `prepare` change files, in the name of a caller, on the branch that it writes to.
+        """Let `prepare` change files in the caller's name, on the branch that it writes to.
 
-        With `permits` the caller can take it back, while it may still do what these say and what undoing
-        does; but not what the public wrote, nor what was written to another branch, which git takes back.
-        Raises what `prepare`, `Site.write` and `BranchWriter.write` raise.
+        With `permits`, the caller can undo the write while it still has these permissions and those for the
+        effects of undoing. Writes of the public and those to other branches can't be undone. Raises the
+        errors of `prepare`, `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
-            branch, by = caller.branch, self.authorship(caller, addressed, message)
-            state, made, commit = self._writer.write(branch.name, prepare, wanted, by, branch.today)
+            branch, authorship = caller.branch, self.authorship(caller, addressed, message)
+            state, made, commit = self._writer.write(branch.name, prepare, wanted, authorship, branch.today)
             return Outcome(state, made, commit, None)
         signed = caller.state.settings.git.commit is not None
-        by, keeper = self.authorship(caller, addressed, message, signed=signed), None
+        authorship, keeper = self.authorship(caller, addressed, message, signed=signed), None
         if permits and caller.actor.name != PUBLIC_ACTOR:
             keeper = Keeper(self.site.root, caller.actor.name, dict.fromkeys(permits))
-            by = replace(by, keep=keeper.keeping)
-        state, made, commit = self.site.write(by, prepare, wanted)
+            authorship = replace(authorship, keep=keeper.keeping)
+        state, made, commit = self.site.write(authorship, prepare, wanted)
         return Outcome(state, made, commit, self._offer(caller, state, keeper, permits))
 
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the offer to take back a write that was kept, if its caller may do that."""
+        """Return the offer to undo a saved write, if its caller may do that."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -224,9 +225,9 @@ class Writes:
         return UndoOffer(keeper.id, keeper.expires)
 
     def preview(self, caller: Caller, prepare: Prepare[Wanted, Made], wanted: Wanted) -> Sequence[FileChange]:
-        """Return what `make` would change in files. It is prepared and checked as there, and raises as that.
+        """Return the file changes that `make` would cause, with the same checks and errors.
 
-        Raises ForbiddenError for a caller that may not see the files of documents.
+        Raises ForbiddenError if the caller may not see the source of documents.
         """
         require_source(caller.actor, "read", caller.state.schema)
         if caller.branch:
@@ -243,15 +244,17 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return by whom a write is. `signed`: with a name and address, which are looked up."""
+        """Return the authorship of a write; `signed` looks up a name and address."""
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
-        said, describe = (message, None) if isinstance(message, str) else ("", message)
-        return Authorship(actor.name, name, email, said, addressed, source=self._source, describe=describe)
+        fixed_message, describe = (message, None) if isinstance(message, str) else ("", message)
+        return Authorship(
+            actor.name, name, email, fixed_message, addressed, source=self._source, describe=describe
+        )
 
 
 def _read(command: Command) -> list[DocumentWrite]:
-    """Read the operations of a command. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
+    """Parse the operations of a command. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
     caller = command.caller
     if command.is_batch:
         return BatchReader(caller).read(command.operations)
@@ -262,6 +265,6 @@ def _read(command: Command) -> list[DocumentWrite]:
 
 
 def _permit(write: DocumentWrite) -> Permit:
-    """Return what has to be permitted still for a write to be taken back."""
+    """Return the permission that undoing a write needs."""
     request, verb = write.request, write.operation.verb
     return Permit(request.address.type.uid, verb, request.address.draft or verb is Verb.DISCARD)

@@ -255,7 +255,7 @@ def test_a_path_out_of_the_site_is_no_fix(api: Api) -> None:
     made = {"path": "../../etc/passwd", "key": "a", "before": None, "after": "b"}
     assert fix(api, [made]).data == {
         "fixed": [],
-        "refused": [{**made, "reason": "what is there is not what was to be fixed"}],
+        "refused": [{**made, "reason": "the file no longer has this problem"}],
     }
 
 
