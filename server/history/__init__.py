@@ -1,1 +1,1 @@
-"""What git keeps of a site: how it was at any commit, and how each document came to be as it is."""
+"""Git history of a site: its state at any commit, and the versions of each document."""

@@ -1,4 +1,4 @@
-"""Who last changed each attribute of a version, and each line of its texts."""
+"""Blame: the version that last changed each attribute, and each line of its text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +10,14 @@ from server.history.versions import Version
 from server.index.budget import Budget
 from server.schema.model import Attribute
 
-MAX_VERSIONS = 500  # What is older counts as written in the first of them.
+MAX_VERSIONS = 500  # Older changes are attributed to the first of them.
 
 
 @dataclass(slots=True)
 class Blame:
-    """The version that an attribute got its value from, and that of each line of a text with several."""
+    """The version that an attribute's value comes from; for a text with several lines, also that of each
+    line.
+    """
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
@@ -24,34 +26,34 @@ class Blame:
 def blame(
     attributes: Sequence[Attribute], versions: Iterable[tuple[Version, Values | None]], budget: Budget
 ) -> dict[str, Blame]:
-    """For each attribute with a value, where that is from; `versions` are of one file, the oldest first.
+    """Return the origin of each attribute that has a value; `versions` are of one file, oldest first.
 
     Raises LimitError.
     """
-    found: dict[str, Blame] = {}
-    last: Values = {}
+    origins: dict[str, Blame] = {}
+    previous: Values = {}
     for version, values in versions:
         if values is None:
-            continue  # It could not be read, or was deleted: what came after it counts from there.
+            continue  # Unreadable or deleted: compare the next version with the one before.
         for attribute in attributes:
-            old, new = last.get(attribute.name), values.get(attribute.name)
+            old, new = previous.get(attribute.name), values.get(attribute.name)
             if is_empty(new):
-                found.pop(attribute.name, None)
-            elif attribute.name not in found or not same_values(old, new):
-                before = found.get(attribute.name)
+                origins.pop(attribute.name, None)
+            elif attribute.name not in origins or not same_values(old, new):
+                before = origins.get(attribute.name)
                 budget.spend(1 + (len(before.lines) if before else 0) + str(new).count("\n"))
                 lines = _lines(before.lines if before else [], new, version)
-                found[attribute.name] = Blame(version, lines)
-        last = values
-    return found
+                origins[attribute.name] = Blame(version, lines)
+        previous = values
+    return origins
 
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """The lines of a text with the version that each is from."""
+    """Return the lines of a text, each with the version that it comes from."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")
-    made = [(line, version) for line in lines]
+    attributed = [(line, version) for line in lines]
     for at, start, size in LineMatcher([line for line, _ in before], lines).get_matching_blocks():
-        made[start : start + size] = before[at : at + size]
-    return made
+        attributed[start : start + size] = before[at : at + size]
+    return attributed

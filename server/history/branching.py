@@ -1,4 +1,4 @@
-"""The branches of a site, each a state of all content that need not be the one that is served."""
+"""Branches of a site: list, create and delete them, compare them, write to them."""
 
 import threading
 import unicodedata
@@ -48,30 +48,30 @@ from server.write.context import Context
 
 
 class Branches:
-    """The branches of a site's repository. Everything raises ConflictError in a site without commits."""
+    """The branches of a site's repository. Methods raise ConflictError in a site without commits."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
         self.root = past.site.root
 
     def all(self) -> list[Branch]:
-        """Every branch, by name."""
+        """Return all branches, by name."""
         self.past.require_commits()
         return branches(self.root)
 
     def served(self) -> str:
-        """The branch that is served: the one that is checked out; "" where that is none."""
+        """Return the served branch, which is the checked-out one, or ""."""
         return checked_out(self.root)
 
     def get(self, name: str) -> Branch:
-        """A branch. Raises NotFoundError where there is none of the name."""
-        found = next((branch for branch in self.all() if branch.name == name), None)
-        if found is None:
+        """Return a branch. Raises NotFoundError."""
+        branch = next((branch for branch in self.all() if branch.name == name), None)
+        if branch is None:
             raise NotFoundError(f'There is no branch "{name[:100]}"')
-        return found
+        return branch
 
     def commit(self, name: str) -> str:
-        """The last commit of a branch, or of that of the git remote (`origin/main`) as it was last fetched.
+        """Return the last commit of a branch, or of the remote's branch as last fetched (`origin/main`).
 
         Raises NotFoundError.
         """
@@ -83,38 +83,39 @@ class Branches:
         return self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
-        """Make a branch of a commit.
+        """Create a branch at a commit.
 
-        Raises ValidationError for its name, ConflictError where it is taken or there are too many branches.
+        Raises ValidationError for an invalid name, and ConflictError if it is taken or there are too many
+        branches.
         """
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" can\'t be the name of a branch')
         if branch_commit(self.root, name):
-            raise ConflictError(f'There is a branch "{name[:100]}" already')
+            raise ConflictError(f'The branch "{name[:100]}" already exists')
         if find_commit(self.root, name) or read_time(name) is not None:
-            raise ValidationError(f'"{name[:100]}" means a commit, tag or time already')
-        most, taken = self.past.site.state.settings.branches.max, self.all()
-        alike = next((branch.name for branch in taken if _folded(branch.name) == _folded(name)), "")
-        if alike:
+            raise ValidationError(f'"{name[:100]}" already names a commit, tag or time')
+        limit, existing = self.past.site.state.settings.branches.max, self.all()
+        similar = next((branch.name for branch in existing if _folded(branch.name) == _folded(name)), "")
+        if similar:
             raise ConflictError(
-                f'The branch "{alike[:100]}" differs only in case or accents, which some file systems ignore'
+                f'The branch "{similar[:100]}" differs only in case or accents, which some systems ignore'
             )
-        if len(taken) >= most:
-            raise ConflictError(f"There are {most:,} branches already (branches.max); delete one first")
+        if len(existing) >= limit:
+            raise ConflictError(f"There are {limit:,} branches already (branches.max); delete one first")
         if not move_branch(self.root, name, commit, "", "create"):
-            raise ConflictError(f'The branch "{name[:100]}" can\'t be made beside those that there are')
+            raise ConflictError(f'The branch "{name[:100]}" conflicts with the name of an existing branch')
         return self.get(name)
 
     def delete(self, name: str) -> None:
-        """Delete a branch, merged or not. Raises NotFoundError, and ConflictError where it is checked out."""
+        """Delete a branch, merged or not. Raises NotFoundError, and ConflictError if it is checked out."""
         if self.get(name).worktree or name == self.served():
             raise ConflictError(f'The branch "{name[:100]}" is checked out; check out another one first')
         if not delete_branch(self.root, name):
-            raise ConflictError(f'git does not delete the branch "{name[:100]}" now; is it being rebased?')
+            raise ConflictError(f'git refused to delete the branch "{name[:100]}"; is it being rebased?')
 
 
 def _folded(name: str) -> str:
-    """Return a name as file systems compare it that ignore case, and how accents are encoded."""
+    """Return a name as compared by file systems that ignore case and the encoding of accents."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
@@ -125,7 +126,7 @@ Key = tuple[str, str, str, str]  # the uid of the type, documentId, locale and s
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """One version of a document that differs: what was done to it, and its attributes before and after."""
+    """A version that differs between two states, with the action and its changed attributes."""
 
     type: Type
     document_id: str
@@ -136,23 +137,23 @@ class DocumentChange:
 
 
 def fork_of(past: PastStates, commit: str) -> str:
-    """The last commit that a branch and what is checked out have in common. Raises ConflictError."""
-    found = merge_base(past.site.root, head_commit(past.site.root), commit)
-    if not found:
-        raise ConflictError("The branch has no commit in common with what is checked out")
-    return found
+    """Return the last common commit of a branch and what is checked out. Raises ConflictError."""
+    base = merge_base(past.site.root, head_commit(past.site.root), commit)
+    if not base:
+        raise ConflictError("The branch has no commit in common with the checked-out branch")
+    return base
 
 
 def changed_documents(before: PastState, after: PastState, actor: Actor) -> list[DocumentChange]:
-    """The documents that differ between two states, of those that the actor may find; by type and id."""
+    """Return the documents that differ between two states and the actor may find, by type and id."""
     viewer = Viewer(actor, after.state)
     old, new = dict(differing(before, after)), dict(differing(after, before))
-    found = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
-    return [change for change in found if change]
+    changes = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
+    return [change for change in changes if change]
 
 
 def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """The documents of a state whose files are not the same in another one."""
+    """Yield the documents of a state whose files differ in the other state."""
     uids = {type_.uid for type_ in state.state.schema.content_types}
     for path, entry in state.known.entries.items():
         document = entry.document
@@ -163,38 +164,40 @@ def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Documen
 
 
 def _change(before: Document | None, after: Document | None, viewer: Viewer) -> DocumentChange | None:
-    """How a document differs, as somebody may see it; None where there is nothing that they may see."""
-    one, actor = after or before, viewer.actor
-    if one is None or not may_find(actor, one.type.uid):
+    """Return the difference of a document as a viewer may see it, or None if nothing is visible."""
+    document, actor = after or before, viewer.actor
+    if document is None or not may_find(actor, document.type.uid):
         return None
-    if one.status == DRAFT and not may_read_drafts(actor, one.type):
+    if document.status == DRAFT and not may_read_drafts(actor, document.type):
         return None
-    found = differences(viewer.attributes(one.type), _values(before), _values(after), viewer)
-    if before and after and not found:
+    attributes = differences(viewer.attributes(document.type), _values(before), _values(after), viewer)
+    if before and after and not attributes:
         return None
     action = "update" if before and after else "create" if after else "delete"
-    return DocumentChange(one.type, one.document_id, one.locale, one.status, action, found)
+    return DocumentChange(
+        document.type, document.document_id, document.locale, document.status, action, attributes
+    )
 
 
 def _values(document: Document | None) -> Values | None:
     return dict(zip(document.type.attributes, document.values, strict=True)) if document else None
 
 
-# --- earlier --------------------------------------------------------------------------------------
+# --- earlier versions -----------------------------------------------------------------------------
 
-MAX_SEARCHED_COMMITS = 100  # Commits that changed a document, among which a version is searched.
+MAX_SEARCHED_COMMITS = 100  # Most commits of a document that are searched for a version.
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """The earlier versions of the documents of a branch that is at the commit `head`, in a state."""
+    """Earlier versions of documents on a branch whose head is the commit `head`, with its state."""
 
     past: PastStates
     head: str
     state: State
 
     def of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """The versions of a document in a locale, the newest first, as the schema of the branch has them."""
+        """Yield the versions of a document in a locale, newest first, read with the branch's schema."""
         root, schema, settings = self.past.site.root, self.state.schema, self.state.settings
         paths = self._paths(type_, document_id, locale)
         commits = self._commits(paths)
@@ -211,56 +214,59 @@ class EarlierVersions:
                     yield document
 
     def _paths(self, type_: Type, document_id: str, locale: str) -> tuple[str, ...]:
-        """The files of a document, and where its other version would be."""
+        """Return the files of a document, and the paths where its other version would be."""
         layout, claims = Layout(self.state.schema, self.state.settings), self.state.snapshot.claims
         keys = ((type_.uid, document_id, locale, status) for status in (PUBLISHED, DRAFT))
         known = [document.path for key in keys for document in claims.get(key, ())]
-        beside = (layout.sibling(path, draft=draft) for path in known for draft in (False, True))
-        found = dict.fromkeys((*known, *filter(None, beside)))
-        return tuple(path for path in found if "\n" not in path)
+        siblings = (layout.sibling(path, draft=draft) for path in known for draft in (False, True))
+        paths = dict.fromkeys((*known, *filter(None, siblings)))
+        return tuple(path for path in paths if "\n" not in path)
 
     def _commits(self, paths: Sequence[str]) -> list[Commit]:
-        """The commits that have changed some files, the newest first."""
+        """Return the commits that changed any of some files, newest first."""
         self.past.log.update(self.head)
         return [commit for commit in self.past.log.before(self.head) if any(_touched_paths(commit, paths))]
 
 
 def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
-    """Those of some paths that a commit has changed."""
+    """Yield the given paths that a commit changed."""
     for change in commit.changes:
         yield from (path for path in (change.path, change.before) if path in paths)
 
 
 def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """When files were first and last committed, as `storage.git.times` has it of all files."""
-    found: dict[str, tuple[int, int]] = {}
+    """Return the times of the first and last commit of each file, as `storage.git.times` does."""
+    times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
-            first, last = found.get(path, (commit.committed, commit.committed))
-            found[path] = min(first, commit.committed), last
-    return found
+            first, last = times.get(path, (commit.committed, commit.committed))
+            times[path] = min(first, commit.committed), last
+    return times
 
 
 # --- write ----------------------------------------------------------------------------------------
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
-MAX_ATTEMPTS = 20  # Attempts to prepare a write while others move the branch.
+MAX_ATTEMPTS = 20  # Attempts to prepare a write while other writers move the branch.
 
 
 class CommittedFiles:
-    """The files of a commit, as a `Changeset` reads files."""
+    """Reader of a commit's files for `Changeset`."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
 
     def signature(self, path: str) -> Signature | None:
-        """What differs where the size does; None where there is no such file."""
+        """Return a signature that depends only on the size; None if there is no such file."""
         blob = self.blobs.get(path)
         return size_signature(blob.size) if blob else None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """What is in a file. Raises FileNotFoundError, and ConflictError where a partial clone lacks it."""
+        """Return the content of a file.
+
+        Raises FileNotFoundError, and ConflictError if a partial clone lacks it.
+        """
         blob = self.blobs.get(path)
         if blob is None:
             raise FileNotFoundError(path)
@@ -270,21 +276,21 @@ class CommittedFiles:
         return data, size_signature(len(data))
 
     def is_below_file(self, path: str) -> bool:
-        """Whether a file is where a path has a folder."""
+        """Return whether a folder of the path is a file."""
         return any(folder in self.blobs for folder in folders_above(path))
 
 
 class BranchWriter:
-    """Writes to the branches of a site. Safe to use from many threads, and beside other processes."""
+    """Writer for branches of a site. Thread-safe and multi-process-safe."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches
-        self._lock = threading.Lock()  # Threads wait for each other instead of preparing a write in vain.
+        self._lock = threading.Lock()  # Serializes threads, so that they don't prepare writes that conflict.
 
     def state(self, name: str, today: Settings) -> State:
-        """The state of a branch that can be written to.
+        """Return the state of a branch that can be written to.
 
-        Raises NotFoundError, and ConflictError where it is checked out: its files would no longer fit it.
+        Raises NotFoundError, and ConflictError if it is checked out, because its files would no longer match.
         """
         return self.past.answered(self._head(name), today)
 
@@ -296,10 +302,10 @@ class BranchWriter:
         by: Authorship,
         today: Settings,
     ) -> tuple[State, Result, str]:
-        """Let `prepare` change files of a branch, as `Site.write` does with those of the site.
+        """Let `prepare` change files of a branch, like `Site.write` does for the served one.
 
-        Returns the state after it, what `prepare` returned, and the commit that the branch is at. Raises what
-        `state` and `prepare` raise, StorageError, and BusyError where others were faster each time.
+        Returns the new state, the result of `prepare`, and the branch's commit. Raises the errors of `state`
+        and `prepare`, StorageError, and BusyError if the branch moves during each attempt.
         """
         with self._lock:
             for _ in range(MAX_ATTEMPTS):
@@ -312,12 +318,12 @@ class BranchWriter:
                 commit = make_commit(self.branches.root, (head,), files, signed)
                 if move_branch(self.branches.root, name, commit, head, "write"):
                     return self.past.answered(commit, today), result, commit
-        raise BusyError("Others changed the branch each time that this write was ready; try again")
+        raise BusyError("The branch kept changing while this write was prepared; try again")
 
     def preview(
         self, name: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings
     ) -> tuple[list[Write], Result]:
-        """The files that `write` would change, and what `prepare` returns."""
+        """Return the files that `write` would change, and the result of `prepare`."""
         return self._prepare(self._head(name), prepare, request, today)
 
     def _head(self, name: str) -> str:

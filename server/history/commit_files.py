@@ -1,4 +1,4 @@
-"""The files of a commit as a site would read them from a checkout: its configuration and its entries."""
+"""Files of a commit, read like those of a checkout: configuration and entries."""
 
 import os
 import tempfile
@@ -28,29 +28,29 @@ from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
-BATCH_BYTES = 32_000_000  # Bytes of files that are read into memory at a time.
+BATCH_BYTES = 32_000_000  # Bytes of files in memory at a time.
 
 Blobs = Mapping[str, Blob]
-Facts = Callable[[str, Blob], ImageFacts]  # of the media file at a path, which holds a blob
+Facts = Callable[[str, Blob], ImageFacts]  # of the media file at a path with the given blob
 
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries that are known already, by path, each of a file with some blob."""
+    """Entries read before, by path, with the blob of each file."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
 
 
 def configuration_files(blobs: Blobs) -> dict[str, Blob]:
-    """The files that configure a site, among all of a commit."""
+    """Return the files of a commit that configure the site."""
     return {path: blob for path, blob in blobs.items() if is_configuration(path)}
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """The configuration of a commit, read from a copy of its few files.
+    """Read the configuration of a commit from a temporary copy of its files.
 
-    Raises SetupError where it is broken, StorageError for a full disk, and GitError.
+    Raises SetupError if it is invalid, StorageError for a full disk, and GitError.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -66,17 +66,17 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 
 
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
-    """Open a file without a name that holds what is in a blob.
+    """Open an unnamed temporary file with the content of a blob.
 
-    Raises NotFoundError where the clone does not have it, StorageError where the disk is full.
+    Raises NotFoundError if the clone lacks it, StorageError if the disk is full.
     """
     try:
-        with ExitStack() as opened:
-            file = opened.enter_context(tempfile.TemporaryFile(prefix="bifolio-"))
+        with ExitStack() as stack:
+            file = stack.enter_context(tempfile.TemporaryFile(prefix="bifolio-"))
             if not copy_blob(root, blob.id, file):
                 raise NotFoundError()
             file.seek(0)
-            opened.pop_all()
+            stack.pop_all()
             return file
     except OSError as error:
         raise StorageError(f"The file can't be read: {os.strerror(error.errno or 0)}") from error
@@ -89,20 +89,20 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Read the entries of a commit's files; return them, and how many bytes were read.
+    """Read the entries of a commit's files; return them and the number of bytes read.
 
-    Those that are known of the same file under the same timestamps are taken over.
+    Known entries are reused if file and timestamps are the same.
     """
     entries: dict[str, Entry] = {}
-    left: list[str] = []
-    for path in _paths(store, blobs):
-        found = _reuse(store, path, blobs, known)
-        if found is None:
-            left.append(path)
+    unread_paths: list[str] = []
+    for path in _document_paths(store, blobs):
+        reused = _reuse(store, path, blobs, known)
+        if reused is None:
+            unread_paths.append(path)
         else:
-            entries[path] = found
+            entries[path] = reused
     size = 0
-    for part in _parts(left, blobs):
+    for part in _batches(unread_paths, blobs):
         read = read_blobs(store.root, [blobs[path].id for path in part])
         for path, data in zip(part, read, strict=True):
             data = required(data, path, blobs[path])
@@ -117,12 +117,14 @@ def read_entries(
     return entries, size
 
 
-def _paths(store: Store, blobs: Blobs) -> Iterator[str]:
-    """The documents among the files of a commit, and the descriptions of media that may be in a bucket."""
+def _document_paths(store: Store, blobs: Blobs) -> Iterator[str]:
+    """Yield the paths of documents, and of descriptions whose media may be in a bucket."""
     for path, blob in blobs.items():
         if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
-            alone = path.endswith(SIDECAR_SUFFIX) and store.owner(path, blobs.__contains__) == path
-            if alone or not upload_path(path):
+            is_description_only = (
+                path.endswith(SIDECAR_SUFFIX) and store.owner(path, blobs.__contains__) == path
+            )
+            if is_description_only or not upload_path(path):
                 yield path
 
 
@@ -131,23 +133,23 @@ def _is_content(path: str) -> bool:
 
 
 def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry | None:
-    """What is known of a file, if that is what it would be read as now."""
+    """Return the known entry of a file if reading it now would give the same."""
     entry = known.entries.get(path)
     if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
         return None
     if entry.document is None or any(problem.severity == "error" for problem in entry.problems):
-        return None  # It may have the document of an earlier version, which was sound.
+        return None  # Its document may be from an earlier, valid version.
     return entry if entry.derived in (None, store.derived_timestamps(path, 0)) else None
 
 
 def _keep_document(entry: Entry, before: Entry | None) -> Entry:
-    """An entry with the document that is known already, where that says the same."""
+    """Return the entry with the known document if both are equal."""
     old = before.document if before else None
     return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry
 
 
-def _parts(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """The paths in parts that are small enough to be in memory together."""
+def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
+    """Split paths into parts small enough to be in memory together."""
     part: list[str] = []
     size = 0
     for path in paths:
@@ -161,44 +163,50 @@ def _parts(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
 
 
 def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> Entry:
-    blob, beside = blobs[path], blobs.get(path + SIDECAR_SUFFIX)
-    if beside is None or beside.size > MAX_FILE_BYTES:
+    blob, description = blobs[path], blobs.get(path + SIDECAR_SUFFIX)
+    if description is None or description.size > MAX_FILE_BYTES:
         return store.media_entry(path, size_signature(blob.size), facts)
-    described = required(next(read_blobs(store.root, [beside.id])), path + SIDECAR_SUFFIX, beside)
-    return store.media_entry(path, size_signature(blob.size), facts, described, size_signature(beside.size))
+    description_data = required(
+        next(read_blobs(store.root, [description.id])), path + SIDECAR_SUFFIX, description
+    )
+    return store.media_entry(
+        path, size_signature(blob.size), facts, description_data, size_signature(description.size)
+    )
 
 
 # --- renames --------------------------------------------------------------------------------------
 
-Asked = tuple[str, Schema, tuple[str, ...], str]  # a commit, and what says whose document a path is
+RenamesKey = tuple[
+    str, Schema, tuple[str, ...], str
+]  # a commit, and the settings that map paths to documents
 
 
 class Renames:
-    """The renames in the commits of a site that is served. Safe to use from many threads."""
+    """The renames in the commits of a served site. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
-        self._known: tuple[Asked | None, Mapping[Key, Rename]] = None, {}
+        self._known: tuple[RenamesKey | None, Mapping[Key, Rename]] = None, {}
         self._lock = threading.Lock()
 
     def are_known(self, state: State) -> bool:
-        """Whether they can be told without asking git, as in a site without commits."""
-        return not self.site.git.committed.commit or self._known[0] == self._question(state)
+        """Return whether they are available without running git."""
+        return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def of(self, state: State) -> Mapping[Key, Rename]:
-        """The renames up to the last commit that the site has seen."""
+        """Return the renames up to the last commit that the site has seen."""
         with self._lock:
-            commit, *_ = asked = self._question(state)
+            commit, *_ = key = self._cache_key(state)
             if not commit:
                 return {}
-            if self._known[0] != asked:
+            if self._known[0] != key:
                 self.log.update(commit)
                 commits = islice(self.log.before(commit), MAX_COMMITS)
                 layout = Layout(state.schema, state.settings)
-                self._known = asked, find_renames(((one.id, one.changes) for one in commits), layout)
+                self._known = key, find_renames(((one.id, one.changes) for one in commits), layout)
             return self._known[1]
 
-    def _question(self, state: State) -> Asked:
+    def _cache_key(self, state: State) -> RenamesKey:
         settings = state.settings
         return (
             self.site.git.committed.commit,

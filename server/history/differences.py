@@ -1,7 +1,8 @@
-"""What changed in a document: the values of its versions, and how two of them differ.
+"""Differences between versions of a document, and the values of its versions.
 
-All versions are read under the schema of today, so that attributes keep their names; what does not fit
-it any more has no value."""
+All versions are read with the current schema, so attributes keep their names. Values that no longer fit it
+are dropped.
+"""
 
 from bisect import bisect_left
 from collections import Counter
@@ -28,26 +29,26 @@ from server.storage.store import Store
 
 # --- lines ----------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # Of parts that are split by lines which occur once.
-MAX_COMPARED_PAIRS = 1000  # Pairs of lines that are compared one by one.
+MAX_DEPTH = 8  # Depth of splitting at lines that occur once.
+MAX_COMPARED_PAIRS = 1000  # Pairs of lines compared one by one.
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """`difflib.SequenceMatcher` with blocks that are found in another way."""
+    """`difflib.SequenceMatcher` with a faster search for matching blocks."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         super().__init__(None, before, after, autojunk=False)
         self._texts = before, after
 
     def get_matching_blocks(self) -> list[Match]:
-        """The blocks of lines that both texts have, in order, and an empty one behind the last line."""
+        """Return the common blocks of lines in order, then an empty block at the end."""
         before, after = self._texts
         found = sorted(_blocks(before, after))
         return [*map(Match._make, found), Match(len(before), len(after), 0)]
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """The lines of a unified diff, without the names of files before them."""
+    """Return the lines of a unified diff, without file headers."""
     lines = []
     for group in LineMatcher(before, after).get_grouped_opcodes():
         (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
@@ -62,35 +63,35 @@ def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """Some lines as a unified diff names them."""
+    """Return the range of lines in the notation of unified diffs."""
     size = end - start
     return f"{start + 1}" if size == 1 else f"{start + bool(size)},{size}"
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Blocks of the same lines: where they begin in both texts, and how many they are. In no order."""
-    left = [(0, len(before), 0, len(after), 0)]
-    while left:
-        start, end, new, new_end, depth = left.pop()
-        size = _common(before, after, range(start, end), range(new, new_end))
+    """Yield common blocks, unordered: start in both texts, number of lines."""
+    pending = [(0, len(before), 0, len(after), 0)]
+    while pending:
+        start, end, new, new_end, depth = pending.pop()
+        size = _common_prefix(before, after, range(start, end), range(new, new_end))
         if size:
             yield start, new, size
         start, new = start + size, new + size
-        size = _common(before, after, range(start, end)[::-1], range(new, new_end)[::-1])
+        size = _common_prefix(before, after, range(start, end)[::-1], range(new, new_end)[::-1])
         if size:
             yield end - size, new_end - size, size
         end, new_end = end - size, new_end - size
         if (end - start) * (new_end - new) <= MAX_COMPARED_PAIRS:
             matcher = SequenceMatcher(None, before[start:end], after[new:new_end], autojunk=False)
             yield from ((start + a, new + b, size) for a, b, size in matcher.get_matching_blocks() if size)
-        elif depth < MAX_DEPTH and (held := _common_lines(before[start:end], after[new:new_end])):
-            # Each part begins with a line that both have, up to the next one.
-            places = [(start, new), *((start + a, new + b) for a, b in held), (end, new_end)]
-            left += [(a, a_end, b, b_end, depth + 1) for (a, b), (a_end, b_end) in pairwise(places)]
+        elif depth < MAX_DEPTH and (common_lines := _common_lines(before[start:end], after[new:new_end])):
+            # Each part starts at a common line and ends at the next one.
+            places = [(start, new), *((start + a, new + b) for a, b in common_lines), (end, new_end)]
+            pending += [(a, a_end, b, b_end, depth + 1) for (a, b), (a_end, b_end) in pairwise(places)]
 
 
-def _common(before: Sequence[str], after: Sequence[str], places: range, new_places: range) -> int:
-    """How many lines are the same, from the first places on."""
+def _common_prefix(before: Sequence[str], after: Sequence[str], places: range, new_places: range) -> int:
+    """Return the number of equal lines from the start of two ranges."""
     size = 0
     for place, new in zip(places, new_places, strict=False):
         if before[place] != after[new]:
@@ -100,13 +101,13 @@ def _common(before: Sequence[str], after: Sequence[str], places: range, new_plac
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """The places of lines that both have once: as many as come in the same order."""
-    once, new_once = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
-    places = {line: place for place, line in enumerate(after) if line in once and line in new_once}
+    """Return the positions of lines that occur once in both texts: a longest increasing subsequence."""
+    unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
+    places = {line: place for place, line in enumerate(after) if line in unique and line in new_unique}
     pairs = [(place, places[line]) for place, line in enumerate(before) if line in places]
-    ends: list[int] = []  # of the runs of each length so far, the least place at which one ends
-    tails: list[int] = []  # the pairs at these ends
-    earlier: list[int] = []  # of each pair, the one before it in its run; -1 for none
+    ends: list[int] = []  # for runs of each length so far, the smallest position at which one ends
+    tails: list[int] = []  # the pairs at these positions
+    earlier: list[int] = []  # for each pair, the previous one in its run; -1 for none
     for number, (_, new) in enumerate(pairs):
         length = bisect_left(ends, new)
         ends[length : length + 1] = [new]
@@ -123,17 +124,18 @@ def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
 # --- differences ----------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
-# The type of a document, the path of a file of it, and what git calls that, "" for the file on disk.
+# The document's type, the path of its file, and the file's git object name, "" for the file on disk.
 _File = tuple[Type | None, str, str]
-MAX_COMPARED_CHARS = 200_000  # Longer texts are not compared by lines.
-_BYTES_PER_STEP = 1000  # Of a file that is read.
+MAX_COMPARED_CHARS = 200_000  # Longer texts are not compared line by line.
+_BYTES_PER_STEP = 1000  # Of files that are read.
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file said: its values by attribute, and what of it the schema of today can't hold.
+    """Content of a file: values by attribute, and the keys that the current schema can't hold.
 
-    `unread` has keys that are no attributes, in a component as `quote.source`, and attributes of other types.
+    `unread` has keys that are not attributes, in a component as `quote.source`, and attributes of other
+    types.
     """
 
     values: Values
@@ -142,7 +144,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one attribute differs: its values, and the lines of a text that has several."""
+    """Difference of one attribute: its values, and a diff of lines for texts."""
 
     before: Any
     after: Any
@@ -150,19 +152,19 @@ class Difference:
 
 
 def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
-    """What a file of a document said in its bytes; None where they can't be read.
+    """Parse a file of a document; None if it can't be parsed.
 
-    `type_` is the type of the document. A file that was of another type has values only of attributes that
-    hid nothing there, and hold values of the same kind.
+    `type_` is the document's type. A file that had another type yields only values of attributes that were
+    not hidden there and that have the same kind.
     """
     claim = store.layout.claim(path)
     if claim is None:
         return None
     try:
-        said = parse(path, decode(data), claim.type.body)
+        raw = parse(path, decode(data), claim.type.body)
     except SyntaxProblem:
         return None
-    tree = gather(claim.type, with_name(claim.type, claim.name, said))
+    tree = gather(claim.type, with_name(claim.type, claim.name, raw))
     reading = Reading(store.schema.types)
     reading.seed = "\0".join((claim.type.uid, read_own_id(tree, claim.document_id, reading), claim.locale))
     values = read_attributes(claim.type, tree, (), reading)
@@ -176,38 +178,38 @@ def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Co
 
 def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
     """Return the values of a file of an earlier type that a document of another type may show."""
-    hidden = {name for name, then in earlier.attributes.items() if then.private or then.type == "password"}
+    hidden = {name for name, old in earlier.attributes.items() if old.private or old.type == "password"}
     kept = {
         name: content.values[name]
-        for name, then in earlier.attributes.items()
-        if name not in hidden and (now := type_.attributes.get(name)) and _holds_the_same(then, now)
+        for name, old in earlier.attributes.items()
+        if name not in hidden and (new := type_.attributes.get(name)) and _holds_the_same(old, new)
     }
     return Content(kept, tuple(name for name in content.unread if name.partition(".")[0] not in hidden))
 
 
-def _holds_the_same(then: Attribute, now: Attribute) -> bool:
-    """Whether a value of an attribute can be read as one of another."""
-    if then.scalar or now.scalar:
-        return then.scalar and now.scalar
+def _holds_the_same(old: Attribute, new: Attribute) -> bool:
+    """Return whether a value of one attribute can be read as one of the other."""
+    if old.scalar or new.scalar:
+        return old.scalar and new.scalar
     shapes = (
         (a.type, a.to_many, a.relation in POLYMORPHIC, a.target, a.component, a.components)
-        for a in (then, now)
+        for a in (old, new)
     )
     return next(shapes) == next(shapes)
 
 
 def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[str, ...]:
-    """What of a file is no attribute, and what a reading found that is no value of its attribute."""
+    """Return the keys of a file that are not attributes, and the paths of values that are invalid."""
     known = {*type_.attributes, *reserved_keys(type_)}
-    wrong = (one.path for one in reading.wrong if one.rule == "unknown-key" or not one.warning)
-    inside = (".".join(key for key in path if isinstance(key, str)) for path in wrong)
-    return tuple(dict.fromkeys([*(key for key in tree if key not in known), *inside]))
+    invalid = (one.path for one in reading.wrong if one.rule == "unknown-key" or not one.warning)
+    invalid_paths = (".".join(key for key in path if isinstance(key, str)) for path in invalid)
+    return tuple(dict.fromkeys([*(key for key in tree if key not in known), *invalid_paths]))
 
 
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """The values before and after each of some versions; None where there is no file that can be read.
+    """Yield the values before and after each version; None if there is no readable file.
 
     Raises LimitError.
     """
@@ -217,20 +219,20 @@ def values_of(
 
 
 def values_after(store: Store, versions: Sequence[Version], budget: Budget) -> Iterator[Values | None]:
-    """The values after each of some versions, as `values_of` has them. Raises LimitError."""
+    """Yield the values after each version, like `values_of`. Raises LimitError."""
     return _read_files(store, [_after(version) for version in versions], budget)
 
 
 def _before(version: Version) -> _File:
-    return version.type, version.before, _name(version.parent, version.before)
+    return version.type, version.before, _object_name(version.parent, version.before)
 
 
 def _after(version: Version) -> _File:
-    return version.type, version.path, _name(version.commit.id if version.commit else "", version.path)
+    return version.type, version.path, _object_name(version.commit.id if version.commit else "", version.path)
 
 
 def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterator[Values | None]:
-    """The values in some files."""
+    """Yield the values in files, None for unreadable ones."""
     files = list(files)
     committed = read_named(store.root, [name for _, _, name in files if name], MAX_FILE_BYTES)
     for type_, path, name in files:
@@ -240,8 +242,8 @@ def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterato
         yield content.values if content else None
 
 
-def _name(commit: str, path: str) -> str:
-    """What git calls a file of a commit; "" for one that it has no name for."""
+def _object_name(commit: str, path: str) -> str:
+    """Return the git object name of a file in a commit; "" if it has none."""
     return f"{commit}:./{path}" if commit and path and "\n" not in path else ""
 
 
@@ -260,21 +262,21 @@ def content_at(
     where: tuple[str, str],
     commit: str,
 ) -> Content | None:
-    """What the file of a document said at a commit, or, without one, says now; None where there was none.
+    """Return the content of a document's file at a commit, or now for ""; None if there was no file.
 
-    `versions` are all of the document, `current` is the one in the index; `where` are locale and status.
+    `versions` are all of the document; `current` is the indexed one; `where` is (locale, status).
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
-    fitting = sorted(
+    matching = sorted(
         p for p, c in claims.items() if c and (c.locale, DRAFT if c.draft else PUBLISHED) == where
     )
-    if not fitting and current:
-        fitting = [current.path]
+    if not matching and current:
+        matching = [current.path]
     if not commit:
-        read = ((path, _on_disk(store.root, path)) for path in fitting)
+        read = ((path, _on_disk(store.root, path)) for path in matching)
     else:
-        blobs = read_tree(store.root, commit, fitting) if fitting else {}
+        blobs = read_tree(store.root, commit, matching) if matching else {}
         contents = ((path, blob, next(read_blobs(store.root, [blob.id]))) for path, blob in blobs.items())
         read = ((path, required(data, path, blob)) for path, blob, data in contents)
     return next((read_content(store, type_, path, data) for path, data in read if data is not None), None)
@@ -283,28 +285,27 @@ def content_at(
 def changed_attributes(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> list[str]:
-    """The names of the attributes that differ between two versions, of which one may not exist, as somebody
-    may see them.
-    """
+    """Return the names of attributes that differ visibly between two versions, one of which may be None."""
     return [name for name, _, _ in _differing(attributes, before, after, viewer)]
 
 
 def differences(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> dict[str, Difference]:
-    """How two versions differ, by attribute, as somebody may see it."""
-    found = _differing(attributes, before, after, viewer)
-    return {name: Difference(old, new, unified_diff(old, new)) for name, old, new in found}
+    """Return the visible differences of two versions by attribute."""
+    changed = _differing(attributes, before, after, viewer)
+    return {name: Difference(old, new, unified_diff(old, new)) for name, old, new in changed}
 
 
 def _differing(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the attributes that differ and look different to the viewer, with what is shown of both."""
+    """Yield the attributes that differ visibly, with both values as JSON."""
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
-                value_json(attribute, (said or {}).get(attribute.name), viewer) for said in (before, after)
+                value_json(attribute, (values or {}).get(attribute.name), viewer)
+                for values in (before, after)
             )
             if not same_values(old, new):
                 yield attribute.name, old, new
@@ -316,30 +317,30 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """A value as JSON: relations as documentIds, media as paths, and of components what may be seen.
+    """Return a value as JSON: relations as documentIds, media as paths, components as far as visible.
 
-    A biginteger is a text, as in any answer, since many a client can't hold its digits as a number.
+    A biginteger is a text, as in any response, because many clients can't represent its digits.
     """
     if is_empty(value):
         return None
     if attribute.holds_components:
-        made = [_component(component, viewer) for component in components_in(value)]
-        return made if attribute.to_many else made[0]
+        items = [_component(component, viewer) for component in components_in(value)]
+        return items if attribute.to_many else items[0]
     if attribute.type == "biginteger":
         return str(value)
     value = viewer.related(attribute, value)
-    # An attribute of any type may have been a password once.
+    # The attribute may have been a password in an earlier schema.
     return None if is_empty(value) else mask_hashes(plain(encode(attribute, value)))
 
 
 def _component(component: Component, viewer: Viewer) -> dict[str, Any]:
     inner = zip(component.type.attributes.values(), component.values, strict=True)
-    made = {a.name: value_json(a, value, viewer) for a, value in inner if viewer.sees(a)}
-    return {"__component": component.type.uid, **made}
+    members = {a.name: value_json(a, value, viewer) for a, value in inner if viewer.sees(a)}
+    return {"__component": component.type.uid, **members}
 
 
 def plain(tree: Any) -> Any:
-    """A tree as values of JSON alone."""
+    """Return a tree with plain JSON values only."""
     if isinstance(tree, dict):
         return {str(key): plain(value) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
@@ -348,7 +349,7 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """The lines of a unified diff of two texts; None where there are no lines to tell apart."""
+    """Return the unified diff of two texts; None for single lines and for too long texts."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

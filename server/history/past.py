@@ -1,6 +1,6 @@
-"""The states of a site at its commits, for whoever asks how it was (docs/history.md).
+"""States of a site at its commits, for reading the past (docs/history.md).
 
-A state is made from what differs to one that is known: the current state, or one that was asked for before.
+A state is derived from a similar one: the current state or one that was built before.
 """
 
 import logging
@@ -47,15 +47,15 @@ from server.storage.store import Store
 
 log = logging.getLogger("bifolio")
 
-# Of the states that a process keeps, beside the current one and one that is larger.
+# Of cached states per process, besides the current one and one that is larger.
 MAX_BYTES = 128 * 1024 * 1024
-CACHE_BYTES = 2 * 1024 * 1024  # Of rendered responses and results, in each state.
-_BYTES_PER_FILE = 600  # What a file takes in a state, beside its text.
-_MAX_CANDIDATES = 4  # The nearest state is searched among the last ones.
+CACHE_BYTES = 2 * 1024 * 1024  # Of rendered responses and search results in each state.
+_BYTES_PER_FILE = 600  # Approximate memory of a file in a state, besides its text.
+_MAX_CANDIDATES = 4  # The most similar state is chosen among these latest ones.
 _MAX_NAMES = 256  # Names whose commit is cached.
-_BACKOFF_S = 1.0  # After formats of which none could be made.
-# Settings that a past state takes from its commit, since they decide how content is read and answered. The
-# others, such as roles and limits, are those of today.
+_BACKOFF_S = 1.0  # Pause after a round in which no formats could be made.
+# Settings that a past state takes from its commit, because they affect parsing and rendering. Others,
+# such as roles and limits, are the current ones.
 HISTORIC_KEYS = (
     "name", "locales.default", "locales.available", "api.page_size.default", "api.page_size.max",
     "api.populate_with_pagination", "api.populate", "api.format",
@@ -64,10 +64,10 @@ HISTORIC_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """The state of the site at a commit, what it was made of, and how many bytes it takes, about.
+    """State of the site at a commit, with its sources and approximate size in bytes.
 
-    `lacking` are the paths of pictures whose formats are not made yet; `mark` is that of `Pictures` when they
-    were looked for.
+    `lacking` are paths of pictures whose formats are not made yet; `mark` is the mark of `Pictures` at the
+    last check.
     """
 
     commit: str
@@ -80,60 +80,60 @@ class PastState:
 
 
 class PastStates:
-    """States of a site at commits; the last that were asked for are kept. Safe to use from many threads.
+    """Cache of states at commits. Thread-safe.
 
-    Of those that take more than `most` bytes each, as of a large site, the last one is kept as well.
+    One state larger than `most` bytes, as of a large site, is kept additionally.
     """
 
-    def __init__(self, site: Site, most: int = MAX_BYTES) -> None:
+    def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
         self.site = site
         self.log = CommitLog(site.root, cache_folder(site.root))
-        # Saves 43 ms of a read at a commit of a site of 2,000 articles.
-        self._kept: Cache[str, PastState] = Cache(most, lambda _, past: past.size)
-        self._large: PastState | None = None  # the last one made that is too large to be kept with others
-        # Saves 9 ms of a commit that is not kept.
+        # Saves 43 ms of a read at a commit of a site with 2,000 articles.
+        self._cache: Cache[str, PastState] = Cache(max_bytes, lambda _, past: past.size)
+        self._large: PastState | None = None  # the latest one that is too large for the cache
+        # Saves 9 ms for a commit that is not cached.
         self._configurations: dict[frozenset[tuple[str, str]], Configuration] = {}
         # Saves 0.08 ms of each read at a commit.
-        self._answered: dict[str, tuple[PastState, Settings, State]] = {}
-        # Saves 0.07 ms of a read at a branch; for a tag or a time, git is not asked.
+        self._request_states: dict[str, tuple[PastState, Settings, State]] = {}
+        # Saves 0.07 ms of a read at a branch, and running git for a tag or time.
         self._names: dict[str, tuple[object, str]] = {}
-        self._fragments = Fragments()  # of documents that are in no current state
-        self._head: tuple[str, Blobs] = ("", {})  # the commit that is checked out, and its files
+        self._fragments = Fragments()  # of documents that the current state does not have
+        self._head: tuple[str, Blobs] = ("", {})  # the checked-out commit and its files
         self._lock = threading.Lock()
         self.pictures = Pictures(site.root, site.image_cache)
         self._scaling: threading.Thread | None = None
-        self._deleted = set[tuple[str, Blob]]()  # pictures that are shown with formats that are gone
-        self.held: PastState | None = None  # the state that all requests are answered from, where one is
+        self._deleted = set[tuple[str, Blob]]()  # pictures in responses whose formats were deleted
+        self.held: PastState | None = None  # the state that all requests see, for a server of a past commit
 
     def resolve(self, name: str) -> str:
-        """The commit that somebody means: by an id, a tag, a branch or a time, such as `2026-11-01`.
+        """Return the commit for a name: an id, a tag, a branch or a time such as `2026-11-01`.
 
-        Raises ValidationError where it means none, ConflictError in a site without commits.
+        Raises ValidationError if nothing matches, ConflictError in a site without commits.
         """
         if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
         return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
-        """The last commit of a branch; "" where no branch has that name.
+        """Return the last commit of a branch, or "" if it does not exist.
 
         Raises ConflictError in a site without commits.
         """
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
-    def _resolve(self, name: str, find: Callable[[str], str], kind: str = "") -> str:
-        """What `find` says of a name, which is asked again when it may say otherwise."""
-        folder, key = self.site.git.folder, kind + name
+    def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
+        """Return the cached result of `find` for a name; refresh it if the refs changed."""
+        folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
-        if "\0" in name:  # No file has such a name, that could be looked at for a change.
+        if "\0" in name:  # No ref file can have such a name, so changes can't be detected.
             return find(name)
-        mark, known = refs_mark(folder, name), self._names.get(key)
-        if known is None or known[0] != mark:
+        mark, cached = refs_mark(folder, name), self._names.get(key)
+        if cached is None or cached[0] != mark:
             if len(self._names) >= _MAX_NAMES:
                 self._names.clear()
-            known = self._names[key] = (mark, find(name))
-        return known[1]
+            cached = self._names[key] = (mark, find(name))
+        return cached[1]
 
     def _find_branch(self, name: str) -> str:
         self.require_commits()
@@ -143,38 +143,40 @@ class PastStates:
         return find_named(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """The paths of the files that differ between two commits, or between one and what is there now."""
+        """Return the paths of files that differ between two commits, or a commit and the current files."""
         root = self.site.root
         before = read_tree(root, first)
         if last:
             after = read_tree(root, last)
             return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         _, _, committed, entries = self.site.basis()
-        now = {p for p in entries if p not in before or p in committed.changed}
-        gone = {p for p in before if not (root / p).is_file()}
-        moved = self.changed_between(first, committed.commit) if committed.commit != first else set()
-        return now | gone | moved
+        current = {p for p in entries if p not in before or p in committed.changed}
+        deleted = {p for p in before if not (root / p).is_file()}
+        committed_changes = (
+            self.changed_between(first, committed.commit) if committed.commit != first else set()
+        )
+        return current | deleted | committed_changes
 
     def hold(self, commit: str) -> PastState:
-        """Make the state at a commit, and keep it whatever else is asked for. Raises ConflictError."""
+        """Build the state at a commit and keep it permanently. Raises ConflictError."""
         self.held = self.at(commit)
         return self.held
 
     def is_kept(self, commit: str) -> bool:
-        """Return whether the state at a commit is there, with nothing to be done for it."""
+        """Return whether the state at a commit is available and up to date."""
         past = self._find_known(commit)
         return past is not None and not self._is_outdated(past)
 
     def _find_known(self, commit: str) -> PastState | None:
-        alone = (past for past in (self.held, self._large) if past and past.commit == commit)
-        return next(alone, None) or self._kept.get(commit)
+        pinned = (past for past in (self.held, self._large) if past and past.commit == commit)
+        return next(pinned, None) or self._cache.get(commit)
 
     def _all_known(self) -> list[PastState]:
-        """The states that are there; of those in the cache, the last used at the end."""
-        return [*(past for _, past in self._kept.items()), *filter(None, (self.held, self._large))]
+        """Return all available states; those from the cache first, least recently used first."""
+        return [*(past for _, past in self._cache.items()), *filter(None, (self.held, self._large))]
 
     def at(self, commit: str) -> PastState:
-        """The state at a commit. Raises ConflictError where the configuration at that commit is broken."""
+        """Return the state at a commit. Raises ConflictError if its configuration is invalid."""
         past = self._find_known(commit)
         if past is not None and not self._is_outdated(past):
             return past
@@ -191,28 +193,28 @@ class PastStates:
     def _keep(self, past: PastState) -> None:
         if self.held and self.held.commit == past.commit:
             self.held = past
-        if past.size > self._kept.most:
+        if past.size > self._cache.most:
             self._large = past
         else:
-            self._kept.put(past.commit, past)
+            self._cache.put(past.commit, past)
 
     def answered(self, commit: str, today: Settings) -> State:
-        """The state at a commit as requests see it: who may do what, and how much, is as it is today."""
-        past, known = self.at(commit), self._answered.get(commit)
+        """Return the state at a commit for requests, with the current permissions and limits."""
+        past, cached = self.at(commit), self._request_states.get(commit)
         if past.lacking:
             self._begin_scaling()
-        if known is None or known[0] is not past or known[1] is not today:
-            then = {key: value_of(past.state.settings, key) for key in HISTORIC_KEYS}
-            state = replace(past.state, settings=with_values(today, then))
-            # What is kept here as well would take memory that nothing bounds.
-            kept = {one.commit for one in self._all_known()}
-            others = {id_: answered for id_, answered in self._answered.items() if id_ in kept}
-            self._answered = {**others, commit: (past, today, state)}
+        if cached is None or cached[0] is not past or cached[1] is not today:
+            historic = {key: value_of(past.state.settings, key) for key in HISTORIC_KEYS}
+            state = replace(past.state, settings=with_values(today, historic))
+            # Drop states that are not cached any more, to bound the memory.
+            kept_commits = {one.commit for one in self._all_known()}
+            others = {id_: answered for id_, answered in self._request_states.items() if id_ in kept_commits}
+            self._request_states = {**others, commit: (past, today, state)}
             return state
-        return known[2]
+        return cached[2]
 
     def require_commits(self) -> str:
-        """The id of the commit that is checked out. Raises ConflictError in a site without commits."""
+        """Return the id of the checked-out commit. Raises ConflictError in a site without commits."""
         return require_head(self.site.root)
 
     def _make(self, commit: str) -> PastState:
@@ -247,11 +249,11 @@ class PastStates:
     # --- formats of pictures -------------------------------------------------------------------
 
     def _is_outdated(self, past: PastState) -> bool:
-        """Whether formats may have been made that a state lacks."""
+        """Return whether formats that a state lacks may have been made."""
         return bool(past.lacking) and past.mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """The state with the formats that have been made since; call it under the lock."""
+        """Return the state with formats made since; the caller holds the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.lacking)
         for path in past.lacking:
@@ -269,7 +271,10 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file of a format of a picture. One that was deleted is made again; None until then."""
+        """Return the file of a picture's format.
+
+        A deleted one is made again in the background; None until then.
+        """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.is_wanting(path, blob):
             with self._lock:
@@ -278,7 +283,7 @@ class PastStates:
         return file
 
     def _begin_scaling(self) -> None:
-        """Make the formats that states lack, in a thread of this process."""
+        """Make missing formats in a background thread."""
         if self._scaling is not None and self._scaling.is_alive():
             return
         with self._lock:
@@ -288,7 +293,7 @@ class PastStates:
 
     def _scale(self) -> None:
         try:
-            while wanted := self._wanting():
+            while wanted := self._pending_pictures():
                 done = [self.pictures.make(path, blob) for path, blob in wanted]
                 if not any(done):
                     time.sleep(_BACKOFF_S)
@@ -296,20 +301,20 @@ class PastStates:
                     for past in filter(attrgetter("lacking"), self._all_known()):
                         self._keep(self._with_new_formats(past))
         except Exception:
-            log.exception("the pictures of past commits can't be scaled; the next request tries again")
+            log.exception("can't scale the pictures of past commits; the next request tries again")
 
-    def _wanting(self) -> list[tuple[str, Blob]]:
-        """The pictures whose formats are to be made, with what they hold."""
-        found = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
+    def _pending_pictures(self) -> list[tuple[str, Blob]]:
+        """Return the pictures whose formats are to be made, with their blobs."""
+        candidates = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
         with self._lock:
-            found |= self._deleted
-        wanted = [one for one in found if self.pictures.is_wanting(*one)]
+            candidates |= self._deleted
+        wanted = [one for one in candidates if self.pictures.is_wanting(*one)]
         with self._lock:
-            self._deleted -= found.difference(wanted)
+            self._deleted -= candidates.difference(wanted)
         return wanted
 
     def is_as_today(self, path: str, blob: Blob) -> bool:
-        """Whether a file of the site holds today what is in a blob."""
+        """Return whether a file of the site currently has the content of a blob."""
         _, _, committed, entries = self.site.basis()
         if path in committed.changed or self._blobs_of(committed.commit).get(path) != blob:
             return False
@@ -317,40 +322,42 @@ class PastStates:
         return entry is not None and entry.signature == signature_of(self.site.root / path)
 
     def _current(self) -> PastState:
-        """The current state, with the blobs of those files alone that do not differ from the last commit."""
+        """Return the current state, with the blobs of unchanged files only."""
         state, configuration, committed, entries = self.site.basis()
         blobs = self._blobs_of(committed.commit)
         same = {path: blob for path, blob in blobs.items() if path not in committed.changed}
         return PastState(committed.commit, state, configuration, KnownEntries(same, entries), 0)
 
     def _blobs_of(self, head: str) -> Blobs:
-        """The files of the commit that is checked out; they are asked for once."""
+        """Return the files of the checked-out commit, cached."""
         if self._head[0] != head:
             self._head = head, read_tree(self.site.root, head) if head else {}
         return self._head[1]
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState) -> Configuration:
-        """The configuration of a commit, with the schema of one that is known where that says the same."""
+        """Return a commit's configuration; an equal schema of a known state is reused."""
         ids = frozenset((path, blob.id) for path, blob in configuration_files(blobs).items())
-        found = self._configurations.get(ids)
-        if found is None:
+        configuration = self._configurations.get(ids)
+        if configuration is None:
             try:
-                found = read_configuration(self.site.root, blobs)
+                configuration = read_configuration(self.site.root, blobs)
             except SetupError as error:
-                raise ConflictError(f"The site was broken at commit {commit[:10]}: {error}") from error
+                raise ConflictError(
+                    f"The site's configuration is invalid at commit {commit[:10]}: {error}"
+                ) from error
             others = (current, *self._all_known())
-            same = (o.configuration for o in others if o.configuration.shape == found.shape)
+            same = (o.configuration for o in others if o.configuration.shape == configuration.shape)
             if (other := next(same, None)) is not None:
-                found = replace(found, schema=other.schema)
+                configuration = replace(configuration, schema=other.schema)
             if len(self._configurations) >= _MAX_NAMES:
                 self._configurations.clear()
-            self._configurations[ids] = found
-        return found
+            self._configurations[ids] = configuration
+        return configuration
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """The state to begin with: of those with the same schema, the one that has most files in common."""
-        kept = self._all_known()[-_MAX_CANDIDATES:]
-        candidates = [past for past in (current, *kept) if past.configuration.schema is schema]
+        """Return the state to derive from: the one with the same schema and the most common files."""
+        recent = self._all_known()[-_MAX_CANDIDATES:]
+        candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
 
         def in_common(past: PastState) -> int:
             return sum(past.known.blobs.get(path) == blob for path, blob in blobs.items())
@@ -364,12 +371,12 @@ class PastStates:
             removed = [document for path, document in before.items() if documents.get(path) is not document]
             added = [document for path, document in documents.items() if before.get(path) is not document]
             if len(removed) + len(added) <= len(documents) // 2:
-                begun = replace(base.state.snapshot, fragments=Fragments(0), found=Found(0))
-                return self._with_caches(apply(begun, removed, added))
+                base_snapshot = replace(base.state.snapshot, fragments=Fragments(0), found=Found(0))
+                return self._with_caches(apply(base_snapshot, removed, added))
         return self._with_caches(build(schema, documents.values()))
 
     def _with_caches(self, snapshot: Snapshot) -> Snapshot:
-        """A snapshot whose caches are small, beside one for the documents of all past states."""
+        """Return a snapshot with small caches, and one shared by all past states."""
         shown, found = Fragments(CACHE_BYTES), Found(CACHE_BYTES)
         return replace(snapshot, fragments=self._fragments, shown=shown, found=found)
 
@@ -378,7 +385,7 @@ class PastStates:
 
 
 def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
-    """What a media file of a commit held, if it was replaced or removed since; None if it is as it was."""
+    """Return the blob of a media file at a commit if it was replaced or removed since, else None."""
     blob = past.at(commit).known.blobs.get(path)
     return None if blob is None or past.is_as_today(path, blob) else blob
 
@@ -387,10 +394,10 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Whether a commit is one of those asked for; "" asks for all.
+    """Return a test of commits; "" selects all.
 
-    `since` is a time, of a date its beginning, or a commit, which is left out with all before it; `author` is
-    part of a name, or an e-mail address. Raises ValidationError where `since` means nothing.
+    `since` is a time (for a date, its beginning), or a commit, which is excluded with all commits before it.
+    `author` is part of a name, or an e-mail address. Raises ValidationError for an invalid `since`.
     """
     time, word = read_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()
@@ -399,9 +406,9 @@ def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[
         past.log.update(commit)
         before = frozenset(one.id for one in past.log.before(commit))
 
-    def wanted(commit: Commit) -> bool:
+    def is_selected(commit: Commit) -> bool:
         if commit.id in before or (time is not None and commit.authored < time):
             return False
         return not word or word in commit.author.casefold() or word == commit.email.casefold()
 
-    return wanted
+    return is_selected

@@ -1,4 +1,4 @@
-"""The commit that somebody names, and what is wrong where there is none."""
+"""Resolution of commit names, with helpful errors."""
 
 import shutil
 from pathlib import Path
@@ -9,20 +9,22 @@ from server.storage.git.log import CommitLog
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
 from server.storage.git.repository import place_mark
 
-NO_GIT_MESSAGE = "git is not installed, or not in PATH; the history of a site is read with it"
+NO_GIT_MESSAGE = "git is not installed or not in PATH; the history of a site needs it"
 NO_REPOSITORY_MESSAGE = (
-    "The site is in no git repository; run git init -b main in its folder and commit it first"
+    "The site is not in a git repository; run git init -b main in its folder and commit it first"
 )
 FOREIGN_MESSAGE = (
-    "The site's git repository belongs to another user than the one that Bifolio runs as, so that git does "
-    "not read it; give it to that user (chown -R), or, if you trust who may write to it, run as that user: {}"
+    "The site's git repository belongs to another user than the one that runs Bifolio, so git refuses to "
+    "read it; change its owner (chown -R) or, if you trust everyone who can write to it, run as that user: {}"
 )
-UNREADABLE_MESSAGE = "git does not take .git for a repository; git status, in the site's folder, says why"
-NO_COMMIT_MESSAGE = "The site's git repository has no commit yet; commit it first"
+UNREADABLE_MESSAGE = (
+    "git can't read the repository in .git; run git status in the site's folder for the reason"
+)
+NO_COMMIT_MESSAGE = "The site's git repository has no commits; commit the site first"
 
 
 def no_repository(root: Path) -> str:
-    """Why a site has no repository."""
+    """Return the reason why a site has no repository."""
     if not shutil.which("git"):
         return NO_GIT_MESSAGE
     trust = how_to_trust(root)
@@ -32,7 +34,7 @@ def no_repository(root: Path) -> str:
 
 
 def require_head(root: Path) -> str:
-    """The id of the commit that is checked out. Raises ConflictError in a site without commits."""
+    """Return the id of the checked-out commit. Raises ConflictError in a site without commits."""
     head = head_commit(root)
     if not head:
         require_git(root)
@@ -41,23 +43,23 @@ def require_head(root: Path) -> str:
 
 
 def require_git(root: Path) -> None:
-    """Raise ConflictError with the reason where git does not read the repository of a site, or no more."""
+    """Raise ConflictError with the reason if git can't read the site's repository."""
     if git(root, "rev-parse", "--git-dir") is None:
         raise ConflictError(no_repository(root))
 
 
 def find_named(root: Path, log: CommitLog, name: str) -> str:
-    """The commit that a name means: an id, a tag, a branch or a time, such as `2026-11-01`, in this order.
+    """Return the commit for a name: an id, tag, branch or time such as `2026-11-01`, in this order.
 
-    Raises ValidationError where it means none, ConflictError in a site without commits.
+    Raises ValidationError if nothing matches, ConflictError in a site without commits.
     """
     head, time = require_head(root), read_time(name)
     commit = find_commit(root, name)
     if not commit and time is not None:
         commit = commit_at(log, head, time)
         if not commit:
-            raise ValidationError(f'There is no commit from "{name}" or before')
+            raise ValidationError(f'There is no commit at or before "{name}"')
     if not commit:
         require_git(root)
-        raise ValidationError(f'"{name[:100]}" is no commit, tag, branch or time, such as 2026-11-01')
+        raise ValidationError(f'"{name[:100]}" is not a commit, tag, branch or time such as 2026-11-01')
     return commit

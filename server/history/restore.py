@@ -1,4 +1,4 @@
-"""The values of an earlier version as the body of a write, so that restoring is a write like any other."""
+"""Restoring: an earlier version as the body of an ordinary write."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,10 +14,10 @@ from server.schema.model import Attribute
 def restore_values(
     attributes: Iterable[Attribute], values: Values, fields: Iterable[str], viewer: Viewer
 ) -> dict[str, Any]:
-    """The data of a write that gives some attributes the values that they had.
+    """Return the data of a write that restores some attributes.
 
-    A file that is there no more is left out of a media attribute, and what may not be seen of a relation,
-    since no write could name it. An attribute that was a password is left out.
+    Missing media files and invisible relation targets are left out, because a write can't name them.
+    Attributes that were passwords are left out too.
     """
     wanted = set(fields)
     data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in wanted}
@@ -33,20 +33,20 @@ def _input(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
         ]
         return files if attribute.to_many else next(iter(files), None)
     if attribute.holds_components:
-        made = [
+        items = [
             _component(component, viewer, zone=attribute.type == "dynamiczone")
             for component in components_in(value)
         ]
-        return made if attribute.to_many else made[0]
+        return items if attribute.to_many else items[0]
     return plain(encode(attribute, viewer.related(attribute, value)))
 
 
-def _component(component: Component, viewer: Viewer, *, zone: bool) -> Mapping[str, Any]:
+def _component(component: Component, viewer: Viewer, *, is_zone: bool) -> Mapping[str, Any]:
     inner = zip(component.type.attributes.values(), component.values, strict=True)
-    made = {
+    members = {
         attribute.name: _input(attribute, value, viewer)
         for attribute, value in inner
-        if not attribute.derived and attribute.type != "password"  # Its hash would be taken for a password.
+        if not attribute.derived and attribute.type != "password"  # Its hash would be treated as a password.
     }
-    made = {name: value for name, value in made.items() if mask_hashes(value) == value}
-    return {"__component": component.type.uid, **made} if zone else made
+    members = {name: value for name, value in members.items() if mask_hashes(value) == value}
+    return {"__component": component.type.uid, **members} if is_zone else members

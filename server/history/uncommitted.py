@@ -1,4 +1,4 @@
-"""What is in no commit yet: the files that differ from the last one, and commits of some of them."""
+"""Uncommitted changes: files that differ from the last commit, and commits of some of them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from server.storage.files import MISSING_FILE_ERRORS, is_utf_8
 from server.storage.git.log import FileChange
 from server.storage.git.uncommitted import uncommitted_changes
 
-MAX_FILES = 5000  # Files of one commit.
-_MAX_MEMORY_BYTES = 16_384  # A larger file is committed from the disk.
+MAX_FILES = 5000  # Most files of one commit.
+_MAX_MEMORY_BYTES = 16_384  # Larger files are committed from disk.
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that differs from the last commit, and the document in it; `type` is None for one of no type."""
+    """A file that differs from the last commit, with its document; `type` is None for files without type."""
 
     change: FileChange
     type: Type | None
@@ -35,16 +35,16 @@ class ChangedFile:
 
     @property
     def action(self) -> str:
-        """What was done to it."""
+        """The kind of the change."""
         return ACTIONS.get(self.change.status, "update")
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths at which a commit of it changes something."""
+        """The paths that a commit of it changes."""
         return tuple(path for path in (self.change.before, self.change.path) if path)
 
     def version(self, head: str) -> Version:
-        """It as a version of its document, whose last commit is `head`."""
+        """Return it as a version of its document, after the commit `head`."""
         change = self.change
         after = "" if change.status == "D" else change.path
         before = "" if change.status == "A" else change.before or change.path
@@ -52,9 +52,9 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """The files that are not committed as they are, by path, of what the actor may see all of.
+    """Return the files with uncommitted changes that the actor may see completely, by path.
 
-    What belongs to no type, such as schemas, is for full access. Raises ConflictError where git can't tell.
+    Files without a type, such as schemas, need full access. Raises ConflictError if git fails.
     """
     roots = {root or "." for root in site.roots}
     try:
@@ -63,8 +63,8 @@ def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
         )
     except CommitError as error:
         raise ConflictError(str(error)) from error
-    found = _with_documents(site, state, changes)
-    return [changed for changed in found if _sees(actor, state, changed)]
+    changed = _with_documents(site, state, changes)
+    return [changed for changed in changed if _sees(actor, state, changed)]
 
 
 def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -> Iterator[ChangedFile]:
@@ -89,7 +89,7 @@ def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -
 
 
 def _sees(actor: Actor, state: State, changed: ChangedFile) -> bool:
-    """Whether an actor may see all of a file, and of the one that it was before it was renamed."""
+    """Return whether an actor may see all of a file, and of its former path if it was renamed."""
     before = changed.change.before
     types = (changed.type, *((_owner(state, before),) if before else ()))
     return actor.everything or all(type_ is not None and _sees_type(actor, type_) for type_ in types)
@@ -100,7 +100,7 @@ def _sees_type(actor: Actor, type_: Type) -> bool:
 
 
 def _owner(state: State, path: str) -> Type | None:
-    """The type that a file belongs to by its path."""
+    """Return the type that a path belongs to."""
     if path.startswith(f"{UPLOADS}/"):
         return state.schema.types[UPLOAD]
     claim = Layout(state.schema, state.settings).claim(path)
@@ -110,32 +110,30 @@ def _owner(state: State, path: str) -> Type | None:
 def commit_changes(
     site: Site, changed: Collection[ChangedFile], wanted: Collection[str], message: str, by: Authorship
 ) -> str:
-    """Commit some of the files that differ from the last commit, as they are now. Returns the commit's id.
+    """Commit some of the changed files in their current state. Returns the commit's id.
 
-    Raises ValidationError for a path that is none of them, and ConflictError with git's words where there is
-    no commit of it.
+    Raises ValidationError for a path that has not changed, and ConflictError with git's message if the commit
+    fails.
     """
     known = {one.change.path: one for one in changed}
     unknown = next((path for path in wanted if path not in known), None)
     if unknown is not None:
-        raise ValidationError(
-            f'"{unknown[:200]}" does not differ from the last commit, or is not for you to see'
-        )
-    said = clean_message(message)
-    if not said:
-        raise ValidationError("The message of the commit is empty")
+        raise ValidationError(f'"{unknown[:200]}" has no uncommitted changes that you may see')
+    cleaned = clean_message(message)
+    if not cleaned:
+        raise ValidationError("The commit message is empty")
     chosen = [known[path] for path in dict.fromkeys(wanted)]
     paths = [path for one in chosen for path in one.paths]
     documents = [f"{c.type.singular}/{c.document_id}" for c in chosen if c.type and c.document_id]
     try:
         if arbiter := site.arbiter:
-            commit = arbiter.commit(partial(_contents, site.root, paths), said, documents, by)
+            commit = arbiter.commit(partial(_contents, site.root, paths), cleaned, documents, by)
         else:
-            commit = site.committer.commit_files(_contents(site.root, paths), said, documents, by)
+            commit = site.committer.commit_files(_contents(site.root, paths), cleaned, documents, by)
     except (CommitError, OSError) as error:
         raise ConflictError(f"Not committed: {error}") from error
     if not commit:
-        raise ConflictError("Not committed: nothing of this differs from the last commit")
+        raise ConflictError("Not committed: none of these files differs from the last commit")
     return commit
 
 
@@ -144,7 +142,7 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 
 
 def _content(root: Path, path: str) -> bytes | Path | None:
-    """What a commit of a file is made from; None where it is gone. Raises ConflictError for a link."""
+    """Return the source for committing a file; None if it was deleted. Raises ConflictError for a link."""
     file = root / path
     if file.is_symlink():
         raise ConflictError(f"{path} is a link; commit it with git")

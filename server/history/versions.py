@@ -1,6 +1,8 @@
-"""The versions of a document in git: which commits changed which of its files, through renames.
+"""Versions of a document in git: the commits that changed its files, through renames.
 
-A file is followed back from where it is now, and from every path that stood for the document before."""
+Files are followed backwards from their current path, and from every path that belonged to the document
+before.
+"""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -21,16 +23,16 @@ from server.storage.git.log import Commit, CommitLog, FileChange
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 
-ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # of a commit's change of a file; else "update"
+ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # by git's status letter; otherwise "update"
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One change of one file of a document: by a commit, or, without one, not committed yet.
+    """One change of one file of a document, by a commit or uncommitted (None).
 
-    `path` is where the file was after it, "" where it was deleted; `before` where it was until then, "" where
-    it is new. `parent` is the commit before, "" for the first. `type` is that of the document, whatever its
-    file was before; None for a file of no type.
+    `path` is the path after the change, "" if deleted; `before` the path before it, "" if new. `parent` is
+    the previous commit, "" for the first. `type` is the document's type, even if the file had another before;
+    None without a type.
     """
 
     type: Type | None
@@ -45,9 +47,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """What the files of a commit are about: one claim for all documents that take the same permission.
+    """What a commit's files are about: one claim for all documents that need the same permission.
 
-    `others` are schemas, and content that no type of today claims.
+    `others` are schemas, and content that no current type claims.
     """
 
     claims: tuple[Claim, ...]
@@ -57,21 +59,21 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits of HEAD, the newest first, and the paths that each document ever had."""
+    """All commits up to HEAD, newest first, and all paths that each document ever had."""
 
     head: str
     schema: Schema
     commits: tuple[Commit, ...]
     claims: dict[str, Claim]  # by path
-    paths: dict[tuple[str, str], set[str]]  # by the type's uid and the documentId that the path says
-    _subjects: dict[str, Subjects] = field(default_factory=dict)  # by commit; looking costs once per file
+    paths: dict[tuple[str, str], set[str]]  # by the type's uid and the documentId in the path
+    _subjects: dict[str, Subjects] = field(default_factory=dict)  # cache, by commit
 
     def subjects(self, commit: Commit) -> Subjects:
-        """Return what the files of a commit are about."""
-        found = self._subjects.get(commit.id)
-        if found is None:
-            found = self._subjects[commit.id] = self._find_subjects(commit)
-        return found
+        """Return what a commit's files are about."""
+        subjects = self._subjects.get(commit.id)
+        if subjects is None:
+            subjects = self._subjects[commit.id] = self._find_subjects(commit)
+        return subjects
 
     def _find_subjects(self, commit: Commit) -> Subjects:
         claims: dict[tuple[str, bool], Claim] = {}
@@ -88,7 +90,7 @@ class Timeline:
 
 
 class Versions:
-    """The versions of all documents of a site. Safe to use from many threads."""
+    """The versions of all documents of a site. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -96,13 +98,13 @@ class Versions:
         self._lock = threading.Lock()
 
     def timeline(self, state: State, commit: str = "") -> Timeline:
-        """What a commit and those before it are, or, without one, those of HEAD as of now."""
+        """Return the timeline up to a commit, or up to the current HEAD for ""."""
         if commit:
             return self._read(state, commit)
-        head, known = head_commit(self.site.root), self._timeline
-        if known is None or known.head != head or known.schema is not state.schema:
-            known = self._timeline = self._read(state, head)
-        return known
+        head, cached = head_commit(self.site.root), self._timeline
+        if cached is None or cached.head != head or cached.schema is not state.schema:
+            cached = self._timeline = self._read(state, head)
+        return cached
 
     def _read(self, state: State, head: str) -> Timeline:
         with self._lock:
@@ -113,7 +115,7 @@ class Versions:
         claims: dict[str, Claim] = {}
         paths: dict[tuple[str, str], set[str]] = {}
         for path in {path for commit in commits for path in _paths(commit.changes)}:
-            # The site has no document of a file whose name is not UTF-8, and no answer could name it.
+            # Files whose names are not UTF-8 contain no documents, and no response could name them.
             claim = layout.claim(path) if is_utf_8(path) else None
             if claim is not None:
                 claims[path] = claim
@@ -128,45 +130,48 @@ class Versions:
         commit: str = "",
         sees: Callable[[Claim], bool] = lambda _: True,
     ) -> list[Version]:
-        """The versions of a document, the newest first, those that are not committed before all others.
+        """Return the versions of a document, newest first, starting with uncommitted ones.
 
-        Those up to a commit, where one is given: `state` is that of the commit. A file that was renamed
-        begins there if it was before what `sees` denies.
+        With `commit`, only those up to it, and `state` is that of the commit. A file renamed from a path that
+        `sees` denies begins with the rename.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
         paths = current | timeline.paths.get((type_.uid, document_id), set())
         layout = Layout(state.schema, state.settings)
         claim = partial(_claim, timeline, layout)
-        found: list[Version] = []
-        followed, last = set(paths), dict[str, str]()  # by path, what the last commit did that touched it
+        versions: list[Version] = []
+        followed, last_status = (
+            set(paths),
+            dict[str, str](),
+        )  # by path, the status in the last commit that changed it
         for one in timeline.commits:
             for change in one.changes:
                 if change.path in followed:
-                    last.setdefault(change.path, change.status)
+                    last_status.setdefault(change.path, change.status)
                     before = claim(change.before)
                     if before is not None and not sees(before):
-                        shown = FileChange("A", change.path)
-                        found.append(_version(type_, one, shown, claim(change.path), None))
+                        creation = FileChange("A", change.path)
+                        versions.append(_version(type_, one, creation, claim(change.path), None))
                         continue
-                    found.append(_version(type_, one, change, claim(change.path), before))
+                    versions.append(_version(type_, one, change, claim(change.path), before))
                     if change.status == "R":
                         followed.add(change.before)
                 elif change.status == "R" and change.before in followed:
-                    last.setdefault(change.before, "D")
-                    gone = FileChange("D", change.before)
-                    found.append(_version(type_, one, gone, claim(change.before), None))
-        committed = {path for path, status in last.items() if status != "D"}
+                    last_status.setdefault(change.before, "D")
+                    deletion = FileChange("D", change.before)
+                    versions.append(_version(type_, one, deletion, claim(change.before), None))
+        committed = {path for path, status in last_status.items() if status != "D"}
         if not commit:
-            found[:0] = self._uncommitted(type_, timeline, paths, committed, claim)
-        return [version for version in found if version.locale]
+            versions[:0] = self._uncommitted(type_, timeline, paths, committed, claim)
+        return [version for version in versions if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
-        """Whether the site has some version of a document now; without `drafts`, one that is published."""
+        """Return whether the site has a version of a document now; without `drafts`, a published one."""
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """The id of a single type's document, as it is or was up to a commit; "" if there was none."""
+        """Return the id of a single type's document, current or up to a commit; "" if there was none."""
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
@@ -187,18 +192,18 @@ class Versions:
         committed: Collection[str],
         claim: "partial[Claim | None]",
     ) -> Iterator[Version]:
-        """The changes of files that are in no commit yet; those in `committed` are in the last one."""
-        root, known_of = self.site.root, self.site.git.committed
+        """Yield the uncommitted changes of files; those in `committed` are in the last commit."""
+        root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
             return
-        # The site knows already which files differ, unless a commit came that it has not looked at.
-        looked = known_of.commit == timeline.head
-        changed = known_of.changed if looked else changed_paths(root, paths)
+        # The site knows which files differ, unless there is a commit that it has not seen.
+        is_up_to_date = committed_files.commit == timeline.head
+        changed = committed_files.changed if is_up_to_date else changed_paths(root, paths)
         for path in sorted(paths):
-            there, known = (root / path).is_file(), path in committed
-            if (not known and not there) or (known and path not in changed):
+            exists, is_committed = (root / path).is_file(), path in committed
+            if (not is_committed and not exists) or (is_committed and path not in changed):
                 continue
-            letter = "M" if known and there else "A" if there else "D"
+            letter = "M" if is_committed and exists else "A" if exists else "D"
             yield _version(type_, None, FileChange(letter, path), claim(path), None, parent=timeline.head)
 
 
@@ -223,7 +228,7 @@ def _version(
     before: Claim | None,
     parent: str = "",
 ) -> Version:
-    where = claim or before
+    place = claim or before
     if commit is not None:
         parent = commit.parents[0] if commit.parents else ""
     return Version(
@@ -232,14 +237,14 @@ def _version(
         parent,
         "" if change.status == "D" else change.path,
         "" if change.status == "A" else change.before or change.path,
-        where.locale if where else "",
-        DRAFT if where and where.draft else PUBLISHED,
+        place.locale if place else "",
+        DRAFT if place and place.draft else PUBLISHED,
         ACTIONS.get(change.status, "update"),
     )
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """When a version was committed, or its file written where it is in no commit; None where that is gone."""
+    """Return when a version was committed, or its uncommitted file written; None if that was deleted."""
     if version.commit is not None:
         return from_seconds(version.commit.authored)
     try:
@@ -250,57 +255,63 @@ def date_of(version: Version, root: Path) -> str | None:
 
 # --- deleted --------------------------------------------------------------------------------------
 
-Deleted = tuple[str, list[Version]]  # a documentId, and what was deleted of it: a version of each file
-_UNCOMMITTED_PLACE = -1  # Before the newest commit, whose place is 0.
+Deleted = tuple[str, list[Version]]  # a documentId, and a version for each deleted file
+_UNCOMMITTED_POSITION = -1  # Before the newest commit, which has position 0.
 
 
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, *, drafts: bool
 ) -> list[Deleted]:
-    """The documents that were deleted and are not there again, the last deleted first; not what was renamed.
+    """Return documents that were deleted (not renamed) and don't exist now, last deleted first.
 
-    The versions of each begin with that of the default locale. Without `drafts`, those that were published.
+    The versions of each begin with the default locale. Without `drafts`, only published ones.
     """
-    lasts = _last_changes(timeline)
-    there = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
-    found = []
+    last_changes = _last_changes(timeline)
+    existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
+    deleted = []
     for (uid, document_id), paths in timeline.paths.items():
-        if uid != type_.uid or document_id in there or any((root / path).is_file() for path in paths):
+        if uid != type_.uid or document_id in existing or any((root / path).is_file() for path in paths):
             continue
-        gone = list(_gone(timeline, lasts, paths, drafts=drafts))
-        if gone:
-            first = state.settings.locales.default
+        deletions = list(_deletions(timeline, last_changes, paths, drafts=drafts))
+        if deletions:
+            default_locale = state.settings.locales.default
             versions = sorted(
-                (v for _, v in gone), key=lambda v: (v.locale != first, v.locale, v.status == DRAFT)
+                (v for _, v in deletions),
+                key=lambda v: (v.locale != default_locale, v.locale, v.status == DRAFT),
             )
-            found.append((min(place for place, _ in gone), document_id, versions))
-    return [(document_id, versions) for _, document_id, versions in sorted(found, key=itemgetter(0, 1))]
+            deleted.append((min(position for position, _ in deletions), document_id, versions))
+    return [(document_id, versions) for _, document_id, versions in sorted(deleted, key=itemgetter(0, 1))]
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """What the last commit did that touched a path, its place among the commits, and itself."""
-    lasts: dict[str, tuple[str, int, Commit]] = {}
-    for place, commit in enumerate(timeline.commits):
+    """Return the status, position and commit of the last change of each path."""
+    last_changes: dict[str, tuple[str, int, Commit]] = {}
+    for position, commit in enumerate(timeline.commits):
         for change in commit.changes:
-            lasts.setdefault(change.path, (change.status, place, commit))
+            last_changes.setdefault(change.path, (change.status, position, commit))
             if change.status == "R":
-                lasts.setdefault(change.before, ("renamed", place, commit))
-    return lasts
+                last_changes.setdefault(change.before, ("renamed", position, commit))
+    return last_changes
 
 
-def _gone(
-    timeline: Timeline, lasts: dict[str, tuple[str, int, Commit]], paths: set[str], *, drafts: bool
+def _deletions(
+    timeline: Timeline, last_changes: dict[str, tuple[str, int, Commit]], paths: set[str], *, drafts: bool
 ) -> Iterator[tuple[int, Version]]:
-    """The deletion of each file that was not renamed: its place among the commits, and the version."""
+    """Yield the position and version of each deletion that is not a rename."""
     for path in sorted(paths):
         claim = timeline.claims[path]
-        status, place, commit = lasts[path]
+        status, position, commit = last_changes[path]
         if status == "renamed" or (claim.draft and not drafts):
             continue
-        which = DRAFT if claim.draft else PUBLISHED
+        version_status = DRAFT if claim.draft else PUBLISHED
         if status == "D":
             parent = commit.parents[0] if commit.parents else ""
-            yield place, Version(claim.type, commit, parent, "", path, claim.locale, which, "delete")
+            yield (
+                position,
+                Version(claim.type, commit, parent, "", path, claim.locale, version_status, "delete"),
+            )
         else:
-            version = Version(claim.type, None, timeline.head, "", path, claim.locale, which, "delete")
-            yield _UNCOMMITTED_PLACE, version
+            version = Version(
+                claim.type, None, timeline.head, "", path, claim.locale, version_status, "delete"
+            )
+            yield _UNCOMMITTED_POSITION, version

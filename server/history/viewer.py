@@ -1,4 +1,4 @@
-"""What somebody may see of the values that earlier versions of documents had."""
+"""Visibility of values in earlier versions of documents."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,26 +12,29 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Somebody who looks at earlier versions, in a state that says what is a draft."""
+    """An actor that views earlier versions; `state` determines which documents are drafts."""
 
     actor: Actor
     state: State
 
     def attributes(self, type_: Type) -> list[Attribute]:
-        """The attributes of a type whose past may be seen."""
+        """Return the attributes of a type whose history is visible."""
         return [attribute for attribute in type_.attributes.values() if self.sees(attribute)]
 
     def sees(self, attribute: Attribute) -> bool:
-        """Whether the past of an attribute may be seen: of none that is private, secret, stored elsewhere, or
-        about documents that may not be found.
+        """Return whether the history of an attribute is visible.
+
+        Private attributes, passwords, derived relations and relations to types that the actor may not find
+        are not.
         """
         if attribute.private or attribute.derived or attribute.type == "password":
             return False
         return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The targets of a relation that may be named: not those which are published nowhere, for who may not
-        read drafts.
+        """Return the visible targets of a relation.
+
+        Unpublished ones are visible only to actors that may read drafts.
         """
         if attribute.type != "relation":
             return targets

@@ -1,1 +1,1 @@
-"""Merges of branches: documents attribute by attribute, texts by line, other files as a whole."""
+"""Merging of branches: documents by attribute, texts by line, other files as a whole."""

@@ -1,4 +1,4 @@
-"""Whether a merge may be made: what it takes of the caller, and whether what it comes to is valid."""
+"""Permission and validity checks of a merge."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,10 +19,10 @@ from server.write.validate import check
 
 
 def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[str, File]) -> None:
-    """Raise ForbiddenError where the actor may not make itself what a merge would.
+    """Raise ForbiddenError if the actor may not make the changes of a merge itself.
 
-    It takes of each type what its documents take, and to read drafts where these are merged or published; of
-    media `upload`; of all other files, such as schemas, full access.
+    A merge needs the permission for each document's change, and that to read drafts if it merges or publishes
+    them; for media `upload`; for all other files, such as schemas, full access.
     """
     for three in documents.values():
         if three.action:
@@ -38,17 +38,17 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
 
 
 def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
-    """Whether a branch has made a draft what is published."""
+    """Return whether the branch has published a draft."""
     document = three.any
     draft = documents.get((document.type.uid, document.document_id, document.locale, DRAFT))
     return draft is not None and draft.base is not None and draft.theirs is None
 
 
 def require_valid(before: PastState, after: PastState) -> None:
-    """Raise ValidationError where a document that a merge makes or changes is not valid, as a write would.
+    """Raise ValidationError if a document that a merge creates or changes is invalid, as for a write.
 
-    Where the schema changes, that is so for what it makes invalid of all other documents. Raises
-    ConflictError where two files are the same version of a document, or one can't be read.
+    If the schema changes, this includes other documents that become invalid. Raises ConflictError if two
+    files are the same version of a document, or a file can't be parsed.
     """
     changed = dict(differing(after, before))
     unreadable = [
@@ -57,9 +57,9 @@ def require_valid(before: PastState, after: PastState) -> None:
         if entry.broken and after.known.blobs.get(path) != before.known.blobs.get(path)
     ]
     if unreadable:
-        raise ConflictError(f"{min(unreadable)} can't be read after the merge; fix it in the branch first")
+        raise ConflictError(f"{min(unreadable)} can't be parsed after the merge; fix it in the branch first")
     faults = [fault for document in changed.values() for fault in faults_of(document, after.state.snapshot)]
-    faults.extend(_of_schema(before, after, set(changed)))
+    faults.extend(_schema_faults(before, after, set(changed)))
     if faults:
         raise error_of(faults)
     for key in changed:
@@ -68,23 +68,23 @@ def require_valid(before: PastState, after: PastState) -> None:
             raise ConflictError(f"{same[0].path} and {same[1].path} would be the same document")
 
 
-def _of_schema(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
-    """What another schema makes invalid of the documents that stay as they are."""
+def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
+    """Yield the faults that a changed schema causes in unchanged documents."""
     if before.configuration.shape == after.configuration.shape:
         return
-    known = before.state.snapshot.claims
-    for key, found in after.state.snapshot.claims.items():
+    old_claims = before.state.snapshot.claims
+    for key, documents in after.state.snapshot.claims.items():
         if key in changed or key[0] not in {type_.uid for type_ in after.state.schema.content_types}:
             continue
-        said = {(f.path, f.sentence) for old in known.get(key, ()) for f in _check_document(old)}
-        for document in found:
+        old_faults = {(f.path, f.sentence) for old in old_claims.get(key, ()) for f in _check_document(old)}
+        for document in documents:
             yield from (
-                fault for fault in _check_document(document) if (fault.path, fault.sentence) not in said
+                fault for fault in _check_document(document) if (fault.path, fault.sentence) not in old_faults
             )
 
 
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
-    """What is wrong with a document, beside all others of a snapshot; but those in the files `left_out`."""
+    """Yield the faults of a document among those of a snapshot, ignoring files in `left_out`."""
     yield from _check_document(document)
     if document.status != PUBLISHED:
         return
@@ -98,8 +98,8 @@ def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = 
 
 
 def _check_document(document: Document) -> Iterator[Fault]:
-    found = check(document.type, values_of(document), (), lambda _: True, document.status == DRAFT)
-    return (Fault((_name(document), *fault.path), fault.sentence) for fault in found)
+    faults = check(document.type, values_of(document), (), lambda _: True, document.status == DRAFT)
+    return (Fault((_name(document), *fault.path), fault.sentence) for fault in faults)
 
 
 def _name(document: Document) -> str:
@@ -108,7 +108,7 @@ def _name(document: Document) -> str:
 
 
 def require_fit(changed: Iterable[Document], snapshot: Snapshot, touched: Iterable[str]) -> None:
-    """Raise ValidationError where documents of a merge do not fit what is not committed of the site."""
+    """Raise ValidationError if documents of a merge conflict with uncommitted content of the site."""
     left_out = set(touched)
     faults = [f for document in changed for f in faults_of(document, snapshot, left_out)]
     if faults:

@@ -1,4 +1,4 @@
-"""What both sides of a merge have changed: how it is told, and how a request resolves it."""
+"""Conflicts of a merge: how they are reported, and how a request resolves them."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -15,17 +15,17 @@ from server.history.merging.documents import Key, Three
 from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
 
-MAX_REPORTED = 100  # Documents, and files.
-MAX_VALUE_CHARS = 2000  # Of a value, as JSON.
+MAX_REPORTED = 100  # Documents and files each.
+MAX_VALUE_CHARS = 2000  # Of one value as JSON.
 SIDES = ("ours", "theirs")
 _EXAMPLE = '{"documents": {"article/ID/LOCALE": {"title": "ours"}}, "files": {"site.yaml": "theirs"}}'
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How a request resolves conflicts: of documents by their names, of files by their paths.
+    """Resolution of conflicts by document name and by file path.
 
-    A document has a side for everything in it, or by attribute a side or `{"value": …}`.
+    A document has one side for everything, or a side or `{"value": …}` for each attribute.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Resolution:
 
 
 def read_resolution(body: Any) -> Resolution:
-    """The `resolve` of a body. Raises ValidationError."""
+    """Parse the `resolve` of a body. Raises ValidationError."""
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
@@ -57,23 +57,23 @@ def _is_value(one: Any) -> bool:
     return isinstance(one, dict) and one.keys() == {"value"}
 
 
-def _require_side(side: Any, what: str, otherwise: str = "") -> None:
+def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
     if side not in SIDES:
-        raise ValidationError(f'resolve of {what[:100]} must be "ours" or "theirs"{otherwise}')
+        raise ValidationError(f'resolve of {subject[:100]} must be "ours" or "theirs"{otherwise}')
 
 
 @dataclass(slots=True)
 class Unmerged:
-    """The conflicts of a merge that nothing resolves, and what of the resolution has been used."""
+    """Unresolved conflicts of a merge, and the parts of the resolution that were used."""
 
     resolution: Resolution
     documents: dict[Key, tuple[str, Three, tuple[Conflict, ...]]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
-    known: set[tuple[str, str]] = field(default_factory=set)  # (document, attribute) that are in conflict
+    known: set[tuple[str, str]] = field(default_factory=set)  # (document, attribute) in conflict
     known_files: set[str] = field(default_factory=set)
 
     def side_of_file(self, path: str) -> str:
-        """The side that was chosen of a file in conflict; "" where none was, and it is noted."""
+        """Return the side chosen for a conflicting file; if none, "" and record the conflict."""
         self.known_files.add(path)
         side = self.resolution.files.get(path, "")
         if not side:
@@ -83,10 +83,10 @@ class Unmerged:
     def choices(
         self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """The side that was chosen for each attribute in conflict, and the values given for others.
+        """Return the sides chosen for conflicting attributes, and the values given for others.
 
-        None where any has neither; then they are noted. The attribute of a document that one side has
-        deleted is "".
+        None if an attribute has neither; then they are recorded. For a document that one side has deleted,
+        the attribute is "".
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -94,15 +94,15 @@ class Unmerged:
         choice = self.resolution.documents.get(name, {})
         if isinstance(choice, str):
             return dict.fromkeys(names, choice), {}
-        left = tuple(c for c in conflicts if not c.path or c.path[0] not in choice)
-        if left:
-            self.documents[key] = name, three, left
+        unresolved = tuple(c for c in conflicts if not c.path or c.path[0] not in choice)
+        if unresolved:
+            self.documents[key] = name, three, unresolved
             return None
         sides = {n: choice[n] for n in names if not _is_value(choice[n])}
         return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
 
     def require_known(self) -> None:
-        """Raise ValidationError where the resolution is of something that is no conflict."""
+        """Raise ValidationError if the resolution names something without a conflict."""
         known = {name for name, _ in self.known}
         for name, choice in self.resolution.documents.items():
             if name not in known:
@@ -114,12 +114,14 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError where there are conflicts, with what each side has, as far as one may see."""
+        """Raise UnmergedError if there are conflicts, with the values that the viewer may see."""
         if not self.documents and not self.files:
             return
-        told = [_conflict_json(*found, viewer) for found in list(self.documents.values())[:MAX_REPORTED]]
+        reported = [
+            _conflict_json(*conflict, viewer) for conflict in list(self.documents.values())[:MAX_REPORTED]
+        ]
         details = {
-            "conflicts": told,
+            "conflicts": reported,
             "files": sorted(self.files)[:MAX_REPORTED],
             "total": len(self.documents) + len(self.files),
         }
@@ -132,7 +134,7 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    """One document: who has deleted it, or the attributes that both have changed, with the three values."""
+    """Describe one document's conflict: the side that deleted it, or the attributes with three values."""
     document, row = three.any, dict[str, Any]()
     row = {
         "document": name,
@@ -147,20 +149,23 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:
         paths.setdefault(str(conflict.path[0]), []).append([str(part) for part in conflict.path])
-    show = _shower(three, viewer)
-    return {**row, "attributes": {name: {"paths": inside, **show(name)} for name, inside in paths.items()}}
+    show = _value_reader(three, viewer)
+    return {
+        **row,
+        "attributes": {name: {"paths": paths_inside, **show(name)} for name, paths_inside in paths.items()},
+    }
 
 
-def _shower(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """What gives the three values of an attribute; none where it may not be seen."""
+def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
+    """Return a function that gives the three values of an attribute; {} if it is not visible."""
     type_, sides = three.type, three.values
-    readable = may_find(viewer.actor, type_.uid)
+    is_readable = may_find(viewer.actor, type_.uid)
     if three.any.status == DRAFT:
-        readable = readable and may_read_drafts(viewer.actor, type_)
+        is_readable = is_readable and may_read_drafts(viewer.actor, type_)
 
     def show(name: str) -> dict[str, Any]:
         attribute = type_.attributes[name]
-        if not readable or not viewer.sees(attribute):
+        if not is_readable or not viewer.sees(attribute):
             return {}
         values = {
             side: value_json(attribute, values[name], viewer) if values else None
@@ -173,7 +178,7 @@ def _shower(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
 
 
 def _short(value: Any) -> Any:
-    """A value that is not too long to be told: a text is cut, anything else left out."""
+    """Shorten a value: texts are cut, other long values become None."""
     if isinstance(value, str):
         return value if len(value) <= MAX_VALUE_CHARS else f"{value[:MAX_VALUE_CHARS]}…"
     return value if len(json.dumps(value, default=str)) <= MAX_VALUE_CHARS else None

@@ -1,4 +1,4 @@
-"""Which documents a branch has changed, and what each comes to when both sides have changed it."""
+"""Merging of documents: those that a branch has changed, and their merged files."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from server.storage.store import Store
 from server.write.context import Context, Values, values_of
 from server.write.write_timestamps import timestamps_of_merge
 
-Changes = dict[str, Any]  # the new trees of keys, or REMOVE
+Changes = dict[str, Any]  # by key, the new tree or REMOVE
 Key = tuple[str, str, str, str]  # the uid of the type, documentId, locale and status
 
 
 @dataclass(frozen=True, slots=True)
 class Three:
-    """A version of a document as each of the three sides has it; None where it is not there."""
+    """A document version on the three sides; None if it does not exist there."""
 
     base: Version | None
     ours: Version | None
@@ -34,14 +34,14 @@ class Three:
 
     @property
     def any(self) -> Document:
-        """The document, of a side that has it."""
-        found = self.theirs or self.ours or self.base
-        assert found
-        return found.document
+        """The document, from a side that has it."""
+        side = self.theirs or self.ours or self.base
+        assert side
+        return side.document
 
     @property
     def paths(self) -> set[str]:
-        """The files that it is in."""
+        """The files of the document."""
         return {side.path for side in (self.base, self.ours, self.theirs) if side}
 
     @property
@@ -53,7 +53,7 @@ class Three:
 
     @property
     def action(self) -> str:
-        """What the branch does to the document; "" where it is there as it is in the branch."""
+        """The change that the merge makes to the document; "" if none."""
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:
@@ -62,26 +62,26 @@ class Three:
         return "" if same else "update"
 
     def merged(self) -> Merged:
-        """What the document comes to; of a conflict, theirs."""
+        """Merge the document, with theirs for conflicts."""
         return merge(self.type, *self.values, merge_text)
 
     def merged_for_ours(self) -> Merged:
-        """The same, with ours of a conflict."""
+        """Merge the document, with ours for conflicts."""
         base, ours, theirs = self.values
         return merge(self.type, base, theirs, ours, merge_text)
 
     @property
     def type(self) -> Type:
-        """Its content type."""
+        """The content type."""
         return self.any.type
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What somebody has decided where both sides have changed the same.
+    """Decisions for conflicts.
 
-    `side_of` tells the side that a file is to be of, "" for none; it is asked where a key that is no
-    attribute is in conflict. `settled` are the attributes whose conflicts are settled, "" for all of them.
+    `side_of` returns the side chosen for a file, "" for none; it is called if keys that are not attributes
+    conflict. `settled` are the attributes whose conflicts are decided, "" for all of them.
     """
 
     side_of: Callable[[str], str]
@@ -89,15 +89,15 @@ class Decisions:
 
 
 def name_of(key: Key, type_: Type) -> str:
-    """What clients call a version: TYPE/ID/LOCALE, with /draft for a draft."""
+    """Return a version's name for clients: TYPE/ID/LOCALE, with /draft for a draft."""
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
 
 def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
-    """The versions that the branch has changed, by key, each read as the merged schema has it.
+    """Return the versions that the branch has changed, by key, read with the merged schema.
 
-    A file that can't be read as a document is in none: it is a file like any other.
+    Files that can't be parsed as documents are not included and merged like other files.
     """
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
@@ -107,14 +107,14 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
             if version := _version(store, path, staged, read):
                 side.setdefault(_key(version.document), version)
     base, ours, theirs = sides
-    _leave_broken(claimed, sides)
+    _drop_unreadable(claimed, sides)
     changed = {p for p, file in claimed.items() if file.theirs != file.base}
     keys = {key: None for side in (base, theirs) for key, v in side.items() if v.path in changed}
     return {key: Three(base.get(key), ours.get(key), theirs.get(key)) for key in keys}
 
 
-def _leave_broken(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
-    """Forget the documents of files that one side has made unreadable: they are not deleted there."""
+def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
+    """Drop documents of files that one side made unreadable, so they don't count as deleted."""
     read = [{version.path for version in side.values()} for side in sides]
     broken = {
         path
@@ -142,16 +142,16 @@ def _key(document: Document) -> Key:
     return document.type.uid, document.document_id, document.locale, document.status
 
 
-def chosen(three: Three, found: Merged, choices: Mapping[str, str]) -> Values | None:
-    """The merged values, with the side that was chosen for each attribute in conflict."""
-    if any(not conflict.path for conflict in found.conflicts):
+def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) -> Values | None:
+    """Return the merged values, with the chosen side of each conflicting attribute."""
+    if any(not conflict.path for conflict in merged.conflicts):
         side = three.ours if choices[""] == "ours" else three.theirs
         return values_of(side.document) if side else None
-    assert found.values is not None
-    values, (_, ours, theirs) = dict(found.values), three.values
+    assert merged.values is not None
+    values, (_, ours, theirs) = dict(merged.values), three.values
     assert ours is not None
     assert theirs is not None
-    whole = {str(c.path[0]) for c in found.conflicts if _is_whole(c)}
+    whole = {str(c.path[0]) for c in merged.conflicts if _is_whole(c)}
     for name in whole:
         values[name] = (ours if choices.get(name) == "ours" else theirs)[name]
     inner = {name for name, side in choices.items() if side == "ours"} - whole
@@ -162,16 +162,16 @@ def chosen(three: Three, found: Merged, choices: Mapping[str, str]) -> Values | 
 
 
 def _is_whole(conflict: Conflict) -> bool:
-    """Whether a conflict is settled by all that a side has of the attribute, not just of a part of it."""
+    """Return whether a conflict is decided for the whole attribute instead of a part."""
     return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
 
 
 def write_merged(
     context: Context, three: Three, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
-    """The texts of the files that a version is in, so that it has some values: None for a file that is gone.
+    """Return the texts of a version's files so that they contain `values`; None for a deleted file.
 
-    Comments and the like are of both sides where their lines can be merged, else of ours.
+    Formatting and comments come from both sides if their lines can be merged, otherwise from ours.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
@@ -189,11 +189,11 @@ def write_merged(
 
 
 def _is_kept(three: Three, decisions: Decisions) -> bool:
-    """Whether a version stays that one side has deleted, and the other has as it was but for other keys."""
-    left, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
-    if not left or not three.base or not changes_other_keys(three.base, left):
+    """Return whether a version that one side deleted stays, because the other changed only its other keys."""
+    remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
+    if not remaining or not three.base or not changes_other_keys(three.base, remaining):
         return False
-    return decisions.side_of(left.path) == side
+    return decisions.side_of(remaining.path) == side
 
 
 def _text(context: Context, three: Three, values: Values, path: str, decisions: Decisions) -> str:
@@ -204,7 +204,7 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
     current = context.changeset.text(ours.path)
     if theirs and base:
         lines = merge_text(base.data.decode(), current, theirs.data.decode())
-        if lines is not None and _says(context, path, lines, three, values):
+        if lines is not None and _has_values(context, path, lines, three, values):
             return lines
     if theirs and _suffix(path) != _suffix(ours.path):
         raise ConflictError(f"{ours.path} was renamed to {path}, and changed on both sides")
@@ -220,22 +220,22 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _with_other_keys(
     changes: Changes, values: Values, sides: tuple[Version | None, Version, Version], decisions: Decisions
 ) -> Changes:
-    """The changes that ours needs, with those of theirs in keys that are no attributes."""
+    """Combine the changes for ours with theirs' changes of other keys."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
-    whole, open_ = values_of(theirs.document), both.keys() - decisions.settled
-    taken = {name for name in both.keys() - open_ if same_values(values[name], whole[name])}
-    if open_ and decisions.side_of(ours.path) == "theirs":
-        taken |= open_
-    left = {key: tree for key, tree in changes.items() if key not in open_}
-    others |= {key: both[key] for key in taken}
+    their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled
+    accepted = {name for name in both.keys() - undecided if same_values(values[name], their_values[name])}
+    if undecided and decisions.side_of(ours.path) == "theirs":
+        accepted |= undecided
+    own_changes = {key: tree for key, tree in changes.items() if key not in undecided}
+    others |= {key: both[key] for key in accepted}
     removed = {key: REMOVE for key, tree in others.items() if tree is REMOVE}
     kept = {key: tree for key, tree in others.items() if tree is not REMOVE}
-    return {**removed, **left, **kept}
+    return {**removed, **own_changes, **kept}
 
 
-def _says(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
-    """Whether a text is the version with some values."""
+def _has_values(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
+    """Return whether a text is the version with the given values."""
     entry = context.store.entry(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     same = document is not None and _key(document) == _key(three.any)

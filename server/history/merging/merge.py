@@ -1,9 +1,10 @@
-"""Merges a branch into the one that is served, or into another one.
+"""Merges of a branch into the served one, or into another.
 
-What a merge comes to is planned, committed as objects of git that nothing leads to, and held against the
-rules of the schema before anything else is written. Into the branch that is served, its files are put in
-place as one write of the site is, which is noted with both parents before: where its commit can't be made at
-once, or the server is killed, it is made later. Any other branch moves to the commit in one step."""
+A merge is planned, committed as unreferenced git objects, and validated before anything else is written. For
+the served branch, its files are then written like any write, and the journal records both parents first: if
+the commit can't be made at once, or the server is killed, it is made later. Any other branch moves to the
+commit in one step.
+"""
 
 import tempfile
 import threading
@@ -43,12 +44,12 @@ from server.storage.git.uncommitted import staged_in_place_of, uncommitted_paths
 from server.storage.media import media_key
 from server.write.context import Context
 
-# --- served ---------------------------------------------------------------------------------------
+# --- served branch --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit that is made, the files that it takes, and what raises where these do not fit any more."""
+    """A commit to be served: its changed files, and a check that they still fit."""
 
     joined: Joined
     changeset: Changeset
@@ -56,12 +57,12 @@ class Arrival:
 
 
 def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
-    """Put a commit in the place of what is served. Returns what the answer says of its commit.
+    """Replace what is served by a commit. Returns the commit as the response reports it.
 
-    Raises CommitError while git is busy, ConflictError where somebody has changed a file meanwhile, and what
-    `require_fit` and `Site.write_here` raise.
+    Raises CommitError while git is busy, ConflictError if a file has changed meanwhile, and the errors of
+    `require_fit` and `Site.write_here`.
     """
-    with _holding_off_others(site, arrival.joined) as index:
+    with _exclusive_commit(site, arrival.joined) as index:
         committer = Person.of(site.state.settings.git.committer)
         move = partial(_move, index, arrival.joined, committer)
         joined = replace(arrival.joined, move=move, index=index.before)
@@ -75,25 +76,25 @@ def _put(arrival: Arrival, context: Context) -> None:
 
 
 @contextmanager
-def _holding_off_others(site: Site, joined: Joined) -> Iterator[LockedIndex]:
-    """Let nobody else commit here, and have the index ready."""
-    with site.committer.queue.committing(QUEUE_TIMEOUT_S) as alone:
-        if not alone:
-            raise CommitError("other commits take long")
+def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
+    """Context manager: block other commits of the site, and lock the index."""
+    with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
+        if not acquired:
+            raise CommitError("other commits take too long")
         repository, _ = site.committer.repository()
         remove_own_lock(repository)
         repository.require_quiet()
         wait_for_index(repository, time.monotonic() + GIT_LOCK_TIMEOUT_S)
         changed = joined.changed
         if changed is None:
-            found = changed_files(site.root, joined.base, joined.ready)
-            changed = {path: after for path, (_, after) in found.items()}
+            differing_files = changed_files(site.root, joined.base, joined.ready)
+            changed = {path: after for path, (_, after) in differing_files.items()}
         with locked_index(repository, changed) as index:
             yield index
 
 
 def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
-    """Let the branch move; where it is somewhere else by now, that is left to who commits what was noted."""
+    """Move the branch; False if it has moved meanwhile, and the pending commit is made later."""
     environment = committer.environment("COMMITTER", int(time.time()))
     try:
         index.move_head(joined.base, joined.ready, environment, joined.names)
@@ -105,14 +106,14 @@ def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
 
 # --- merge ----------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 8  # Attempts to plan a merge while others move the branch.
-_OVERTAKEN_MESSAGE = "Others changed the branch each time that this merge was ready; try again"
-_MAX_NAMED_FILES = 20  # Files in a message.
+MAX_ATTEMPTS = 8  # Attempts to plan a merge while other writers move the branch.
+_OVERTAKEN_MESSAGE = "The branch kept changing while this merge was prepared; try again"
+_MAX_NAMED_FILES = 20  # Files named in an error.
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """Which branch is to be merged into which one ("" for what is served), by whom, and how conflicts end."""
+    """A requested merge: source and target branch ("" for the served one), actor, and resolution."""
 
     name: str
     into: str
@@ -123,9 +124,9 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A merge that was made: `result` is merge, fast-forward or nothing.
+    """A completed merge; `result` is merge, fast-forward or nothing.
 
-    `commit` is what the branch is at, or "pending"; `documents` and `files` are how many it has changed.
+    `commit` is the branch's new commit, or "pending"; `documents` and `files` are numbers of changed ones.
     """
 
     into: str
@@ -136,7 +137,7 @@ class Merge:
 
 
 class _Overtaken(Exception):
-    """Somebody has changed the branch since a merge was planned; `reason` says how a write was refused."""
+    """The branch has changed since the merge was planned; `reason` is the error of a refused write."""
 
     def __init__(self, reason: ConflictError | None = None) -> None:
         self.reason = reason
@@ -145,7 +146,7 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A merge that is planned, valid, and a commit that nothing leads to yet, with its message."""
+    """A planned and valid merge, as an unreferenced commit with its message."""
 
     plan: Plan
     commit: str
@@ -155,18 +156,18 @@ class _Ready:
 
     @property
     def sides(self) -> Sides:
-        """The commits that are merged."""
+        """The merged commits."""
         return self.plan.sides
 
-    def told(self, into: str, commit: str) -> Merge:
-        """What is told of it when it is made."""
+    def completed(self, into: str, commit: str) -> Merge:
+        """Return the completed merge."""
         result = "fast-forward" if self.sides.is_forward else "merge"
         return Merge(into, result, commit, self.documents, len(self.plan.outcomes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files of a merge as a write of the site takes them."""
+    """The files of a merge, as a write of the site."""
 
     ready: _Ready
     changeset: Changeset
@@ -174,17 +175,17 @@ class _Files:
 
 
 class Merger:
-    """Merges the branches of a site. Safe to use from many threads, and beside other processes."""
+    """Merges of a site's branches. Thread-safe and multi-process-safe."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
-        self._lock = threading.Lock()  # Threads wait for each other instead of planning in vain.
+        self._lock = threading.Lock()  # Serializes threads, so that they don't plan merges that conflict.
 
     def merge(self, request: MergeRequest, today: Settings) -> Merge:
-        """Make a merge, all of it or nothing.
+        """Merge completely or not at all.
 
-        Raises NotFoundError, ForbiddenError, ConflictError, UnmergedError for what both branches have
-        changed, ValidationError for what the schema does not allow, StorageError and BusyError.
+        Raises NotFoundError, ForbiddenError, ConflictError, UnmergedError for conflicts, ValidationError for
+        violations of the schema, StorageError and BusyError.
         """
         served = self.branches.served()
         into = request.into or served
@@ -205,10 +206,10 @@ class Merger:
                     reason = error.reason or reason
         raise reason
 
-    # --- what it comes to ------------------------------------------------------------------------------
+    # --- planning --------------------------------------------------------------------------------------
 
     def _ready(self, request: MergeRequest, sides: Sides, files: Changeset, today: Settings) -> _Ready:
-        """Plan a merge, make its commit, and hold that against the rules. Raises what `merge` raises."""
+        """Plan a merge, create its commit and validate it. Raises the errors of `merge`."""
         planner = Planner(self.past, request.actor, today, request.resolution)
         plan = planner.plan(sides, files)
         names = [f"{d.type.singular}/{d.any.document_id}" for d in plan.documents.values() if d.action]
@@ -220,17 +221,17 @@ class Merger:
         except ConflictError as error:
             cause = error.__cause__
             reason = str(cause) if isinstance(cause, SetupError) else error.message
-            raise ConflictError(f"What the merge comes to is broken: {reason}") from error
+            raise ConflictError(f"The merged site would be invalid: {reason}") from error
         require_valid(before, after)
-        changed, gone = dict(differing(after, before)), dict(differing(before, after))
-        return _Ready(plan, commit, message, tuple(changed.values()), len({*changed, *gone}))
+        changed, deleted = dict(differing(after, before)), dict(differing(before, after))
+        return _Ready(plan, commit, message, tuple(changed.values()), len({*changed, *deleted}))
 
     def _message_of(self, request: MergeRequest) -> str:
         into = f" into {request.into}" if request.into not in ("", self.branches.served()) else ""
         return clean_message(request.by.message) or clean_message(f"Merge branch {request.name}{into}")
 
     def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
-        """The commit of a plan: theirs where that has all of ours."""
+        """Create the commit of a plan; for a fast-forward, return theirs."""
         sides = plan.sides
         if sides.is_forward:
             return sides.theirs
@@ -248,13 +249,13 @@ class Merger:
         files = CommittedFiles(self.root, self.past.at(sides.ours).known.blobs)
         ready = self._ready(request, sides, Changeset(self.root, files), today)
         self._move(into, sides, ready.commit)
-        return ready.told(into, ready.commit)
+        return ready.completed(into, ready.commit)
 
     def _move(self, into: str, sides: Sides, commit: str) -> None:
         if not move_branch(self.root, into, commit, sides.ours, "merge"):
             raise _Overtaken()
 
-    # --- into the branch that is served ----------------------------------------------------------------
+    # --- into the served branch ------------------------------------------------------------------------
 
     def _into_served(self, request: MergeRequest, into: str, theirs: str, today: Settings) -> Merge:
         self.site.committer.flush()
@@ -267,38 +268,45 @@ class Merger:
             files = self._files(ready, Path(folder), request.by, today)
             commit = self._make(files, into, request.by)
         self.site.refresh()
-        return ready.told(into, commit)
+        return ready.completed(into, commit)
 
     def _make(self, files: _Files, into: str, by: Authorship) -> str:
-        """Make a merge that is ready, where a git remote takes it that has to be asked; see `_write`."""
+        """Execute a prepared merge if the git remote accepts it; see `_write`."""
         sides, ready = files.ready.sides, files.joined.ready
         with agreeing(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():
                 return self._write(files, by)
             if not agreed:
                 raise _Overtaken()
-            self._move(into, sides, ready)  # Both have changed the same: only the commit is new.
+            self._move(into, sides, ready)  # Both made the same changes, so only the commit is new.
             return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Raise ConflictError where a file of a merge has changes that are in no commit, or is a folder."""
-        coming = [path for path, outcome in outcomes.items() if outcome is not None]
-        if folder := next((path for path in coming if (self.root / path).is_dir()), ""):
-            what = f"{folder} is a folder here, and a file in the branch"
-            raise ConflictError(f"{what}; {MERGE_HINT}", {"files": [folder]})
+        """Raise ConflictError if a file of the merge has uncommitted changes or is a folder."""
+        written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
+        if folder := next((path for path in written_paths if (self.root / path).is_dir()), ""):
+            description = f"{folder} is a folder here, and a file in the branch"
+            raise ConflictError(f"{description}; {MERGE_HINT}", {"files": [folder]})
         try:
-            found = sorted(_uncommitted_files(self.root, outcomes)) if outcomes else []
+            uncommitted = sorted(_uncommitted_files(self.root, outcomes)) if outcomes else []
         except CommitError as error:
-            raise ConflictError(f"The merge can't be made: {error}") from error
-        if found:
-            more = f" and {len(found) - _MAX_NAMED_FILES:,} more" if len(found) > _MAX_NAMED_FILES else ""
-            names = ", ".join(found[:_MAX_NAMED_FILES])
-            raise ConflictError(f"Commit {names}{more} first: the merge changes the same", {"paths": found})
+            raise ConflictError(f"The merge failed: {error}") from error
+        if uncommitted:
+            more = (
+                f" and {len(uncommitted) - _MAX_NAMED_FILES:,} more"
+                if len(uncommitted) > _MAX_NAMED_FILES
+                else ""
+            )
+            names = ", ".join(uncommitted[:_MAX_NAMED_FILES])
+            raise ConflictError(
+                f"Commit {names}{more} first, because the merge changes the same files",
+                {"paths": uncommitted},
+            )
 
     def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
-        """The files of a merge for the working tree, and its commit as hooks and filters would have it.
+        """Prepare the files of a merge for the working tree, and its commit with hooks and filters applied.
 
-        Raises ConflictError where a hook refuses it, or git is busy.
+        Raises ConflictError if a hook refuses it or git is busy.
         """
         changeset, sides = Changeset(self.root), ready.sides
         staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, Staged)}
@@ -327,7 +335,7 @@ class Merger:
         return _Files(ready, changeset, Joined(sides.ours, sides.theirs, commit))
 
     def _write(self, files: _Files, by: Authorship) -> str:
-        """Put the files in place and commit them; what the answer says of the commit."""
+        """Write the files and commit them; return the commit for the response."""
         message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]
         signed = Authorship(by.actor, by.name, by.email, message)
         fit = partial(self._require_fit, files.ready)
@@ -335,25 +343,29 @@ class Merger:
             return put_in_place(self.site, Arrival(files.joined, files.changeset, fit), signed)
         except CommitError as error:
             raise ConflictError(f"The merge can't be committed: {error}") from error
-        except ConflictError as error:  # Somebody has edited one of the files meanwhile.
+        except ConflictError as error:  # One of the files was edited meanwhile.
             raise _Overtaken(error) from error
 
     def _require_fit(self, ready: _Ready, context: Context) -> None:
-        """Raise where a merge does not fit what is served by now."""
+        """Raise _Overtaken, ConflictError or ValidationError if the merge no longer fits what is served."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:
-            moved = changed_files(self.root, ours, head).keys()
-            if ready.sides.is_forward or not moved.isdisjoint(outcomes) or any(map(is_configuration, moved)):
+            changed_since = changed_files(self.root, ours, head).keys()
+            if (
+                ready.sides.is_forward
+                or not changed_since.isdisjoint(outcomes)
+                or any(map(is_configuration, changed_since))
+            ):
                 raise _Overtaken()
         if not any(map(is_configuration, outcomes)):
             require_fit(ready.changed, context.snapshot, outcomes)
 
 
 def _uncommitted_files(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
-    """The files with changes in no commit that a merge would change, or push out of the index."""
-    coming = [path for path, outcome in outcomes.items() if outcome is not None]
-    return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), coming)
+    """Return the files with uncommitted changes that a merge would change or drop from the index."""
+    written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
+    return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), written_paths)
 
 
 def _content(outcome: Outcome) -> bytes | Staged | None:

@@ -1,7 +1,7 @@
-"""The keys in the file of a document that are no attributes, and what changes of two sides come to in them.
+"""Merging of keys in a document's file that are not attributes.
 
-Such are keys that its type does not have, and the service's own fields. An attribute whose components have
-such keys is one value here: which component of one side is which of the other, they don't say.
+These are keys that the type does not have, and the service's own fields. An attribute whose components have
+such keys is treated as one value, because components can't be matched between sides.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,34 +17,34 @@ from server.schema.model import FILE_FIELDS, Attribute
 from server.storage.read import parse
 from server.write.context import values_of
 
-_COMPONENT_KEYS = ("id", "__component")  # A component's file may have these beside its attributes.
+_COMPONENT_KEYS = ("id", "__component")  # Keys that a component may have besides its attributes.
 
 
 def merge_other_keys(
     base: Version | None, ours: Version, theirs: Version
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What theirs alone has changed, by key, and what both have, as theirs has it.
+    """Return the keys that only theirs changed, and those that both changed, with theirs' values.
 
-    REMOVE is what is not there. Of the service's own fields that both have changed, ours are kept.
+    REMOVE marks a missing key. For the service's own fields that both changed, ours are kept.
     """
-    alone, both = dict[str, Any](), dict[str, Any]()
-    before, mine, other = trees = [_tree(version) for version in (base, ours, theirs)]
+    only_theirs, both = dict[str, Any](), dict[str, Any]()
+    base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]
     keys = [_other_keys(*side) for side in zip((base, ours, theirs), trees, strict=True)]
     for key in dict.fromkeys(chain(*keys)):
-        old, one, two = (side.get(key, REMOVE) for side in (before, mine, other))
+        old, one, two = (side.get(key, REMOVE) for side in (base_tree, our_tree, their_tree))
         if _equal(two, old) or _equal(two, one):
             continue
         if _equal(one, old):
-            alone[key] = two
+            only_theirs[key] = two
         elif key not in FILE_FIELDS:
             both[key] = two
-    return alone, both
+    return only_theirs, both
 
 
 def changes_other_keys(base: Version, other: Version) -> bool:
-    """Whether a version says something otherwise in a key that is no attribute."""
-    alone, _ = merge_other_keys(base, base, other)
-    return bool(alone.keys() - set(FILE_FIELDS))
+    """Return whether a version differs in a key that is not an attribute."""
+    changed, _ = merge_other_keys(base, base, other)
+    return bool(changed.keys() - set(FILE_FIELDS))
 
 
 def _tree(version: Version | None) -> Mapping[str, Tree]:
@@ -67,15 +67,17 @@ def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[s
 
 
 def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
-    """Whether one of the components in an attribute's value has a key that its type does not have."""
+    """Return whether a component in an attribute's value has a key that its type lacks."""
     if not attribute.holds_components:
         return False
     trees = tree if isinstance(tree, list) else [tree]
     pairs = zip(components_in(value), trees, strict=False)
-    return any(_says_more(component, tree) for component, tree in pairs if isinstance(tree, dict))
+    return any(
+        _component_has_other_keys(component, tree) for component, tree in pairs if isinstance(tree, dict)
+    )
 
 
-def _says_more(component: Component, tree: Mapping[str, Tree]) -> bool:
+def _component_has_other_keys(component: Component, tree: Mapping[str, Tree]) -> bool:
     type_ = component.type
     if type_.other_keys is None and not tree.keys() <= {*type_.attributes, *_COMPONENT_KEYS}:
         return True

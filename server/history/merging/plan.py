@@ -1,4 +1,4 @@
-"""What a merge comes to: for each file that it changes, its text, or what git has of it already."""
+"""Plan of a merge: for each changed file, its text or the git object to use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,9 +19,9 @@ from server.history.merging.documents import (
     Decisions,
     Key,
     Three,
-    chosen,
     documents_in,
     name_of,
+    resolved_values,
     write_merged,
 )
 from server.history.merging.sides import File, Sides, Version, files_of, is_plain, read_files, require_places
@@ -40,12 +40,12 @@ from server.write.passwords import hash_passwords
 from server.write.validate import Validator
 from server.write.write import Writer
 
-Outcome = str | Staged | None  # the text of a file, what git has of it, or None where it is gone
+Outcome = str | Staged | None  # a file's text, its git object, or None if it is deleted
 
 
 @dataclass(slots=True)
 class Plan:
-    """The files that a merge changes in what it is merged into, and the documents among them."""
+    """The files that a merge changes in its target, and the documents among them."""
 
     sides: Sides
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -54,10 +54,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans the merges that somebody asks for; it writes nothing but objects of git.
+    """Planner of merges; it writes only git objects.
 
-    One of the `whole` repository is merged as git would: with links and what is outside of the site, and
-    where it leaves the configuration broken, by the schema before.
+    With `whole`, the whole repository is merged as git would: with links and files outside of the site. If
+    the merged configuration is invalid, the previous schema is used.
     """
 
     past: PastStates
@@ -72,10 +72,10 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """What a merge comes to; `changeset` reads the files of ours.
+        """Plan a merge; `changeset` reads the files of ours.
 
-        Raises ForbiddenError, ConflictError, UnmergedError for what both have changed, and ValidationError
-        where something is resolved that is no conflict.
+        Raises ForbiddenError, ConflictError, UnmergedError for conflicts, and ValidationError if something
+        without a conflict is resolved.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
         files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
@@ -102,7 +102,7 @@ class Planner:
     def _configuration(
         self, plan: Plan, files: Mapping[str, File], before: PastState, unmerged: Unmerged
     ) -> tuple[Schema, Settings]:
-        """The schema and settings that the merge comes to. Raises ForbiddenError and ConflictError."""
+        """Return the merged schema and settings. Raises ForbiddenError and ConflictError."""
         names = {path: Blob("", 0) for path in files}
         changed = [path for path in configuration_files(names) if not files[path].is_merged]
         if not changed:
@@ -120,17 +120,17 @@ class Planner:
             elif outcome:
                 blobs[path] = Blob(outcome.id, 0)
         try:
-            found = read_configuration(self.root, blobs)
+            configuration = read_configuration(self.root, blobs)
         except SetupError as error:
             if self.whole:
                 return before.state.schema, before.state.settings
-            raise ConflictError(f"What the merge comes to is broken: {error}") from error
-        return found.schema, found.settings
+            raise ConflictError(f"The merged site would be invalid: {error}") from error
+        return configuration.schema, configuration.settings
 
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """What a file comes to that is no document: a text by line, all else as one side has it."""
+        """Add the outcome of a file that is not a document: texts merged by line, others from one side."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -142,13 +142,13 @@ class Planner:
             plan.outcomes[path] = file.theirs
 
     def _merge_text(self, file: File) -> str | None:
-        """The text with the lines that both sides have changed; None where there is none."""
+        """Return the text merged by line; None if that is impossible."""
         sides = (file.base, file.ours, file.theirs)
         read = read_files(self.root, sides)
         data = [read.get(side.id) if side else None for side in sides]
         try:
             base, ours, theirs = (one.decode() for one in data if one is not None and b"\0" not in one)
-        except ValueError:  # One is missing, no text, or not UTF-8.
+        except ValueError:  # One is missing, binary, or not UTF-8.
             return None
         return merge_text(base, ours, theirs)
 
@@ -159,11 +159,11 @@ class Planner:
         plan: Plan,
         context: Context,
         unmerged: Unmerged,
-        found: tuple[Key, Three],
+        entry: tuple[Key, Three],
         files: Mapping[str, File],
     ) -> None:
-        """What the files of a document come to."""
-        (key, three), ours, theirs = found, found[1].ours, found[1].theirs
+        """Add the outcomes of a document's files."""
+        (key, three), ours, theirs = entry, entry[1].ours, entry[1].theirs
         merged = three.merged()
         if merged.conflicts:
             name = name_of(key, three.type)
@@ -178,18 +178,24 @@ class Planner:
         outcomes: dict[str, Outcome] = dict(texts)
         if theirs and outcomes.get(theirs.path) == theirs.data.decode():
             outcomes[theirs.path] = files[theirs.path].theirs
-        new = [path for path, outcome in outcomes.items() if outcome is not None and not _is_of(ours, path)]
-        taken = [path for path in new if path in files and files[path].ours and not self._leaves(plan, path)]
-        if any(unmerged.side_of_file(path) != "theirs" for path in taken):
-            return  # Ours has another document there.
+        new_paths = [
+            path for path, outcome in outcomes.items() if outcome is not None and not _is_of(ours, path)
+        ]
+        occupied = [
+            path
+            for path in new_paths
+            if path in files and files[path].ours and not self._is_vacated(plan, path)
+        ]
+        if any(unmerged.side_of_file(path) != "theirs" for path in occupied):
+            return  # Ours has another document at that path.
         for path, outcome in outcomes.items():
             if outcome is not None or plan.outcomes.get(path) is None:
                 plan.outcomes[path] = outcome
 
-    def _leaves(self, plan: Plan, path: str) -> bool:
-        """Whether what ours has at a path is deleted or renamed by the merge."""
-        held = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
-        return any(three.theirs is None or three.theirs.path != path for three in held)
+    def _is_vacated(self, plan: Plan, path: str) -> bool:
+        """Return whether the merge deletes or renames the document that ours has at a path."""
+        documents = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
+        return any(three.theirs is None or three.theirs.path != path for three in documents)
 
     def _resolve(
         self,
@@ -198,9 +204,9 @@ class Planner:
         merged: Merged,
         choices: tuple[dict[str, str], dict[str, Any]],
     ) -> Values | None:
-        """The values of a document whose conflicts are resolved. Raises ValidationError."""
+        """Return the values of a document with resolved conflicts. Raises ValidationError."""
         sides, given = choices
-        values = chosen(three, merged, sides)
+        values = resolved_values(three, merged, sides)
         if values is None or not given:
             return values
         type_, actor = three.type, self.actor

@@ -1,4 +1,4 @@
-"""The three sides of a merge, and the files that two branches have changed since they parted."""
+"""The three sides of a merge, and the files that two branches have changed since their base."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from server.storage.git.repository import Staged
 from server.storage.git.tree import changed_files, read_named
 from server.storage.read import MAX_FILE_BYTES
 
-MAX_FILES = 5000  # Files that a branch changes.
+MAX_FILES = 5000  # Most files that a branch may change.
 _FILE_MODES = ("100644", "100755")
 MERGE_HINT = "merge the branch with git"
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Three commits: `ours` is what is merged into, `theirs` what is merged, `base` the last in both."""
+    """Three commits: `theirs` is merged into `ours`, `base` is their last common one."""
 
     base: str
     ours: str
@@ -29,18 +29,18 @@ class Sides:
 
     @property
     def is_merged(self) -> bool:
-        """Whether everything of theirs is in ours already."""
+        """Whether ours already contains theirs."""
         return self.base == self.theirs
 
     @property
     def is_forward(self) -> bool:
-        """Whether ours has nothing that is not in theirs as well."""
+        """Whether theirs contains ours, so the merge is a fast-forward."""
         return self.base == self.ours
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that a side has changed, as each of the three has it; None where it is not there."""
+    """A file changed by either side, as each side has it; None if it does not exist there."""
 
     base: Staged | None
     ours: Staged | None
@@ -48,30 +48,30 @@ class File:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether the branch alone has changed it."""
+        """Whether only the branch has changed it."""
         return self.ours == self.base and self.theirs != self.base
 
     @property
     def is_merged(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether nothing is to be done."""
         return self.theirs in (self.base, self.ours)
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a document as one side has it."""
+    """A version of a document on one side."""
 
     document: Document
     data: bytes
 
     @property
     def path(self) -> str:
-        """The file that it is in."""
+        """The file of the document."""
         return self.document.path
 
 
 def sides_of(root: Path, ours: str, theirs: str) -> Sides:
-    """The sides of a merge of one commit into another. Raises ConflictError where nothing is in both."""
+    """Return the sides of a merge of two commits. Raises ConflictError if they have no common commit."""
     base = merge_base(root, ours, theirs)
     if not base:
         raise ConflictError("The branches have no commit in common")
@@ -79,52 +79,56 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
 
 
 def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
-    """The files that either side has changed, by path relative to the site.
+    """Return the files that either side has changed, by path relative to the site.
 
-    Raises ConflictError for what is left to git: links, modes, files outside of the site or of its state, and
-    LimitError for too many; none of it where it is to be the `whole` repository.
+    Raises ConflictError for links, modes, and files outside of the site or in .bifolio/, and LimitError for
+    too many files. With `whole`, for a merge of the whole repository, these are allowed.
     """
-    mine, other = (changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs))
-    require_writable(root, sides.theirs, other)
+    our_changes, their_changes = (
+        changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
+    )
+    require_writable(root, sides.theirs, their_changes)
     if not whole:
-        if len(other) > MAX_FILES:
+        if len(their_changes) > MAX_FILES:
             raise LimitError(f"The branch changes more than {MAX_FILES:,} files; {MERGE_HINT}", "files")
-        for path, (before, after) in other.items():
-            _refuse_odd(path, before, after)
+        for path, (before, after) in their_changes.items():
+            _refuse_special(path, before, after)
     files = {}
-    for path in {**other, **mine}:
-        base = (mine.get(path) or other[path])[0]
-        files[path] = File(base, mine.get(path, (base, base))[1], other.get(path, (base, base))[1])
+    for path in {**their_changes, **our_changes}:
+        base = (our_changes.get(path) or their_changes[path])[0]
+        files[path] = File(
+            base, our_changes.get(path, (base, base))[1], their_changes.get(path, (base, base))[1]
+        )
     return {path: file for path, file in files.items() if whole or not path.startswith("../")}
 
 
 def require_writable(
     root: Path, commit: str, changed: Mapping[str, tuple[Staged | None, Staged | None]]
 ) -> None:
-    """Raise ConflictError where a commit has what may not be written (see `names`)."""
-    path, why = find_reserved(root, (path for path, (_, after) in changed.items() if after))
+    """Raise ConflictError if a commit has paths that must not be written (see `names`)."""
+    path, reason = find_reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
-        raise ConflictError(f"The commit {commit[:10]} has {path!a}, which {why}", {"files": [path]})
+        raise ConflictError(f"The commit {commit[:10]} has {path!a}, which {reason}", {"files": [path]})
 
 
 def require_places(paths: Collection[str]) -> None:
-    """Raise ConflictError where one of the files that a merge comes to would be below another one."""
+    """Raise ConflictError if a file of the merged tree would be below another file."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
-                what = f"{above} is a file on one side, and a folder with {path} on the other"
-                raise ConflictError(f"{what}; move one of them first", {"files": [above, path]})
+                description = f"{above} is a file on one side, and a folder with {path} on the other"
+                raise ConflictError(f"{description}; move one of them first", {"files": [above, path]})
 
 
 def is_plain(path: str, *versions: Staged | None) -> bool:
-    """Whether a change of a file, with these versions, is one of what is in it alone, inside of the site."""
+    """Return whether a file's change concerns only its content, inside the site."""
     modes = {file.mode for file in versions if file}
-    inside = not path.startswith("../") and path.split("/")[0] != STATE_FOLDER
-    return inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))
+    is_inside = not path.startswith("../") and path.split("/")[0] != STATE_FOLDER
+    return is_inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))
 
 
-def _refuse_odd(path: str, before: Staged | None, after: Staged | None) -> None:
-    """Raise ConflictError for a change of a file that is not one of its contents alone."""
+def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> None:
+    """Raise ConflictError for a change that concerns more than a file's content."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(
@@ -133,13 +137,13 @@ def _refuse_odd(path: str, before: Staged | None, after: Staged | None) -> None:
     if path.split("/")[0] == STATE_FOLDER:
         raise ConflictError(f"The branch deletes {path}, which is the server's own; {MERGE_HINT}")
     if not modes <= set(_FILE_MODES):
-        raise ConflictError(f"{path} is a link or a repository of its own; {MERGE_HINT}")
+        raise ConflictError(f"{path} is a link or a submodule; {MERGE_HINT}")
     if modes != {"100644"} and not (before and after and before.mode == after.mode):
-        raise ConflictError(f"The branch changes whether {path} can be executed; {MERGE_HINT}")
+        raise ConflictError(f"The branch changes the executable bit of {path}; {MERGE_HINT}")
 
 
 def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:
-    """What is in some files, by their ids in git; of those alone that are not too large to be documents."""
+    """Return the contents of files by git object id, without those too large to be documents."""
     ids = sorted({file.id for file in files if file})
     read = zip(ids, read_named(root, ids, MAX_FILE_BYTES), strict=True)
     return {id_: data for id_, data in read if data is not None}

@@ -1,1 +1,1 @@
-"""The git remote that a site follows: what comes from there is taken over into what is served."""
+"""The git remote of a site: fetch, integrate and push commits."""

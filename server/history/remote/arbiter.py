@@ -1,9 +1,8 @@
-"""Asks the remote before a write is made: of two machines that change the same at once, it takes one.
+"""Writes that the git remote must accept first: of two conflicting writes on two machines, it accepts one.
 
-A write is prepared on what is served, and made a commit that nothing leads to. Where the remote takes that,
-it is taken over into what is served; so nobody is shown what is refused later. Where others were faster,
-what they have pushed is taken over, and the write is prepared again, as a change of what it was first
-prepared on.
+A write is prepared on the served state and becomes an unreferenced commit. It is served only after the remote
+has accepted the commit, so no reader sees a change that is rejected later. If another machine was faster, its
+commits are integrated and the write is prepared again, as a change of the state it was first prepared on.
 """
 
 import logging
@@ -45,15 +44,15 @@ from server.storage.git.refs import head_commit
 log = logging.getLogger("bifolio")
 
 Contents = Mapping[str, bytes | Path | None]
-RETRY_TIMEOUT_S = 10.0  # A write whose push loses to others is pushed again for so long.
-BATCH_WRITES = 16  # Writes that are pushed at once.
+RETRY_TIMEOUT_S = 10.0  # How long a write is pushed again after losing to others.
+BATCH_WRITES = 16  # Most writes in one push.
 
 
 class Arbiter:
-    """Makes the writes of a site that the remote takes. Safe to use from many threads and processes.
+    """Writer that asks the remote first. Thread-safe and multi-process-safe.
 
-    Writes that come while one is pushed wait, and are pushed together: each is a commit of its own, prepared
-    on what those before come to.
+    Writes that arrive during a push wait and are pushed together. Each gets its own commit, prepared on the
+    result of the previous one.
     """
 
     def __init__(
@@ -62,38 +61,38 @@ class Arbiter:
         tell: Callable[[str], None] = lambda _: None,
         queue: Queue | None = None,
     ) -> None:
-        """`tell` is told of each commit that the remote has got; machines wait for one another in `queue`."""
+        """Create it; `tell` is called with each pushed commit. Machines take turns in `queue`."""
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
-        self._tell = tell
+        self._notify = tell
         self._pusher = Pusher(takeover)
         self._line = PushQueue[Attempt[Any, Any]]()
-        self._queue, self._courtesy = queue or Queue(), PushFairness()
-        self._said = ""  # in the log, of why the remote can't be asked
+        self._queue, self._fairness = queue or Queue(), PushFairness()
+        self._logged_reason = ""  # the last logged reason why the remote is unavailable
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """See `Site.write`. Nothing is written here that the remote has not taken.
+        """Write as in `Site.write`, after the remote has accepted it.
 
-        Raises RemoteError, OvertakenError where others have changed the same, and what `prepare` raises.
+        Raises RemoteError, OvertakenError if others have changed the same, and the errors of `prepare`.
         """
         attempt = Attempt(self.site, by, prepare, request)
         attempt.begin()
-        self._line.stand(attempt, partial(self._lead, attempt))
+        self._line.wait_in_line(attempt, partial(self._lead, attempt))
         return attempt.answer()
 
-    # --- writes that are pushed together ---------------------------------------------------------------
+    # --- group pushes ----------------------------------------------------------------------------------
 
     def _lead(self, first: "Attempt[Any, Any]") -> None:
-        """Make the writes that wait, until the first is over."""
+        """Process waiting writes until the first is over."""
         while not first.is_over:
             group: list[Attempt[Any, Any]] = []
-            time.sleep(min(self._courtesy.left, first.left))
+            time.sleep(min(self._fairness.left, first.left))
             try:
-                with self._alone(first.left) as waited:
+                with self._exclusive(first.left) as waited:
                     group += self._line.take(BATCH_WRITES)
                     self._make(group, ask=waited)
-            except (RemoteMovedError, BusyError) as error:  # It took too long for the first of them.
+            except (RemoteMovedError, BusyError) as error:  # Too late for the first of them.
                 (group or [first])[0].fail(error)
             except Exception as error:
                 for attempt in group or [first]:
@@ -102,14 +101,14 @@ class Arbiter:
                 self._line.put_back(group)
 
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
-        """Have the remote take some writes, those that are one chain, and make them; it is asked first.
+        """Push a group of writes that form a chain, then serve them; fetches first if `ask`.
 
-        Raises RemoteError where it takes none of those that are left in the group then.
+        Raises RemoteError if the remote accepts none of those left in the group.
         """
         first, began = group[0], time.monotonic()
         if (
             first.left < MIN_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
-        ):  # A push that is cut off may be taken all the same.
+        ):  # A push that times out may still be accepted.
             raise BusyError()
         level, until = self._pusher.level(ask=ask, seconds=first.left), first.since + RETRY_TIMEOUT_S
         while links := self._prepare(level, group):
@@ -118,36 +117,38 @@ class Arbiter:
                 if commit:
                     self._pusher.push(level, commit, first.left)
             except RemoteRefusedError:
-                self._keep(group, links[:1])  # Which of them it is, is seen when each is pushed by itself.
+                self._keep(group, links[:1])  # Pushing each separately shows which one is refused.
                 if len(links) == 1:
                     raise
             except RemoteMovedError:
-                self._courtesy.meet()
+                self._fairness.record_rival()
                 if time.monotonic() > until:
                     raise
                 level = self._pusher.level(ask=True, seconds=first.left)
-            except RemoteError:  # Nobody knows of these whether it has taken them.
+            except RemoteError:  # Unknown whether the remote has accepted these.
                 self._keep(group, links)
                 raise
             else:
-                self._place(level, links)
-                self._queue.leave()  # Not before: who is next would record the events, and not know whose.
+                self._serve(level, links)
+                # Only now: before, the next machine would record the events without their author.
+                self._queue.leave()
                 if commit:
-                    self._tell(commit)
+                    self._notify(commit)
                 if not self._queue.is_shared:
-                    self._courtesy.pushed(time.monotonic() - began)
+                    self._fairness.pushed(time.monotonic() - began)
                 return
 
     def _keep(self, group: "list[Attempt[Any, Any]]", links: "list[Link]") -> None:
-        """Let the writes of some links stay in a group, and the others wait again."""
+        """Keep the writes of some links in the group and return the others to the queue."""
         kept = [link.attempt for link in links]
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
 
     def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
-        """Those of some writes that can be pushed together, the first among them, each with its commit.
+        """Prepare the writes that can be pushed together, starting with the first, each as a commit.
 
-        What can't be prepared on what is served is over; on others, it waits until those are made, or not.
+        A write that can't be prepared on the served state fails. One that can't be prepared on other writes
+        waits until those are served or have failed.
         """
         links: list[Link] = []
         chain = Chain(self.root, self.site.current().snapshot)
@@ -159,7 +160,7 @@ class Arbiter:
                 break
             try:
                 made = attempt.run(partial(attempt.commit, head, chain if links else None))
-                if attempt.writes and not made.commit:  # git ignores all of it.
+                if attempt.writes and not made.commit:  # git ignores all of its files.
                     if links:
                         break
                     attempt.end_with(attempt.run(attempt.write_here))
@@ -171,18 +172,18 @@ class Arbiter:
                 continue
             links.append(Link(attempt, made, head))
             head = made.commit or head
-            if not self._can_go_on(chain, attempt, made):
+            if not self._extend_chain(chain, attempt, made):
                 break
         return links
 
-    def _can_go_on(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
-        """Add a write to a chain; whether another can be prepared on it."""
+    def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
+        """Add a write to a chain; return whether another can be prepared on it."""
         if self.site.state.snapshot is not chain.begun or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)
 
-    def _place(self, level: Level, links: "list[Link]") -> None:
-        """Make writes that the remote has taken."""
+    def _serve(self, level: Level, links: "list[Link]") -> None:
+        """Serve the writes that the remote has accepted."""
         written: dict[str, bytes | None] = {}
         for link in links:
             attempt, made = link.attempt, link.made
@@ -198,45 +199,44 @@ class Arbiter:
     def commit(
         self, contents: Callable[[], Contents], message: str, documents: list[str], by: Authorship
     ) -> str:
-        """Commit files as they are, where the remote takes that; see `Committer.commit_files`.
+        """Commit files as they are if the remote accepts it; see `Committer.commit_files`.
 
-        `contents` says what they are, and is asked again where others have changed some.
+        `contents` returns the files; it is called again if others have changed some.
         """
 
         def make(level: Level) -> Made:
             return commit_ahead(self.site, contents(), message, documents, by, level.head)
 
-        with self._alone():
+        with self._exclusive():
             level, made = self._agree(make)
             commit = made.commit
             if commit:
                 self.site.committer.join(Joined(level.head, commit, commit, exact=True), by)
                 remember(self.root, level.branch, commit)
                 self.site.refresh()
-                self._tell(commit)
+                self._notify(commit)
             return commit
 
     @contextmanager
-    def _alone(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Be the only one that takes something over, for a request that waits so long for that.
+    def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
+        """Context manager: exclude other integrations and pushes, waiting up to `seconds`.
 
-        Gives whether another machine was before, so that the remote is to be asked.
-
-        Why the remote can't be asked is for the log: addresses and names of files are not for all who write.
+        Yields whether another machine had its turn meanwhile, so that the remote must be fetched. Why the
+        remote is unavailable goes to the log only, because the reason contains addresses and file names.
         """
         try:
-            with self.takeover.alone(seconds), self._queue.turn(seconds) as waited:
+            with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:
                 yield waited
-            self._said = ""
+            self._logged_reason = ""
         except (RemoteAwayError, RemoteAccessError, NotTakenOverError) as error:
-            if error.message != self._said:
-                self._said = error.message
+            if error.message != self._logged_reason:
+                self._logged_reason = error.message
                 log.warning("writes are refused for now: %s", error.message)
             hidden = error.details or not isinstance(error, NotTakenOverError)
             raise type(error)("" if hidden else error.message) from error
 
     def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
-        """A commit that the remote has taken, if there was one to push, and what it is on top of."""
+        """Return a commit that the remote has accepted, if there was one to push, and the level below it."""
         level, until = self._pusher.level(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := of_git(partial(make, level))).commit:
             try:
@@ -251,7 +251,7 @@ class Arbiter:
     @contextmanager
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
         """See `server.site.writing.preparing.agreeing`."""
-        with self._alone():
+        with self._exclusive():
             level = self._pusher.level(commit=commit)
             agreed = level.head == base
             if agreed:
@@ -263,14 +263,14 @@ class Arbiter:
             yield agreed
             if agreed:
                 remember(self.root, level.branch, commit)
-                self._tell(commit)
+                self._notify(commit)
 
     def _put_in_place(
         self, level: Level, made: Made, attempt: "Attempt[Any, Any]", written: Mapping[str, bytes | None]
     ) -> None:
-        """Make a write that the remote has taken; `written` is what others have that it was prepared on.
+        """Serve a write that the remote has accepted.
 
-        Raises ConflictError where edits by hand are in its way.
+        `written` are the files of earlier writes in its chain. Raises ConflictError if local edits block it.
         """
         commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
         joined = Joined(level.head, commit, commit, exact=True, changed=made.changed, at=made.at, names=names)
@@ -278,11 +278,11 @@ class Arbiter:
         try:
             changeset.repeat(as_written(self.root, attempt.writes, written))
             if head_commit(self.root) != level.head:
-                raise CommitError("others have committed meanwhile")
+                raise CommitError("another process has committed meanwhile")
             put_in_place(self.site, Arrival(joined, changeset, lambda _: None), by)
             remember(self.root, level.branch, commit)
-        except (BusyError, CommitError, ConflictError):  # Somebody has edited a file meanwhile, or committed.
-            read = {write.path: write.read for write in attempt.writes if write.path not in written}
-            taken = {path: data for path, data in read.items() if data is not None}
-            take = partial(self.takeover.take_over_alone, commit, level.branch, by, taken)
-            take_over_until(take, attempt.until)
+        except (BusyError, CommitError, ConflictError):  # A file was edited or committed meanwhile.
+            read_by_path = {write.path: write.read for write in attempt.writes if write.path not in written}
+            local_edits = {path: data for path, data in read_by_path.items() if data is not None}
+            take_over = partial(self.takeover.take_over_locked, commit, level.branch, by, local_edits)
+            take_over_until(take_over, attempt.until)

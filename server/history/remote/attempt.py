@@ -1,4 +1,4 @@
-"""A write that is prepared, and perhaps prepared again, until the remote takes it."""
+"""One write that is prepared, repeatedly if needed, until the remote accepts it."""
 
 import logging
 import time
@@ -33,13 +33,13 @@ from server.write.context import FirstSeen
 
 log = logging.getLogger("bifolio")
 
-WRITE_TIMEOUT_S = 15.0  # How long a write waits for others and for the remote.
-TAKEOVER_BACKOFF_S = 0.1  # Before the next attempt to take over what the remote has.
-NOT_SERVED_MESSAGE = "The remote has the change, and it is not served here yet"
+WRITE_TIMEOUT_S = 15.0  # How long a write waits for other writes and for the remote.
+TAKEOVER_BACKOFF_S = 0.1  # Before the next attempt to integrate the remote's commits.
+NOT_SERVED_MESSAGE = "The remote has the change, but it is not served here yet"
 
 
 class Attempt(Turn, Generic[Request, Result]):
-    """A write that is prepared until the remote takes it: its files, and what its `prepare` has returned."""
+    """A write that is prepared until the remote accepts it: its files and the result of `prepare`."""
 
     result: Result
 
@@ -52,17 +52,17 @@ class Attempt(Turn, Generic[Request, Result]):
         self.until = self.since + WRITE_TIMEOUT_S
         self.writes: list[Write] = []
         self._first, self._begun = FirstSeen(), ""
-        self._answer: tuple[State, Result, str] | Exception = BusyError()
+        self._outcome: tuple[State, Result, str] | Exception = BusyError()
 
     @property
     def left(self) -> float:
-        """How many seconds it may still wait."""
+        """The seconds that it may still wait."""
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
-        """Keep what the write is a change of: what is served when it comes, whoever is before it.
+        """Record the served state that the write is a change of, before writes ahead of it are made.
 
-        What can't be prepared now may well be when its turn comes.
+        If it can't be prepared now, it may still succeed when its turn comes.
         """
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
@@ -70,9 +70,9 @@ class Attempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: Chain | None) -> Made:
-        """Prepare the write on what is served, or a chain of others, and make its commit on top of `head`.
+        """Prepare the write on the served state, or on a chain of writes, and commit it on top of `head`.
 
-        What it was prepared on first is what was served: others of a chain may never be made.
+        Comparison starts from the served state: writes of a chain may never be served.
         """
         first = self._first if self._begun or not chain else FirstSeen()
         if self._begun:
@@ -91,28 +91,28 @@ class Attempt(Turn, Generic[Request, Result]):
         return of_git(partial(commit_ahead, self.site, files, message, documents, self.by, head))
 
     def write_here(self) -> tuple[State, Result, str]:
-        """Make the write without the remote."""
+        """Write locally, without the remote."""
         return self.site.write_here(self.by, self.prepare, self.request)
 
     def end_with(self, answer: tuple[State, Result, str]) -> None:
-        """It is over, and was made."""
-        self._answer = answer
+        """Finish it successfully."""
+        self._outcome = answer
         self.end()
 
     def fail(self, error: Exception) -> None:
-        """It is over, unless it was before."""
+        """Finish it with an error, unless it is over already."""
         if not self.is_over:
-            self._answer = error
+            self._outcome = error
             self.end()
 
     def answer(self) -> tuple[State, Result, str]:
-        """How it has ended. Raises what was in its way."""
-        if isinstance(self._answer, Exception):
-            raise self._answer
-        return self._answer
+        """Return its result, or raise its error."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
 
     def _refuse_overtaken(self, head: str) -> None:
-        """Raise OvertakenError where others have changed a file that the write does not compare itself."""
+        """Raise OvertakenError if others changed a file that the write does not merge itself."""
         changed = changed_files(self.site.root, self._begun, head).keys()
         if both := sorted(write.path for write in self.writes if write.path in changed):
             raise OvertakenError(details={"files": both})
@@ -120,7 +120,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A write of a chain, with the commit that is made of it, on top of `head`."""
+    """A write of a chain, with its commit on top of `head`."""
 
     attempt: Attempt[Any, Any]
     made: Made
@@ -128,32 +128,32 @@ class Link:
 
 
 def of_git(make: Callable[[], Made]) -> Made:
-    """A commit as it is made. Raises ConflictError where a hook refuses it, BusyError while git is busy."""
+    """Return the commit. Raises ConflictError if a hook refuses it, BusyError while git is busy."""
     try:
         return make()
     except CommitError as error:
         if error.refused:
             raise ConflictError(f"The change can't be committed: {error}") from error
-        raise BusyError(f"The change can't be committed now: {error}") from error
+        raise BusyError(f"git can't commit the change now: {error}") from error
 
 
 def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Take over what the remote has taken: again, until a time, where git or others are at work here.
+    """Integrate an accepted commit, retrying until a time while git or other processes interfere.
 
-    Raises NotServedError where edits by hand have changed the same, BusyError where it takes too long.
+    Raises NotServedError if local edits changed the same, BusyError on timeout.
     """
     while True:
         try:
             take_over()
             return
         except (BusyError, CommitError, ConflictError) as error:
-            is_in_the_way = isinstance(error, NotTakenOverError) and bool(error.details)
-            if not is_in_the_way and time.monotonic() < until:
+            is_blocked = isinstance(error, NotTakenOverError) and bool(error.details)
+            if not is_blocked and time.monotonic() < until:
                 time.sleep(TAKEOVER_BACKOFF_S)
                 continue
-            log.warning("what a write has pushed is not taken over yet: %s", error)
-            if is_in_the_way:
+            log.warning("a pushed write is not served yet: %s", error)
+            if is_blocked:
                 raise NotServedError(
-                    f"{NOT_SERVED_MESSAGE}: what is edited here and in no commit is in its way"
+                    f"{NOT_SERVED_MESSAGE}, because it conflicts with uncommitted changes"
                 ) from error
             raise BusyError(NOT_SERVED_MESSAGE) from error

@@ -1,8 +1,8 @@
-"""Pushes commits in the background: those of writes that were answered before, and those made by hand.
+"""Background pushes: of writes that were confirmed before their push, and of local commits.
 
-A push that fails is tried again, after 1 s at first and 30 s at last (`jobs.job.Timing`). Commits are pushed
-in their order, merged by attribute with those of other machines. They wait in git, so no crash loses them.
-The log says once that they wait.
+A failed push is retried after 1 s at first and up to 30 s later (`jobs.job.Timing`). Commits are pushed in
+order, merged by attribute with those of other machines. They wait in git, so no crash loses them. The log
+reports once that they wait.
 """
 
 import logging
@@ -20,37 +20,37 @@ from server.storage.git.repository import head_mark
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 3  # In a row, if others push faster.
+MAX_ATTEMPTS = 3  # Consecutive, if others push faster.
 
 
 class Outgoing(Job):
-    """Pushes what is committed. `tell` is told of each commit that the remote has got.
+    """Job that pushes commits; `tell` is called with each pushed commit.
 
-    What is left to push is what git has and the remote has not: so it outlasts a kill.
+    The commits to push are those that git has and the remote lacks, so a kill loses nothing.
     """
 
     name = "push"
-    failure = "what is committed could not be pushed; that is tried again"
+    failure = "could not push commits; retrying"
 
     def __init__(
         self, past: PastStates, timing: Timing, tell: Callable[[str], None] = lambda _: None
     ) -> None:
-        self._takeover, self._site, self._tell = Takeover(past), past.site, tell
+        self._takeover, self._site, self._notify = Takeover(past), past.site, tell
         self._pusher, self._timing = Pusher(self._takeover), timing
         self.first_pause_s = timing.push_s
         self.backoff = Backoff(timing.push_retry_s, timing.push_longest_s)
         self._clock = Clock()
-        self._done: object = None  # the mark of HEAD once the remote had all of it
+        self._done: object = None  # the mark of HEAD when the remote had everything
         self._failures, self._error = 0, ""
-        self._again_at = 0.0  # when a push that has failed is tried again, by the monotonic clock
-        self._stuck: object = None  # what HEAD was at a conflict
+        self._again_at = 0.0  # when a failed push is retried, by the monotonic clock
+        self._stuck: object = None  # the mark of HEAD at a conflict
 
     def start(self, context: JobContext) -> None:
-        """Keep the clock."""
+        """Store the clock."""
         self._clock = context.clock
 
     def run(self, context: JobContext) -> float:
-        """Push what is due; after a failure less often, but at once when a commit may resolve a conflict."""
+        """Push what is due; after failures less often, but immediately if a commit may resolve a conflict."""
         is_waiting = self._failures and self._clock.monotonic() < self._again_at
         if is_waiting and not self._is_resolved():
             raise JobFailedError(self._error, self._timing.push_s)
@@ -60,17 +60,17 @@ class Outgoing(Job):
         return self._timing.push_s
 
     def _pause_s(self) -> float:
-        """Return the pause after a failure: not a long one at a conflict, which a commit may resolve."""
+        """Return the pause after a failure; short at a conflict, because a commit may resolve it."""
         pause = self.backoff.pause_s(self._failures)
         return min(pause, self.backoff.first_s) if self._stuck else pause
 
     def _is_resolved(self) -> bool:
-        """Return whether somebody has committed since a conflict."""
+        """Return whether there was a commit since a conflict."""
         folder = self._site.git.folder
         return bool(self._stuck and folder and head_mark(folder) != self._stuck)
 
     def push_due(self) -> None:
-        """Push what the remote has not, if there is something."""
+        """Push commits that the remote lacks, if any."""
         folder = self._site.git.folder
         mark = head_mark(folder) if folder and self._pusher.settings.git.push else None
         if folder is None or not self._pusher.settings.git.push or (mark is not None and mark == self._done):
@@ -84,39 +84,39 @@ class Outgoing(Job):
             self._fail(str(error), error.details.get("files", ()) if isinstance(error, ApiError) else ())
             return
         mark = head_mark(folder)
-        # Somebody may have committed since the push began: then there is more to push.
+        # A commit made during the push is still to be pushed.
         self._done = mark if head_commit(self._site.root) == pushed else None
         self._stuck, self._failures = None, 0
         if self._error:
-            log.info("what is committed is pushed again")
+            log.info("commits are pushed again")
         self._error = ""
         note_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the branch that is served, and return the commit that the remote has now.
+        """Push the served branch, and return the commit that the remote has now.
 
         Raises RemoteError, and NotTakenOverError for a conflict.
         """
         self._site.committer.flush()
-        self._site.refresh()  # What is committed is recorded here, before others can come to it.
-        for left in reversed(range(MAX_ATTEMPTS)):
-            level = self._pusher.level(ask=left < MAX_ATTEMPTS - 1)
+        self._site.refresh()  # Record events of the commits here, before other machines can see them.
+        for attempts_left in reversed(range(MAX_ATTEMPTS)):
+            level = self._pusher.level(ask=attempts_left < MAX_ATTEMPTS - 1)
             if level.head == level.tip:
                 return level.head
             try:
                 self._pusher.push(level, level.head)
                 break
             except RemoteMovedError:
-                if not left:
+                if not attempts_left:
                     raise
         remember(self._site.root, level.branch, level.head)
-        self._tell(level.head)
+        self._notify(level.head)
         return level.head
 
     def _fail(self, error: str, files: Iterable[str]) -> None:
         self._failures += 1
         self._again_at = self._clock.monotonic() + self.backoff.pause_s(self._failures)
         if error != self._error:
-            log.warning("what is committed is not pushed yet: %s", error)
+            log.warning("commits are not pushed yet: %s", error)
         self._error = error
         note_error(self._site.root, error, tuple(files))

@@ -1,7 +1,7 @@
-"""What is committed here and not at the remote yet: how much, since when, and why it waits.
+"""Backlog of commits that are not pushed yet: how many, since when, and why.
 
-How much it is git knows, whatever becomes of the processes. Why it waits is in a small file in .bifolio/,
-which the process that pushes writes and all others read.
+git itself has the commits. The reason for the delay is in a small file in .bifolio/, which the pushing
+process writes and others read.
 """
 
 import json
@@ -17,14 +17,14 @@ from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.remote import tracked_commit
 
 _BACKLOG_FILE = "push.json"
-MAX_COMMITS = 10_000  # Commits that are counted.
+MAX_COMMITS = 10_000  # Most commits that are counted.
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How many commits the remote has not, since when (seconds since 1970), and how the last try failed.
+    """Number of unpushed commits, since when (seconds since 1970), and the error of the last push.
 
-    `files` are those that both have changed, where that is how.
+    `files` are those changed on both sides, if that is the error.
     """
 
     commits: int = 0
@@ -34,33 +34,38 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """What is to be pushed from the site at `root`; nothing where nothing is pushed.
+    """Return the backlog of the site at `root`; empty if pushing is off.
 
     Raises GitError.
     """
     branch = settings.git.branch or checked_out(root)
     if not settings.git.push or not branch:
         return Backlog()
-    head, there = head_commit(root), tracked_commit(root, settings.git.remote, branch)
-    if head == there or not head:
+    head, remote_head = head_commit(root), tracked_commit(root, settings.git.remote, branch)
+    if head == remote_head or not head:
         return _last_failure(root)
-    options = (f"--max-count={MAX_COMMITS}", "--format=%ct", head, *([f"^{there}"] if there else []))
+    options = (
+        f"--max-count={MAX_COMMITS}",
+        "--format=%ct",
+        head,
+        *([f"^{remote_head}"] if remote_head else []),
+    )
     times = git_or_fail(root, "log", *options, "--").split()
     since = float(times[-1]) if times else 0.0
     return replace(_last_failure(root), commits=len(times), since=since)
 
 
 def _last_failure(root: Path) -> Backlog:
-    """Why the last push failed; nothing where it has not."""
+    """Return the error of the last push, if it failed."""
     try:
-        found = json.loads((root / STATE_FOLDER / _BACKLOG_FILE).read_bytes())
-        return Backlog(error=str(found["error"]), files=tuple(found.get("files", ())))
+        stored = json.loads((root / STATE_FOLDER / _BACKLOG_FILE).read_bytes())
+        return Backlog(error=str(stored["error"]), files=tuple(stored.get("files", ())))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Backlog()
 
 
 def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
-    """Let all processes know why a push has failed, or that none does any more."""
+    """Store why a push failed for other processes; "" deletes the error."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / STATE_FOLDER / _BACKLOG_FILE

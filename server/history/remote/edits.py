@@ -1,6 +1,6 @@
-"""What is in the working tree of a repository that no commit has: which files, and a commit of them.
+"""Uncommitted files in the working tree of a repository, and a temporary commit of them.
 
-The filters of the repository work here, as they do for its owner.
+The repository's filters are applied, as for its owner.
 """
 
 import os
@@ -18,9 +18,9 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file that differs from the last commit: in the index (`staged`), or on disk from the index.
+    """A file that differs from the last commit in the index (`staged`), or on disk from the index (`edited`).
 
-    `hidden`: git has been told to take it for unchanged.
+    `hidden`: git was told to assume that it is unchanged.
     """
 
     staged: bool
@@ -29,69 +29,75 @@ class Edit:
 
     @property
     def is_both(self) -> bool:
-        """Whether the index has something that neither the commit nor the file on disk has."""
+        """Whether the index has content that neither the commit nor the file on disk has."""
         return self.staged and self.edited
 
 
 def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Those of some paths at which there is something that is in no commit.
+    """Return the given paths that have uncommitted changes.
 
     Paths are relative to the site; those outside of it begin with `../`. Raises CommitError.
     """
     full, found = {repository.full(path): path for path in paths}, dict[str, Edit]()
-    for some in _parts(sorted(full)):
-        printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *some))
+    for batch in _batches(sorted(full)):
+        printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *batch))
         for line in filter(None, printed.split("\0")):
             name, edit = line[3:], Edit(line[0] not in " ?!", line[1] != " ")
             if name in full:
                 found[full[name]] = edit
-            elif name.endswith("/"):  # All of a folder is ignored.
-                inside = (one for one in some if one.startswith(name))
-                found.update((full[one], edit) for one in inside if os.path.lexists(repository.top / one))
+            elif name.endswith("/"):  # The whole folder is ignored.
+                ignored_paths = (one for one in batch if one.startswith(name))
+                found.update(
+                    (full[one], edit) for one in ignored_paths if os.path.lexists(repository.top / one)
+                )
     hidden = hidden_edits(repository, paths) if paths else set()
     return found | dict.fromkeys(hidden, Edit(staged=False, edited=True, hidden=True))
 
 
 def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
-    """The files below some folders of the site that git has not got and does not ignore."""
+    """Return the untracked, not ignored files below some folders of the site."""
     options = ("--others", "--exclude-standard", "-z", "--", *folders)
     printed = os.fsdecode(git_as_owner(repository.root, "ls-files", *options)) if folders else ""
     return {path for path in printed.split("\0") if path and not path.endswith("/")}
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Make a commit, to which nothing leads, of what is in the working tree; returns its id.
+    """Create an unreferenced commit of the working tree; return its id.
 
-    It has all files that git knows as they are there, and those at some paths, whether git knows them or not.
-    `folder` is for its index. Raises CommitError.
+    It contains tracked files and those at `paths`, tracked or not. `folder` is for its index. Raises
+    CommitError.
     """
     top = repository.top
-    nobody = Person("Bifolio", "bifolio@localhost")
+    person = Person("Bifolio", "bifolio@localhost")
     environment = {
         "GIT_INDEX_FILE": str(folder / "edits-index"),
-        **nobody.environment("AUTHOR", 0),
-        **nobody.environment("COMMITTER", 0),
+        **person.environment("AUTHOR", 0),
+        **person.environment("COMMITTER", 0),
     }
-    # With its time: by that git knows which files it has to look into, though they have the size they had.
+    # Keep its modification time, from which git decides which files of unchanged size it must read.
     shutil.copy2(repository.index, folder / "edits-index")
     git_as_owner(top, "add", "--update", environment=environment)
-    there = (full for path in paths if os.path.lexists(top / (full := repository.full(path))))
-    named = b"\0".join(map(os.fsencode, there))
+    existing = (full for path in paths if os.path.lexists(top / (full := repository.full(path))))
+    named = b"\0".join(map(os.fsencode, existing))
     from_input = ("--pathspec-from-file=-", "--pathspec-file-nul")
     if named:
         git_as_owner(top, "add", "--force", *from_input, stdin=named, environment=environment)
     tree = git_as_owner(top, "write-tree", environment=environment).decode().strip()
-    made = git_as_owner(top, "commit-tree", "-p", head, "-m", "Edits", tree, environment=environment)
-    return made.decode().strip()
+    commit = git_as_owner(top, "commit-tree", "-p", head, "-m", "Edits", tree, environment=environment)
+    return commit.decode().strip()
 
 
 def swaps(paths: Iterable[str]) -> set[str]:
-    """Those of some paths that have changed at which a folder takes the place of a file, or a file of one."""
+    """Return the changed paths at which a folder replaces a file or a file a folder."""
     paths = set(paths)
-    tops = paths & {above for path in paths for above in folders_above(path)}
-    return {path for path in paths if path in tops or not tops.isdisjoint(folders_above(path))}
+    paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
+    return {
+        path
+        for path in paths
+        if path in paths_and_folders or not paths_and_folders.isdisjoint(folders_above(path))
+    }
 
 
-def _parts(paths: list[str]) -> Iterator[list[str]]:
+def _batches(paths: list[str]) -> Iterator[list[str]]:
     for start in range(0, len(paths), MAX_PATH_ARGUMENTS):
         yield paths[start : start + MAX_PATH_ARGUMENTS]

@@ -1,6 +1,6 @@
-"""The commit that what is served is to come to, when the remote has another one: the remote's, or a merge.
+"""Integration plan: the commit to serve when the remote has a new one: the remote's, or a merge.
 
-What is there is never edited: a merge, like any commit that is made here, is a new one, of git's objects.
+Existing commits are never changed; merges and re-applied changes are new git objects.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A commit that is to be checked out, and how it comes from what is: one of the words above.
+    """A commit to check out, and how it relates to the current one: one of the constants above.
 
-    `taken` are files with edits by hand that it has taken along, as they were then.
+    `taken` are files with local edits that the commit already contains, with their content then.
     """
 
     commit: str
@@ -39,15 +39,14 @@ class Target:
 
     @property
     def keeps(self) -> bool:
-        """Whether what is checked out now is not in it, so that it is kept under a name."""
+        """Whether it does not contain the current commit, which then is kept under a name."""
         return self.how in (RESET, REAPPLY)
 
 
 def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
-    """What is to be checked out in the place of `head`, when the remote has `theirs`.
+    """Return the commit to check out instead of `head` when the remote has `theirs`.
 
-    `known` is the last commit of the remote that is in `head`, "" where there is none. Raises
-    NotTakenOverError where both have changed the same.
+    `known` is the last remote commit contained in `head`, "" if none. Raises NotTakenOverError for conflicts.
     """
     root = past.site.root
     rewritten = bool(known) and not is_ancestor(root, known, theirs)
@@ -59,47 +58,47 @@ def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
         return Target(theirs, RESET)
     base = merge_base(root, known if rewritten else theirs, head)
     if not base:
-        raise NotTakenOverError("The remote and what is served have no commit in common; merge them with git")
+        raise NotTakenOverError("The remote and the served branch have no common commit; merge them with git")
     if rewritten:
         return Target(_reapply(past, Sides(base, theirs, head)), REAPPLY)
     return Target(_merge(past, Sides(base, head, theirs)), MERGE)
 
 
 def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
-    """What a merge of the whole repository comes to. Raises NotTakenOverError for what both have changed."""
+    """Plan a merge of the whole repository. Raises NotTakenOverError for conflicts."""
     try:
         return Planner(past, GIT, past.site.state.settings, Resolution(), whole=True).plan(sides, files)
     except UnmergedError as error:
-        raise _in_the_way(error) from error
+        raise _conflict_error(error) from error
     except ConflictError as error:
         raise NotTakenOverError(error.message, error.details) from error
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """The commit that edits by hand are compared with: `head`, with those that the target has taken along."""
+    """Return the commit to compare local edits with: `head`, plus the edits that the target contains."""
     if not target.taken:
         return head
-    return make_commit(past.site.root, (head,), target.taken, _sign(past, "Edits that a write has taken"))
+    return make_commit(past.site.root, (head,), target.taken, _sign(past, "Local edits included in a write"))
 
 
 def _merge(past: PastStates, sides: Sides) -> str:
-    """A merge of what was committed here and what the remote has."""
-    outcomes, signed = _between(past, sides), _sign(past, "Merge what the remote has")
+    """Create a merge of local and remote commits."""
+    outcomes, signed = _between(past, sides), _sign(past, "Merge the remote's commits")
     return make_commit(past.site.root, (sides.ours, sides.theirs), outcomes, signed)
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
-    """What was committed here since `base`, as one commit on top of a history that was rewritten."""
+    """Create one commit of the local changes since `base` on top of a rewritten history."""
     outcomes, root = _between(past, sides), past.site.root
-    said = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
-    subjects = said.splitlines()
-    told = (f"Re-apply {len(subjects)} commits", "", *subjects)
-    message = subjects[0] if len(subjects) == 1 else "\n".join(told)
+    log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
+    subjects = log_output.splitlines()
+    lines = (f"Re-apply {len(subjects)} commits", "", *subjects)
+    message = subjects[0] if len(subjects) == 1 else "\n".join(lines)
     return make_commit(root, (sides.ours,), outcomes, _sign(past, message))
 
 
 def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | None]:
-    """The files that a merge of two commits changes in `ours`."""
+    """Return the files that a merge of two commits changes in `ours`."""
     try:
         known = past.at(sides.ours).known
     except ConflictError as error:
@@ -111,7 +110,7 @@ def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | No
 
 
 def content_of(outcome: Outcome) -> bytes | Staged | None:
-    """What a file comes to, as a commit takes it."""
+    """Return the outcome of a file in the form for a commit."""
     return outcome.encode() if isinstance(outcome, str) else outcome
 
 
@@ -120,20 +119,20 @@ def _sign(past: PastStates, message: str) -> Signed:
     return Signed(f"{message}\n", committer, committer)
 
 
-def _in_the_way(error: UnmergedError) -> NotTakenOverError:
-    """What both have changed, in one line, with the files."""
+def _conflict_error(error: UnmergedError) -> NotTakenOverError:
+    """Return the error for conflicts, in one line, with the files."""
     conflicts = error.details["conflicts"]
-    names = [_conflict(told) for told in conflicts]
+    names = [_conflict(conflict) for conflict in conflicts]
     files = list(error.details["files"])
-    said = ", ".join([*names, *files][:MAX_NAMED_FILES])
+    summary = ", ".join([*names, *files][:MAX_NAMED_FILES])
     more = error.details["total"] - min(len(names) + len(files), MAX_NAMED_FILES)
     if more > 0:
-        said = f"{said} and {more:,} more"
-    files = sorted({*files, *(path for told in conflicts for path in told["files"])})
-    return NotTakenOverError(f"Both have changed the same: {said}", {"conflicts": names, "files": files})
+        summary = f"{summary} and {more:,} more"
+    files = sorted({*files, *(path for conflict in conflicts for path in conflict["files"])})
+    return NotTakenOverError(f"Changed on both sides: {summary}", {"conflicts": names, "files": files})
 
 
-def _conflict(told: Mapping[str, object]) -> str:
-    attributes = told.get("attributes")
-    inside = ", ".join(attributes) if isinstance(attributes, Mapping) else "deleted on one side"
-    return f"{told['document']} ({inside})"
+def _conflict(conflict: Mapping[str, object]) -> str:
+    attributes = conflict.get("attributes")
+    details = ", ".join(attributes) if isinstance(attributes, Mapping) else "deleted on one side"
+    return f"{conflict['document']} ({details})"

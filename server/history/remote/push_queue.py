@@ -1,6 +1,6 @@
-"""A line of threads that wait for the same thing: the first does it for as many as there are.
+"""Queue of threads for group pushes: the first does the work for all that wait.
 
-What is a thread's own is run by itself meanwhile, one after the other, when the first says so.
+Work that must run in a thread of its own is sent to it by the leader, one item after the other.
 """
 
 import threading
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Turn:
-    """A thread in a line."""
+    """A thread in the queue."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
@@ -22,27 +22,29 @@ class Turn:
         self.is_over = False
 
     def run(self, job: Callable[[], Result]) -> Result:
-        """What a job comes to that is run by the thread; it raises what that raises."""
+        """Run a job in the thread and return its result; raises what the job raises."""
         if threading.get_ident() == self._thread:
             return job()
-        found: list[Result] = []
-        self._jobs.put(lambda: found.append(job()))
+        results: list[Result] = []
+        self._jobs.put(lambda: results.append(job()))
         _, error = self._ended.get()
         if error:
             raise error
-        return found[0]
+        return results[0]
 
     def end(self) -> None:
-        """Let the thread go."""
+        """Release the thread."""
         self.is_over = True
         self._jobs.put(False)
 
     def lead(self) -> None:
-        """Let the thread be the first."""
+        """Make the thread the leader."""
         self._jobs.put(True)
 
     def wait(self) -> bool:
-        """Run what is given, until it is over or the thread is the first; whether it is that."""
+        """Run jobs of the leader until the turn ends or the thread becomes the leader; return whether it
+        does.
+        """
         while not isinstance(job := self._jobs.get(), bool):
             try:
                 self._ended.put((job(), None))
@@ -55,19 +57,19 @@ Waiting = TypeVar("Waiting", bound=Turn)
 
 
 class PushQueue(Generic[Waiting]):
-    """The threads that wait, in the order in which they came."""
+    """Waiting threads in the order of arrival."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: deque[Waiting] = deque()
         self._is_led = False
 
-    def stand(self, turn: Waiting, lead: Callable[[], None]) -> None:
-        """Wait until a turn is over; `lead` is called where it is the first, and sees to that."""
+    def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
+        """Wait until a turn is over; `lead` is called if the thread becomes the leader, and must end it."""
         with self._lock:
             self._waiting.append(turn)
-            leads, self._is_led = not self._is_led, True
-        if not (leads or turn.wait()):
+            is_leader, self._is_led = not self._is_led, True
+        if not (is_leader or turn.wait()):
             return
         try:
             lead()
@@ -81,11 +83,11 @@ class PushQueue(Generic[Waiting]):
                     self._is_led = False
 
     def take(self, most: int) -> list[Waiting]:
-        """Take the first out of the line, so many of them."""
+        """Remove up to `most` turns from the front of the queue."""
         with self._lock:
             return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
     def put_back(self, turns: Iterable[Waiting]) -> None:
-        """Let some be the first again, in their order, but for those that are over."""
+        """Put turns that are not over back to the front, in their order."""
         with self._lock:
             self._waiting.extendleft(reversed([turn for turn in turns if not turn.is_over]))

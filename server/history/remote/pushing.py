@@ -1,6 +1,7 @@
-"""Pushes what is committed here to the remote, having taken over what others have pushed before.
+"""Pushing the served branch, after integrating the commits of others.
 
-Whoever pushes is alone on the machine with that, and nothing is taken over meanwhile."""
+The caller must hold the takeover lock, so nothing is integrated meanwhile.
+"""
 
 import random
 import time
@@ -12,16 +13,16 @@ from server.history.remote.takeover import Takeover, served_branch
 from server.storage.git.refs import head_commit, is_ancestor
 from server.storage.git.remote import fetch, push, tracked_commit
 
-PUSH_TIMEOUT_S = 10.0  # For the remote to accept a commit.
-MIN_TIMEOUT_S = 5.0  # Even a late push waits so long.
-LOST_RESPONSE_TIMEOUT_S = 3.0  # To learn whether the remote has a commit whose push got no response.
-POLL_INTERVAL_S = 0.2  # Between two questions whether it has.
-BACKOFF_S = 2.0  # After a timeout, requests do not ask the remote for so long.
+PUSH_TIMEOUT_S = 10.0  # Time for the remote to accept a commit.
+MIN_TIMEOUT_S = 5.0  # Even a late push waits this long.
+LOST_RESPONSE_TIMEOUT_S = 3.0  # Time to find out whether a commit arrived whose push got no response.
+POLL_INTERVAL_S = 0.2  # Between two such checks.
+BACKOFF_S = 2.0  # After a timeout, requests don't contact the remote for this long.
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What is checked out, `head`, with all that is known of the remote in it, which is at `tip`."""
+    """The checked-out commit, `head`, which contains everything known of the remote, which is at `tip`."""
 
     branch: str
     head: str
@@ -29,7 +30,7 @@ class Level:
 
 
 class Pusher:
-    """Pushes the branch that is served. Use it by who is alone with that (`Takeover.alone`)."""
+    """Pusher of the served branch; requires the takeover lock (`Takeover.exclusive`)."""
 
     def __init__(self, takeover: Takeover) -> None:
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
@@ -38,16 +39,15 @@ class Pusher:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the site as they are now."""
+        """The current settings of the site."""
         return self.site.state.settings
 
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
-        """Take over what the remote is known to have; where nothing is known, or with `ask`, it is asked.
+        """Integrate the remote's known commits; with `ask`, or if none is known, fetch first.
 
-        So it is where it did not answer the last time: a write that can't be made leaves nothing behind.
-        It may take so many seconds to answer. What is in a `commit` that is to be pushed, as in a merge that
-        somebody makes, need not be taken over.
-        Raises RemoteError, and NotTakenOverError where what is here can't be merged with it.
+        It also fetches if the remote was unavailable the last time, so that a write that will fail leaves
+        nothing behind. The fetch may take `seconds`. Commits contained in `commit`, such as a merge to be
+        pushed, need not be integrated. Raises RemoteError, and NotTakenOverError for conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -58,21 +58,20 @@ class Pusher:
         head = head_commit(self.root)
         known = filter(None, (head, commit))
         if tip not in ("", head) and not any(is_ancestor(self.root, tip, one) for one in known):
-            head = self.takeover.take_over_alone(tip, branch).commit
+            head = self.takeover.take_over_locked(tip, branch).commit
         return Level(branch, head, tip)
 
     def push(
         self, level: Level, commit: str, seconds: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Let the remote go on to a commit, made from what is checked out, from where it is known to be.
+        """Push a commit on top of the known remote commit, within `seconds`.
 
-        It may take so many seconds. A commit whose answer was lost is pushed where the remote has it. Raises
-        RemoteError: RemoteMovedError where it is somewhere else by now, and
-        RemoteLostError where it does not say.
+        If the response is lost, checks whether the remote has the commit. Raises RemoteError:
+        RemoteMovedError if the remote has other commits, RemoteLostError if the result is unknown.
         """
-        most = min(PUSH_TIMEOUT_S, max(seconds - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
+        timeout = min(PUSH_TIMEOUT_S, max(seconds - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
-            push(self.root, self.settings.git.remote, level.branch, commit, level.tip, most, follows=True)
+            push(self.root, self.settings.git.remote, level.branch, commit, level.tip, timeout, follows=True)
         except RemoteLostError as error:
             self._is_away = True
             try:
@@ -85,7 +84,7 @@ class Pusher:
             raise self._rest(error) from error
 
     def require_rested(self) -> None:
-        """Raise RemoteAwayError where the remote has just not answered: many would wait for it in turn."""
+        """Raise RemoteAwayError shortly after a timeout, so that requests don't wait one after another."""
         if time.monotonic() < self._rests_until:
             raise RemoteAwayError(self._failed.message)
 
@@ -98,7 +97,7 @@ class Pusher:
         return tip
 
     def _has_arrived(self, level: Level, commit: str) -> bool:
-        """Whether the remote takes a commit after all whose push was cut off. Raises RemoteError."""
+        """Return whether the remote has a commit whose push was cut off. Raises RemoteError."""
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
@@ -117,9 +116,9 @@ class Pusher:
 
 # --- fairness between machines --------------------------------------------------------------------
 
-RIVAL_TTL_S = 60.0  # How long after a lost race others count as pushing.
-MAX_RUN_S = 2.0  # After pushing for so long without a pause, others that may be there are let in.
-IDLE_RESET_S = 0.5  # A push after so long a pause begins a new run.
+RIVAL_TTL_S = 60.0  # How long after a lost race other machines count as active.
+MAX_RUN_S = 2.0  # After pushing this long without a pause, let other machines push.
+IDLE_RESET_S = 0.5  # A push after this pause begins a new run.
 MAX_PAUSE_S = 0.5
 
 
@@ -130,12 +129,12 @@ class PushFairness:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
         self._until = 0.0
 
-    def meet(self) -> None:
-        """Another machine was faster."""
+    def record_rival(self) -> None:
+        """Record that another machine was faster."""
         self._met = time.monotonic()
 
     def pushed(self, taken: float) -> None:
-        """A push was taken; it was `taken` seconds that it was prepared and made."""
+        """Record an accepted push; `taken` is its duration in seconds, preparation included."""
         now = time.monotonic()
         if now - self._last > IDLE_RESET_S + taken:
             self._began = now - taken
@@ -146,5 +145,5 @@ class PushFairness:
 
     @property
     def left(self) -> float:
-        """How many seconds are to pass before the next push."""
+        """The seconds until the next push."""
         return max(self._until - time.monotonic(), 0.0)

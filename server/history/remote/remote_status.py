@@ -1,4 +1,4 @@
-"""How what is served stands to the remote: one process writes it to a file in .bifolio/, and all read it."""
+"""Status of the served branch relative to the remote, shared by processes in a file in .bifolio/."""
 
 import json
 from contextlib import suppress
@@ -14,11 +14,11 @@ CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """What is served is CURRENT, BEHIND what the remote has, or the remote is AWAY, `since` a time.
+    """Status CURRENT, BEHIND the remote, or AWAY (unavailable), `since` a time.
 
-    `commit` is where the remote's branch was when it was asked last, `commits` how many of its commits what
-    is served has not. `reason` says why, with the `files` that are in the way. `asked` is when the remote has
-    answered last. Times are in seconds since 1970.
+    `commit` is the remote branch's commit at the last fetch, `commits` the number of remote commits not
+    served yet. `reason` explains the status, with the `files` that block integration. `asked` is the time of
+    the last response. Times are in seconds since 1970.
     """
 
     state: str = CURRENT
@@ -33,22 +33,22 @@ class RemoteStatus:
 
 
 def read_remote_status(root: Path) -> RemoteStatus | None:
-    """The standing of the site at `root`; None where nobody has followed a remote yet."""
+    """Return the status of the site at `root`; None if no process has followed a remote yet."""
     path = root / STATE_FOLDER / _STATUS_FILE
     try:
-        found = json.loads(path.read_bytes())
-        return RemoteStatus(**{**found, "files": tuple(found["files"])})
+        stored = json.loads(path.read_bytes())
+        return RemoteStatus(**{**stored, "files": tuple(stored["files"])})
     except (OSError, ValueError, TypeError, LookupError):
         return None
 
 
-def write_standing(root: Path, standing: RemoteStatus) -> None:
-    """Let all processes know."""
+def write_status(root: Path, status: RemoteStatus) -> None:
+    """Write the status for other processes."""
     with suppress(OSError):
-        replace_file(state_folder(root) / _STATUS_FILE, json.dumps(asdict(standing)).encode())
+        replace_file(state_folder(root) / _STATUS_FILE, json.dumps(asdict(status)).encode())
 
 
-def forget_standing(root: Path) -> None:
-    """Nobody follows a remote any more."""
+def delete_status(root: Path) -> None:
+    """Delete the status, because no remote is followed any more."""
     with suppress(OSError):
         (root / STATE_FOLDER / _STATUS_FILE).unlink()

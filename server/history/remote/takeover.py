@@ -1,8 +1,8 @@
 """Applies a remote commit to the site in one write, and keeps local changes.
 
-What is edited and in no commit stays so: it is merged by field with what comes, as if it were a commit of its
-own, and stays uncommitted. A file that has already what comes is left alone: so what a killed process has
-begun is the same when it is done again. Where that is not possible, everything stays as it is.
+Uncommitted edits are merged by field with the remote's changes, as if they were a commit, and stay
+uncommitted. Files that already have the new content are not touched, so repeating what a killed process began
+gives the same result. If a merge is impossible, nothing changes.
 """
 
 import tempfile
@@ -47,72 +47,75 @@ from server.storage.git.uncommitted import staged_in_place_of
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
-MAX_ATTEMPTS = 5  # Attempts to take a commit over while others change files or the branch.
-LOCK_TIMEOUT_S = 15.0  # How long one takeover waits for another.
+MAX_ATTEMPTS = 5  # Attempts to integrate a commit while other processes change files or the branch.
+LOCK_TIMEOUT_S = 15.0  # How long an integration waits for another.
 _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # In .bifolio/.
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What is checked out after a take-over, how it came there (`target`), and how many files changed."""
+    """Result of an integration: the commit, how it was integrated (`Target.how`), and the number of changed
+    files.
+    """
 
     commit: str
     how: str
     files: int = 0
-    kept: str = ""  # the name of the commit before, where that is in none of its branches any more
+    kept: str = ""  # the ref of the previous commit, if the new one does not contain it
 
 
 class _Overtaken(Exception):
-    """Somebody has changed a file, or the branch, since this was prepared."""
+    """A file or the branch has changed since the integration was prepared."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that a commit changes: those that the journal writes, and all others (`odd`)."""
+    """The files that a commit changes: plain ones, written by the journal, and all others (`odd`)."""
 
     plain: Tree
     odd: Tree
 
 
 class Takeover:
-    """Takes commits over. Safe to use from many threads, and beside other processes."""
+    """Integration of remote commits. Thread-safe and multi-process-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
         self._lock = WriteLock(self.root / STATE_FOLDER / _TURN_FILE, self.root / STATE_FOLDER / _LOCK_FILE)
 
     @contextmanager
-    def alone(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Be the only one that takes something over. Raises BusyError where others take too long.
+    def exclusive(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+        """Context manager: exclude other integrations. Raises BusyError if they take too long.
 
-        Who waits is the next: so the processes of a machine take turns.
+        Waiting processes get the lock in turn.
         """
         (state_folder(self.root) / _LOCK_FILE).touch(0o600)
         with self._lock.held(seconds):
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Bring what is served to a commit of the remote's `branch`, "" for the one that is checked out.
+        """Integrate a commit of the remote's `branch`, "" for the checked-out one.
 
-        `by` is who made a write that this is. Raises NotTakenOverError where that can't be done without loss,
+        `by` is the author if it is a write. Raises NotTakenOverError if local changes would be lost,
         BusyError and StorageError.
         """
-        with self.alone():
-            return self.take_over_alone(theirs, branch, by)
+        with self.exclusive():
+            return self.take_over_locked(theirs, branch, by)
 
-    def take_over_alone(
+    def take_over_locked(
         self,
         theirs: str,
         branch: str = "",
         by: Authorship | None = None,
         taken: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Taken:
-        """See `take_over`, for who is alone already.
+        """Integrate like `take_over`, with the lock already held.
 
-        `taken` are files with edits by hand that `theirs` has taken along: what differs from those in a
-        file is what was edited since.
+        `taken` are files with local edits that `theirs` already contains; only later edits of them count.
         """
-        reason: ApiError = BusyError("Others changed the site each time that this was ready; try again")
+        reason: ApiError = BusyError(
+            "The site kept changing while the remote's commit was integrated; try again"
+        )
         for _ in range(MAX_ATTEMPTS):
             try:
                 return self._take_over(theirs, branch, by, taken)
@@ -120,7 +123,7 @@ class Takeover:
                 raise NotTakenOverError(f"git can't commit now: {error}") from error
             except NotTakenOverError:
                 raise
-            except ConflictError as error:  # Somebody has edited a file meanwhile.
+            except ConflictError as error:  # A file was edited meanwhile.
                 reason = error
                 self.site.refresh()
             except _Overtaken:
@@ -134,7 +137,7 @@ class Takeover:
         self._require_committed()
         head = head_commit(self.root)
         if not head:
-            raise NotTakenOverError("Nothing is committed here yet; check the branch out first")
+            raise NotTakenOverError("The site has no commits; check the branch out first")
         target = target_of(self.past, head, theirs, last_commit(self.root, branch))
         target = replace(target, taken=taken)
         if target.how == NOTHING:
@@ -146,48 +149,48 @@ class Takeover:
             files, commit = self._put(head, target, Path(folder), by, names)
         if commit == PENDING:
             self.site.refresh()
-            raise NotTakenOverError("git can't let the branch move now")
+            raise NotTakenOverError("git can't move the branch now")
         if head_commit(self.root) != target.commit:
             raise _Overtaken()
         remember(self.root, branch, theirs)
         return Taken(target.commit, target.how, files, kept)
 
     def _require_committed(self) -> None:
-        """Have what was written through the API committed, where it is to be, and a merge that was killed."""
+        """Commit pending API writes, and finish a merge that was killed."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.is_unsettled:
             committer.commit_due()
         committer.flush()
         if any(write.joins for write in committer.queue.pending()):
-            raise NotTakenOverError("A merge waits to be committed")
+            raise NotTakenOverError("A merge is waiting to be committed")
 
     # --- files -----------------------------------------------------------------------------------------
 
     def _put(
         self, head: str, target: Target, folder: Path, by: Authorship, names: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Put the files of a commit in place; how many, and what is said of its commit."""
+        """Write the files of a commit; return their number and the commit's status."""
         repository, _ = self.site.committer.repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)
-        before = _signatures(changeset, files.plain)  # before their contents are
+        before = _signatures(changeset, files.plain)  # before reading the contents
         outcomes = self._outcomes(repository, head, target, files, changeset, before, folder)
-        odd = {path: file for path, file in outcomes.items() if path in files.odd}
-        plain = {path: file for path, file in outcomes.items() if path not in files.odd}
-        self._fill(changeset, plain, folder, before)
-        beside = [path for path, file in odd.items() if not isinstance(file, str)]
-        joined = Joined(head, target.commit, target.commit, exact=True, names=names, beside=beside)
+        odd_outcomes = {path: file for path, file in outcomes.items() if path in files.odd}
+        plain_outcomes = {path: file for path, file in outcomes.items() if path not in files.odd}
+        self._fill(changeset, plain_outcomes, folder, before)
+        special_paths = [path for path, file in odd_outcomes.items() if not isinstance(file, str)]
+        joined = Joined(head, target.commit, target.commit, exact=True, names=names, beside=special_paths)
         if not changeset.writes():
             commit = self.site.committer.join(joined, by)
             self.site.refresh()
-            return len(odd), commit
-        if not files.odd and all(files.plain.get(path) == file for path, file in plain.items()):
-            joined = replace(joined, changed=files.plain)  # Nothing that was edited here is among them.
+            return len(odd_outcomes), commit
+        if not files.odd and all(files.plain.get(path) == file for path, file in plain_outcomes.items()):
+            joined = replace(joined, changed=files.plain)  # None of them was edited locally.
         arrival = Arrival(joined, changeset, partial(self._require_head, head))
         return len(outcomes), put_in_place(self.site, arrival, by)
 
     def _files(self, head: str, commit: str) -> _Files:
-        """The files that differ between two commits, as the later one has them."""
+        """Return the files that differ between two commits, as in the later one."""
         found = changed_files(self.root, head, commit)
         try:
             require_writable(self.root, commit, found)
@@ -200,7 +203,7 @@ class Takeover:
             for path, (before, after) in changed
             if path not in swapped and is_plain(path, before, after)
         }
-        odd = {path: after for path, (_, after) in changed if path not in plain and _is_ours(path)}
+        odd = {path: after for path, (_, after) in changed if path not in plain and _is_integrated(path)}
         return _Files(plain, odd)
 
     def _outcomes(
@@ -213,25 +216,25 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """What files are to be that are not so already. Raises NotTakenOverError for what is in the way."""
-        coming = {**files.plain, **files.odd}
-        _require_room(repository, files.odd, coming)
-        found = edits(repository, coming)
-        same = {path for path in found if holds(repository, path, coming[path])}
-        edited = {path: edit for path, edit in found.items() if path not in same}
+        """Return the outcomes of files that still differ. Raises NotTakenOverError for blocking edits."""
+        incoming = {**files.plain, **files.odd}
+        _require_room(repository, files.odd, incoming)
+        local_edits = edits(repository, incoming)
+        identical = {path for path in local_edits if holds(repository, path, incoming[path])}
+        edited = {path: edit for path, edit in local_edits.items() if path not in identical}
         _require_mergeable(edited, files.odd)
         if not edited:
-            return {path: file for path, file in coming.items() if path not in same}
-        new = new_files(repository, self.site.roots)
-        before.update((path, changeset.signature(path)) for path in new - before.keys())
-        inside = sorted({path for path in found if path in files.plain} | new)
-        ours = commit_edits(repository, head, inside, folder)
+            return {path: file for path, file in incoming.items() if path not in identical}
+        untracked = new_files(repository, self.site.roots)
+        before.update((path, changeset.signature(path)) for path in untracked - before.keys())
+        edited_paths = sorted({path for path in local_edits if path in files.plain} | untracked)
+        ours = commit_edits(repository, head, edited_paths, folder)
         try:
             base = with_taken(self.past, head, target)
             plan = plan_integration(self.past, Sides(base, ours, target.commit), changeset)
         except NotTakenOverError as error:
-            raise _not_over_edits(error, edited) from error
-        return {path: outcome for path, outcome in plan.outcomes.items() if _is_ours(path)}
+            raise _uncommitted_error(error, edited) from error
+        return {path: outcome for path, outcome in plan.outcomes.items() if _is_integrated(path)}
 
     def _fill(
         self,
@@ -240,7 +243,7 @@ class Takeover:
         folder: Path,
         before: Mapping[str, Signature | None],
     ) -> None:
-        """Put the files into a changeset, each as a checkout would write it."""
+        """Put the files into a changeset, as a checkout would write them."""
         staged = {path: file for path, file in outcomes.items() if isinstance(file, Staged)}
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
@@ -259,17 +262,17 @@ class Takeover:
 
 
 def served_branch(root: Path, wanted: str) -> str:
-    """The branch checked out; `wanted` is "" for any. Raises NotTakenOverError where it is another."""
-    found = checked_out(root)
-    if not found:
+    """Return the checked-out branch. Raises NotTakenOverError if it is not `wanted`; "" allows any."""
+    branch = checked_out(root)
+    if not branch:
         raise NotTakenOverError("No branch is checked out")
-    if wanted and found != wanted:
-        raise NotTakenOverError(f'The branch "{found}" is checked out, and not "{wanted}"')
-    return found
+    if wanted and branch != wanted:
+        raise NotTakenOverError(f'The branch "{branch}" is checked out instead of "{wanted}"')
+    return branch
 
 
-def _is_ours(path: str) -> bool:
-    """Whether a file is one to take over: what is in .bifolio/ is the server's own."""
+def _is_integrated(path: str) -> bool:
+    """Return whether a file is to be integrated: not the server's own in .bifolio/."""
     return path.split("/")[0] != STATE_FOLDER
 
 
@@ -278,47 +281,48 @@ def _authorship(target: Target) -> Authorship:
 
 
 def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signature | None]:
-    """The signatures of the files in place. Raises NotTakenOverError for one that the system refuses."""
-    found: dict[str, Signature | None] = {}
+    """Return the signatures of files. Raises NotTakenOverError for inaccessible ones."""
+    signatures: dict[str, Signature | None] = {}
     for path in paths:
         try:
-            found[path] = changeset.signature(path)
+            signatures[path] = changeset.signature(path)
         except StorageError as error:
             raise NotTakenOverError(error.message, {"files": [path]}) from error
-    return found
+    return signatures
 
 
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
-    """Raise NotTakenOverError for edits of what can't be merged."""
+    """Raise NotTakenOverError for edits that can't be merged."""
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
-        said = f"{_quote_paths(hidden)}: edited, and git is told to take it for unchanged (git ls-files -v)"
-        raise NotTakenOverError(said, {"files": hidden})
+        message = f"{_quote_paths(hidden)}: edited, but git assumes it is unchanged (git ls-files -v)"
+        raise NotTakenOverError(message, {"files": hidden})
     if both := sorted(path for path, edit in edited.items() if edit.is_both):
-        raise NotTakenOverError(f"{_quote_paths(both)}: staged, and edited since; commit it", {"files": both})
-    if found := sorted(edited.keys() & set(odd)):
+        raise NotTakenOverError(f"{_quote_paths(both)}: staged and edited since; commit it", {"files": both})
+    if odd_edits := sorted(edited.keys() & set(odd)):
         raise NotTakenOverError(
-            f"{_quote_paths(found)}: changed here and in the remote; commit it", {"files": found}
+            f"{_quote_paths(odd_edits)}: changed here and in the remote; commit it", {"files": odd_edits}
         )
 
 
-def _require_room(repository: Repository, odd: Tree, coming: Tree) -> None:
-    """Raise NotTakenOverError for local files that a checkout would remove for others in their place."""
-    new = [path for path, file in coming.items() if file]
-    if staged := sorted(staged_in_place_of(repository, new)):
+def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
+    """Raise NotTakenOverError for local files that a checkout would replace."""
+    incoming_paths = [path for path, file in incoming.items() if file]
+    if staged := sorted(staged_in_place_of(repository, incoming_paths)):
         raise NotTakenOverError(
-            f"{_quote_paths(staged)}: staged, and the remote has something else there", {"files": staged}
+            f"{_quote_paths(staged)}: staged, but the remote has another file at this path", {"files": staged}
         )
-    if found := sorted(in_place_of(repository, odd)):
+    if untracked := sorted(in_place_of(repository, odd)):
         raise NotTakenOverError(
-            f"{_quote_paths(found)}: not in git, and the remote has something else there", {"files": found}
+            f"{_quote_paths(untracked)}: not in git, but the remote has another file at this path",
+            {"files": untracked},
         )
 
 
-def _not_over_edits(error: NotTakenOverError, edited: Collection[str]) -> NotTakenOverError:
-    """Why edits that are in no commit can't be merged with what comes."""
+def _uncommitted_error(error: NotTakenOverError, edited: Collection[str]) -> NotTakenOverError:
+    """Return the error for uncommitted edits that can't be merged with incoming changes."""
     files = sorted({*error.details.get("files", ()), *edited})
     return NotTakenOverError(
-        f"{error.message}; what is edited here is in no commit", {**error.details, "files": files}
+        f"{error.message}; the local changes are not committed", {**error.details, "files": files}
     )
 
 

@@ -1,7 +1,7 @@
-"""Wakes the process that follows the remote: by a pipe in .bifolio/, into which any process may write.
+"""Wake-ups for the process that follows the remote, through a named pipe in .bifolio/.
 
-It has the name of a file, so that whoever is told of a push need not know which process that is, nor be of
-the same server. Where nobody follows, nothing happens.
+Any process can write to it, so a receiver of a push notification need not know which process follows, nor
+belong to the same server. Without a follower, nothing happens.
 """
 
 import os
@@ -19,23 +19,23 @@ _PIPE_FILE = "following.pipe"
 
 
 class Pipe:
-    """The end of the pipe at which one is woken."""
+    """The reading end of the pipe."""
 
     def __init__(self, root: Path) -> None:
-        """Raises OSError."""
+        """Open the pipe. Raises OSError."""
         path = state_folder(root) / _PIPE_FILE
         if not _is_pipe(path):
             path.unlink(missing_ok=True)
             os.mkfifo(path, 0o600)
-        # Opened for writing as well, it is never at its end when the last writer has gone.
+        # Also opened for writing, so that it does not reach its end when the last writer closes it.
         self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._thread: threading.Thread | None = None
         self._is_closing = False
 
     def listen(self, call: Callable[[], None]) -> None:
-        """Call a function whenever somebody wakes.
+        """Call a function at each wake-up.
 
-        A thread does that, which is no job: it blocks in the system until the pipe has something.
+        This uses a thread instead of a job, because it blocks in the system until the pipe has data.
         """
         self._thread = threading.Thread(target=self._listen, args=(call,), name="wakes", daemon=True)
         self._thread.start()
@@ -46,10 +46,12 @@ class Pipe:
                 call()
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
-        """Return whether somebody has woken, within some seconds (None: wait until somebody does)."""
-        waiting = select.poll()  # select takes no descriptor above 1,023; a server of many clients has such.
-        waiting.register(self._pipe, select.POLLIN)
-        if not waiting.poll(None if seconds is None else seconds * 1000):
+        """Return whether a wake-up came within some seconds (None: wait for one)."""
+        poller = (
+            select.poll()
+        )  # select() fails for descriptors above 1,023, which a server of many clients has.
+        poller.register(self._pipe, select.POLLIN)
+        if not poller.poll(None if seconds is None else seconds * 1000):
             return False
         with suppress(BlockingIOError):
             while len(os.read(self._pipe, 4096)) == 4096:
@@ -57,17 +59,17 @@ class Pipe:
         return True
 
     def close(self) -> None:
-        """Stop listening. A wake that comes meanwhile is lost, and so left to the one who follows next."""
+        """Stop listening. A wake-up during this is lost; the next follower fetches anyway."""
         self._is_closing = True
         if self._thread is not None:
-            with suppress(BlockingIOError):  # It is full, and so is read.
+            with suppress(BlockingIOError):  # A full pipe wakes the reader anyway.
                 os.write(self._pipe, b".")
             self._thread.join()
         os.close(self._pipe)
 
 
 def wake(root: Path) -> None:
-    """Have the remote of the site at `root` asked at once, if a process follows it."""
+    """Let the process that follows the remote of the site at `root` fetch at once, if there is one."""
     with suppress(OSError):
         path = root / STATE_FOLDER / _PIPE_FILE
         if not _is_pipe(path):
@@ -80,7 +82,7 @@ def wake(root: Path) -> None:
 
 
 def wake_for(root: Path, commit: str) -> None:
-    """Do so where a commit is told of, "" for any; not where it is checked out: a write here has made it."""
+    """Wake it for a commit ("" for any), unless it is checked out, because then a local write made it."""
     if not commit or commit != head_commit(root):
         wake(root)
 

@@ -12,7 +12,7 @@ def test_who_meets_nobody_does_not_pause() -> None:
 
 def test_who_was_refused_pauses_after_its_own_pushes() -> None:
     courtesy = PushFairness()
-    courtesy.meet()
+    courtesy.record_rival()
     assert courtesy.left == 0  # It is behind, and tries again at once.
     courtesy.pushed(0.2)
     assert 0.1 < courtesy.left <= MAX_PAUSE_S
