@@ -34,7 +34,7 @@ def _input(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
         return files if attribute.to_many else next(iter(files), None)
     if attribute.holds_components:
         items = [
-            _component(component, viewer, zone=attribute.type == "dynamiczone")
+            _component(component, viewer, is_zone=attribute.type == "dynamiczone")
             for component in components_in(value)
         ]
         return items if attribute.to_many else items[0]

@@ -77,7 +77,7 @@ class Outgoing(Job):
             self._failures, self._stuck = 0, None
             return
         try:
-            with self._takeover.alone():
+            with self._takeover.exclusive():
                 pushed = self._push()
         except (ApiError, CommitError, OSError) as error:
             self._stuck = mark if isinstance(error, NotTakenOverError) else None

@@ -152,7 +152,7 @@ class Follower(Job):
         if situation == self._stuck and self._clock.monotonic() < self._stuck_until:
             raise NotTakenOverError(self._status.reason, {"files": self._status.files})
         try:
-            with self._takeover.alone():
+            with self._takeover.exclusive():
                 if last_commit(self.root, branch) != known:  # Another process was faster.
                     known, theirs = (
                         last_commit(self.root, branch),
@@ -160,7 +160,7 @@ class Follower(Job):
                     )
                 if known and not is_ancestor(self.root, known, theirs):
                     theirs = self._confirm(settings.git.remote, branch, theirs)
-                self._report(settings.git.remote, branch, self._takeover.take_over_alone(theirs, branch))
+                self._report(settings.git.remote, branch, self._takeover.take_over_locked(theirs, branch))
             self._stuck = None
         except NotTakenOverError:
             self._stuck, self._stuck_until = situation, self._clock.monotonic() + STUCK_RETRY_INTERVAL_S

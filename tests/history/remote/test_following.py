@@ -92,7 +92,7 @@ def test_what_is_in_the_way_is_said_once_and_heals(
     assert "note/one/en (summary)" in standing.reason
     assert abs(standing.since - time.time()) < 60
     assert [record.message for record in caplog.records if "not taken over" in record.message] == [
-        f"what origin/main has is not taken over: {standing.reason}"
+        f"new commits of origin/main are not integrated: {standing.reason}"
     ]
     ready = places.api.get("/_health/ready", "full").data["remote"]
     assert (ready["state"], ready["behind"], ready["files"]) == ("behind", 2, [ONE])

@@ -98,7 +98,7 @@ def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
     assert "note/one/en" in found["reason"]
     assert "reason" not in two["b"].get("/_health/ready", "public").body["data"]["push"]
     assert "bifolio_push_waiting_commits 1.0" in two["b"].get("/metrics").text
-    assert [r.message for r in caplog.records if "is not pushed yet" in r.message][1:] == []
+    assert [r.message for r in caplog.records if "are not pushed yet" in r.message][1:] == []
     git(two["b"].root, "merge", "-q", "-s", "ours", "-m", "Ours", "origin/main")
     two["b"].site.refresh()
     outgoing.push_due()
@@ -106,7 +106,7 @@ def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
     assert two["b"].get("/_health/ready").body["data"]["push"]["reason"] == ""
     assert (caplog.records[-1].levelname, caplog.messages[-1]) == (
         "INFO",
-        "what is committed is pushed again",
+        "commits are pushed again",
     )
 
 

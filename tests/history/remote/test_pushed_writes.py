@@ -59,7 +59,7 @@ def test_an_edit_by_hand_of_the_same_is_told_of(two: Machines) -> None:
     edited_when_pushed(two, "title: One", "title: By hand")
     answer = change(two, title="Uno")
     assert answer.status == 409
-    assert "what is edited here and in no commit is in its way" in answer.error["message"]
+    assert "because it conflicts with uncommitted changes" in answer.error["message"]
     assert "title: Uno" in at_remote(two, NOTE)
     assert "title: By hand" in (a.root / NOTE).read_text()
 
@@ -74,7 +74,7 @@ def test_git_that_is_at_work_for_too_long_is_told_as_not_served_yet(
     hook(two.bare, "post-receive", f"touch {lock}")
     answer = change(two, title="Uno")
     assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
-    assert answer.error["message"] == "The remote has the change, and it is not served here yet"
+    assert answer.error["message"] == "The remote has the change, but it is not served here yet"
     lock.unlink()
     (two.bare / "hooks/post-receive").unlink()
     # A busy machine may need longer than WRITE_TIMEOUT_S.

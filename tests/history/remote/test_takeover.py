@@ -159,7 +159,7 @@ def test_what_both_have_committed_otherwise_stays(places: Places) -> None:
     places.commit()
     places.push({ONE: TEXT.replace("Short", "There")})
     error = refused(places)
-    assert error.message == "Both have changed the same: note/one/en (summary)"
+    assert error.message == "Changed on both sides: note/one/en (summary)"
     places.push({ONE: TEXT.replace("Short", "Here")})
     assert places.take().how == "merge"
     assert places.note()["summary"] == "Here"
@@ -279,7 +279,7 @@ def test_another_branch_or_none_is_left_alone(places: Places) -> None:
     git(places.root, "fetch", "-q")
     git(places.root, "checkout", "-q", "-b", "mine")
     take = takeover.Takeover(takeover.PastStates(places.api.site)).take_over
-    with pytest.raises(NotTakenOverError, match='The branch "mine" is checked out, and not "main"'):
+    with pytest.raises(NotTakenOverError, match='The branch "mine" is checked out instead of "main"'):
         take(theirs, "main")
     git(places.root, "checkout", "-q", "--detach")
     with pytest.raises(NotTakenOverError, match="No branch is checked out"):
@@ -540,6 +540,6 @@ def test_what_is_staged_alone_is_not_pushed_out_of_the_index(
     git(places.root, "add", staged)
     (places.root / staged).unlink()
     shutil.rmtree(places.root / "place", ignore_errors=True)
-    with pytest.raises(NotTakenOverError, match="staged, and the remote has something else there"):
+    with pytest.raises(NotTakenOverError, match="staged, but the remote has another file at this path"):
         places.take()
     assert git(places.root, "show", f":{staged}") == "Staged\n"
