@@ -82,7 +82,7 @@ class PastState:
 class PastStates:
     """Cache of states at commits. Thread-safe.
 
-    One state larger than `most` bytes, as of a large site, is kept additionally.
+    One state larger than `max_bytes`, as of a large site, is kept additionally.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:

@@ -228,7 +228,7 @@ def test_a_full_id_may_be_kept_for_ever_and_a_branch_not(tmp_path: Path, commits
 
 def test_states_take_no_more_memory_than_they_may(tmp_path: Path, commits: list[str]) -> None:
     site = load(tmp_path / "site", {})
-    past = PastStates(site, most=1)
+    past = PastStates(site, max_bytes=1)
     for commit_id in commits:
         assert past.answered(commit_id, site.state.settings).snapshot
     gc.collect()
@@ -237,7 +237,7 @@ def test_states_take_no_more_memory_than_they_may(tmp_path: Path, commits: list[
 
 
 def test_a_state_that_is_larger_than_all_may_be_is_made_once(tmp_path: Path, commits: list[str]) -> None:
-    past = PastStates(load(tmp_path / "site", {}), most=1)
+    past = PastStates(load(tmp_path / "site", {}), max_bytes=1)
     made = past.at(commits[1])
     assert past.is_kept(commits[1])
     assert past.at(commits[1]) is made

@@ -91,7 +91,7 @@ def test_what_is_in_the_way_is_said_once_and_heals(
     assert (standing.commits, standing.files) == (2, (ONE,))
     assert "note/one/en (summary)" in standing.reason
     assert abs(standing.since - time.time()) < 60
-    assert [record.message for record in caplog.records if "not taken over" in record.message] == [
+    assert [record.message for record in caplog.records if "not integrated" in record.message] == [
         f"new commits of origin/main are not integrated: {standing.reason}"
     ]
     ready = places.api.get("/_health/ready", "full").data["remote"]
