@@ -196,14 +196,14 @@ def test_one_follows_at_a_time_and_is_woken(places: Places) -> None:
     for runner in runners:
         runner.start()
     until(lambda: read_remote_status(places.root) is not None)
-    leads = [one for one in followers if one._noted]
+    leads = [one for one in followers if one._written_status]
     assert len(leads) == 1
     places.push({ONE: TEXT.replace("Short", "There")})
     wake(places.root)
     until(lambda: places.note()["summary"] == "There")
     runners[followers.index(leads[0])].stop()
     other = next(one for one in followers if one is not leads[0])
-    until(lambda: other._noted is not None)
+    until(lambda: other._written_status is not None)
     places.push({ONE: TEXT.replace("Short", "Again")})
     wake(places.root)
     until(lambda: places.note()["summary"] == "Again")
