@@ -225,7 +225,7 @@ def test_a_bucket_that_is_not_there(tmp_path: Path, s3: S3) -> None:
     files["site.yaml"] = files["site.yaml"].replace("media-of-tests", "no-such-bucket")
     api = make(tmp_path, files)
     refused = upload(api, (b"one", "a.txt"))
-    assert (refused.status, refused.error["message"]) == (503, "There is no such bucket of media")
+    assert (refused.status, refused.error["message"]) == (503, "The media bucket does not exist")
     assert api.get("/_health/ready").data["media"] == "away"
 
 

@@ -117,7 +117,7 @@ class Bucket:
                     max_concurrency=MAX_CONCURRENT_PARTS,
                 )
             if obstore.head(self._store, object_.key)["size"] != object_.size:
-                raise BucketError("The bucket of media has stored only a part of the file; try again")
+                raise BucketError("The media bucket has stored only a part of the file; try again")
         return True
 
     def has(self, object_: StoredObject) -> bool:
@@ -142,7 +142,7 @@ class Bucket:
             if end == object_.size:
                 break
             if time.monotonic() > deadline:
-                raise BucketError("The bucket of media is too slow; try again later")
+                raise BucketError("The media bucket is too slow; try again later")
             if time.monotonic() - began < FAST_RANGE_S:
                 window = min(2 * window, MAX_RANGE_BYTES)
             start = end
@@ -212,19 +212,19 @@ class Bucket:
             yield
         except (PermissionDeniedError, UnauthenticatedError) as error:
             self._note(error)
-            raise BucketError("The bucket of media refuses access") from error
+            raise BucketError("The media bucket denies access") from error
         except FileNotFoundError as error:  # The bucket itself is missing.
             self._note(error)
-            raise BucketError("There is no such bucket of media") from error
+            raise BucketError("The media bucket does not exist") from error
         except BaseError as error:
             self._note(error)
             if _FORBIDDEN.search(str(error).partition("\n")[0]):  # obstore's error for listings
-                raise BucketError("The bucket of media refuses access") from error
+                raise BucketError("The media bucket denies access") from error
             raise BucketError() from error
 
     def _note(self, error: Exception) -> None:
         self._away_until = time.monotonic() + BACKOFF_S
-        log.warning("the bucket of media: %s", str(error).partition("\n")[0])
+        log.warning("the media bucket: %s", str(error).partition("\n")[0])
 
 
 def _age(modified: datetime) -> timedelta:

@@ -74,7 +74,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
                 break
             lock.unlink()
         else:
-            raise CommitError("the index is changed all the time", overtaken=True)
+            raise CommitError("other processes keep changing the index", overtaken=True)
         locked = LockedIndex(repository, copy, before)
         try:
             yield locked

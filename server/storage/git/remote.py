@@ -165,7 +165,7 @@ def push(
         raise error
     if _BRANCH_MOVED.search(reason) and "hook declined" not in reason:
         raise RemoteMovedError()
-    raise RemoteRefusedError(f"The git remote does not take this change: {_refusal(done.stderr, reason)}")
+    raise RemoteRefusedError(f"The git remote rejects this change: {_refusal(done.stderr, reason)}")
 
 
 def tracking_ref(remote: str, branch: str) -> str:
@@ -189,13 +189,13 @@ def plain(text: str) -> str:
 
 def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
     if done.status is None:
-        return RemoteAwayError(f"The git remote does not answer within {seconds:.0f} s; try again later")
-    reason = plain(_without_hints(done.stderr)) or f"git {command} ends with status {done.status}"
+        return RemoteAwayError(f"The git remote does not respond within {seconds:.0f} s; try again later")
+    reason = plain(_without_hints(done.stderr)) or f"git {command} exited with status {done.status}"
     if _NO_ACCESS.search(done.stderr):
-        return RemoteAccessError(f"The git remote does not let this server in: {reason}")
+        return RemoteAccessError(f"The git remote denies access to this server: {reason}")
     if is_full(done.stderr):
-        return RemoteAwayError(f"The git remote can't be asked, since the disk is full: {reason}")
-    return RemoteAwayError(f"The git remote does not answer: {reason}")
+        return RemoteAwayError(f"The git remote is unavailable because the disk is full: {reason}")
+    return RemoteAwayError(f"The git remote does not respond: {reason}")
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
@@ -203,7 +203,7 @@ def _push_failed(done: _Done, seconds: float) -> RemoteError:
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
         reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
-            return RemoteRefusedError(f"The hook pre-push does not take this change: {reason}")
+            return RemoteRefusedError(f"The pre-push hook rejects this change: {reason}")
     return _failure("push", done, seconds)
 
 

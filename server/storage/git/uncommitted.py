@@ -111,7 +111,7 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
     filters = filter_names(root)
     place = git_folder(root)
     if filters is None or not place:
-        raise CommitError("git can't tell what is not committed")
+        raise CommitError("git can't list uncommitted changes")
     index = place / "index"
     cached = _cached_index(index, cache)
     source = cached if cached and cached.exists() else index
@@ -128,7 +128,7 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
             command = ("diff", *_DIFF_OPTIONS, "-M", "-l400", "--name-status", "--relative", "-z", "HEAD")
             output = git_or_fail(root, *command, "--", *paths, index=copy, filters=filters)
     except OSError as error:
-        raise CommitError(f"git can't tell what is not committed: {error.strerror}") from error
+        raise CommitError(f"git can't list uncommitted changes: {error.strerror}") from error
     return sorted(_changes_in(output), key=lambda change: change.path)
 
 

@@ -136,7 +136,7 @@ def test_a_remote_that_is_away_for_a_while(
     assert (places.note()["summary"], places.note()["title"]) == ("There", "Meanwhile")
     away, again = caplog.records
     assert away.levelname == "WARNING"
-    assert "can't be followed: The git remote does not answer" in away.message
+    assert "can't be followed: The git remote does not respond" in away.message
     assert again.levelname == "INFO"
     assert "followed again, after" in again.message
 

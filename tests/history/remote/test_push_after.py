@@ -228,7 +228,7 @@ def test_a_remote_that_is_away_for_a_day_is_tried_again_as_often_as_after_an_hou
         assert runner.run_due() == ["push"]
     (report,) = runner.reports
     assert report.due == clock.time() + Timing().push_longest_s
-    assert "does not answer" in report.error
+    assert "does not respond" in report.error
 
 
 def test_a_remote_that_is_away_or_refuses_leaves_a_backlog(two: Machines) -> None:
@@ -237,7 +237,7 @@ def test_a_remote_that_is_away_or_refuses_leaves_a_backlog(two: Machines) -> Non
     change(two["a"], title="Uno")
     outgoing.push_due()
     assert waiting(two["a"]) == 1
-    assert "does not answer" in backlog(two["a"].root, two["a"].site.state.settings).error
+    assert "does not respond" in backlog(two["a"].root, two["a"].site.state.settings).error
     away.rename(two.bare)
     hook(two.bare, "pre-receive", "echo 'Not on Sundays' >&2; exit 1")
     pusher(two["a"]).push_due()

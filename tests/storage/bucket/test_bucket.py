@@ -97,7 +97,7 @@ def test_credentials_that_are_refused(s3: S3, tmp_path: Path, monkeypatch: pytes
     try:
         bucket = Bucket(f"s3://{NAME}/{PREFIX}", s3.url, "us-east-1")
         for ask in (bucket.check, lambda: put(bucket, tmp_path, b"text")):
-            with pytest.raises(BucketError, match="refuses access") as refused:
+            with pytest.raises(BucketError, match="denies access") as refused:
                 ask()
             assert "a-secret" not in str(refused.value)
     finally:
