@@ -51,7 +51,7 @@ class StateCache(Generic[K, V]):
         """What is kept for a state."""
         current, cache = self._current
         if current is not state:
-            if current is None or not current.shows_as_much_as(state):
+            if current is None or not current.shows_same_content(state):
                 cache = Cache(self.most, self._size)
             self._current = (state, cache)
         return cache

@@ -1,6 +1,6 @@
-"""What a site's files came to, up to one record: configuration, entries, git, and how records change it.
+"""The content of a site's files up to one record: configuration, entries and git state.
 
-Nothing here looks at the disk. Contents are the same in every worker that has applied the same records.
+Nothing here reads the disk. Contents are equal in every worker that has applied the same records.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,14 @@ from server.storage.store import Store
 class Contents:
     """The contents of the site at `root`.
 
-    `folders` are the problems of folders and links, `links` says where links lead. `unsettled` are paths
-    whose signature alone does not tell whether the file is as it was read. `writes` and `number` are those
-    of the last record.
+    `folders` are the problems of folders and links; `links` maps links to their targets. `unsettled` are
+    paths whose signature does not prove that the file is unchanged. `writes` and `number` are those of the
+    last record.
 
     `uncommitted` are the paths of documents, media files and settings that differ from the last commit.
 
-    `applied` grows with every record, before and after. `seen` has what it was, and the digest of a walk,
-    when a walk found nothing that differs: while both stay the same, nothing differs.
+    `applied` is incremented before and after each record. `seen` stores `applied` and the digest of a walk
+    that found no changed file: while both stay the same, no file has changed.
     """
 
     root: Path
@@ -51,13 +51,13 @@ class Contents:
     def of(
         cls, root: Path, image_cache: ImageCache, configuration: Configuration, git: GitState
     ) -> "Contents":
-        """Contents without any file yet."""
+        """Create contents without files."""
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """The documents that records, applied one after the other, take away and add.
+        """Return the documents that records remove and add, applied in order.
 
-        None of the records is whole. A document that stays equal is neither taken away nor added.
+        None of the records may be whole. Documents that stay equal are left out.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -71,7 +71,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Take over what a record says. Documents that stay equal stay the same objects."""
+        """Apply a record. Documents that stay equal stay the same objects."""
         self.applied += 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
@@ -101,7 +101,7 @@ class Contents:
         self.entries[path] = entry
 
     def _compare_with_commit(self, record: Record) -> None:
-        """Note which of the files that a record is about differ from the last commit."""
+        """Update which files of a record differ from the last commit."""
         paths = {*record.entries, *self.configuration.mark}
         if record.git:
             change = record.git
@@ -125,7 +125,7 @@ class Contents:
         return self.configuration.mark.get(path) is not None and path not in committed.times
 
     def whole(self) -> Record:
-        """Everything as one record, from which a worker can begin that knows nothing."""
+        """Return everything as one record, with which a new worker can begin."""
         return Record(
             self.entries,
             self.configuration,
@@ -139,7 +139,7 @@ class Contents:
         )
 
     def since(self, before: "Contents") -> Record:
-        """What leads from other contents to these: a whole record where that is more than a few files."""
+        """Return the record from other contents to these: a whole one if more than a few files differ."""
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)
@@ -155,7 +155,7 @@ class Contents:
 
     @property
     def documents(self) -> list[Document]:
-        """The document of every file that has one."""
+        """The documents of all files."""
         return [entry.document for entry in self.entries.values() if entry.document]
 
 

@@ -1,4 +1,4 @@
-"""The folder of a site, and whether it is still there."""
+"""The folder of a site, and whether it still exists."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """The folder of a site, known by its device and inode: nothing is made in its place while it is gone."""
+    """The folder of a site, identified by device and inode: nothing is created while it is missing."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -16,15 +16,15 @@ class SiteFolder:
     def is_gone(self) -> bool:
         """Return whether the folder is missing, or replaced by one that is not a site.
 
-        Another site in its place, such as a new checkout, is taken for the site from then on.
+        Another site in its place, such as a new checkout, becomes the site.
         """
-        found = _id(self.root)
-        if found is None:
+        current_id = _id(self.root)
+        if current_id is None:
             return True
-        if found != self._id:
+        if current_id != self._id:
             if not ((self.root / SETTINGS).exists() or (self.root / TYPES).is_dir()):
                 return True
-            self._id = found
+            self._id = current_id
         return False
 
 

@@ -1,4 +1,4 @@
-"""What git says of a site at one time: its repository, its HEAD and index, when files were committed."""
+"""The state of a site's git repository: HEAD, index, and the commit times of files."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,10 @@ from server.storage.git.uncommitted import changed_paths
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """`folder` is the repository's, None for a site without one; `place` is where its .git was found.
+    """`folder` is the repository, None without one; `place` identifies the .git entry that was found.
 
-    `head` and `index` differ whenever another commit is checked out or made, or the index is written. `head`
-    is None where git is to be asked again, since it has failed.
+    `head` and `index` change when a commit is checked out or made, or the index is written. `head` is None if
+    git failed and must be read again.
     """
 
     folder: Path | None = None
@@ -32,9 +32,9 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """What is different in a later GitState: all but the times of commits in full, of these what changed."""
+    """The difference to a later GitState: changed commit times, and everything else in full."""
 
-    after: GitState  # without times of commits
+    after: GitState  # without commit times
     commit: str
     times: Mapping[str, tuple[int, int]]
     forgotten: frozenset[str]
@@ -43,14 +43,14 @@ class GitChange:
 
 
 def git_moved(root: Path, before: GitState) -> bool:
-    """Whether another commit may have been checked out or made, or the index written."""
+    """Return whether HEAD or the index may have changed."""
     if before.folder is None:
         return head_moved(root, before)
     return head_moved(root, before) or file_mark_of(before.folder / "index") != before.index
 
 
 def head_moved(root: Path, before: GitState) -> bool:
-    """Whether another commit may have been checked out or made."""
+    """Return whether another commit may have been checked out or made."""
     place, folder = place_mark(root), before.folder
     if place != before.place or folder is None:
         return place is not None or before.place is not None
@@ -58,10 +58,10 @@ def head_moved(root: Path, before: GitState) -> bool:
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
-    """What git says now; `before` itself where nothing has moved."""
+    """Read the current state; returns `before` itself if nothing has changed."""
     place = place_mark(root)
     folder = before.folder if place == before.place else None
-    if place is not None and folder is None:  # a .git that has just appeared may be no repository yet
+    if place is not None and folder is None:  # a new .git may not be a repository yet
         folder = _folder(root)
     if folder is None:
         return before if place == before.place else GitState(place=place)
@@ -71,7 +71,7 @@ def read_git_state(root: Path, before: GitState) -> GitState:
     try:
         committed = read_times(root, cache_folder(root), before.committed)
     except GitError as error:
-        trouble_log(root).tell(Concern.TIMES, str(error), "when the files were committed is not known")
+        trouble_log(root).tell(Concern.TIMES, str(error), "the commit times of files are unknown")
         committed = before.committed
         if not isinstance(error, GitSlowError):
             head = None
@@ -85,19 +85,19 @@ def _folder(root: Path) -> Path | None:
         return git_folder(root)
     except GitError as error:
         trouble_log(root).tell(
-            Concern.REPOSITORY, str(error), "it is not known whether this is in a repository"
+            Concern.REPOSITORY, str(error), "can't tell whether the site is in a repository"
         )
         return None
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """The state with git asked anew which of some paths differ from the last commit."""
+    """Return the state after checking again which of some paths differ from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
     try:
         differing: frozenset[str] | set[str] = changed_paths(root, known, cache_folder(root))
-    except GitError as error:  # They are looked at since they have changed.
+    except GitError as error:  # Assume that they differ.
         tell_changed_unknown(root, error)
         differing = known
         if trouble_log(root).is_concerned(Concern.CHANGED):
@@ -111,7 +111,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """The state after a write of some paths, which is in no commit yet."""
+    """Return the state after an uncommitted write of some paths."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -121,10 +121,9 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
 def with_commit(
     root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
 ) -> GitState:
-    """The state after a commit of this server; `files` says of each whether it is as it was committed.
+    """Return the state after a commit of this server; `files` maps paths to whether they are as committed.
 
-    `at` is the commit's time in seconds since 1970. `renames`: git may say that it has renamed files.
-    Raises GitError.
+    `at` is the commit's time in seconds since 1970. `renames`: git may detect renamed files. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -141,10 +140,9 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """The state after the branch has moved on to a commit by others that follow; see `with_commit`.
+    """Return the state after others' linear commits up to `commit`; see `with_commit`.
 
-    None where some were made beside what there is, so that all of history tells the timestamps.
-    Raises GitError.
+    None if the history is not linear, so that timestamps depend on all of it. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -158,7 +156,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """The paths, of some, to which later commits give other timestamps."""
+    """Return which of some paths get other timestamps from later commits."""
     return {
         path
         for path in paths
@@ -168,7 +166,7 @@ def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) 
 
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
-    """What leads from one state to another; None where they are the same."""
+    """Return the difference between two states, or None if they are equal."""
     old, new = before.committed, after.committed
     plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times
@@ -189,7 +187,7 @@ def git_change(before: GitState, after: GitState) -> GitChange | None:
 
 
 def apply_git(before: GitState, change: GitChange) -> GitState:
-    """The state that a change leads to."""
+    """Return the state after a change."""
     times = before.committed.times
     if change.times or change.forgotten:
         kept = {path: at for path, at in times.items() if path not in change.forgotten}
@@ -198,8 +196,8 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
     return replace(change.after, committed=CommitTimes(change.commit, times, changed))
 
 
-def moving(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """What differs before and after anything that a git command did meanwhile: its lock, index and HEAD."""
+def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
+    """Return marks of git's lock, HEAD and index, which change with every git command that writes."""
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")

@@ -1,4 +1,4 @@
-"""Reads all files of a site: from the parse cache what has not changed, the rest on all cores."""
+"""Loading of all files of a site: unchanged ones from the parse cache, the rest on all cores."""
 
 import ctypes
 import gc
@@ -44,23 +44,23 @@ from server.storage.parse_cache import (
 from server.storage.read import read_bytes
 from server.storage.store import Store
 
-Progress = Callable[[int, int], None]  # (files read, files in all)
-# Reads lists of paths: for each, a block for the cache, and one of the entries that are never kept.
+Progress = Callable[[int, int], None]  # files read, all files
+# Reads lists of paths; yields for each a block for the cache, and one of entries that are never cached.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-PARENT_POLL_INTERVAL_S = 0.5  # A child process checks so often whether its parent has ended.
-NICENESS = 5  # Readers beside a server give way to it.
+PARENT_POLL_INTERVAL_S = 0.5  # Interval of checks whether the parent has ended.
+NICENESS = 5  # Of readers beside a server.
 MIN_PARALLEL_FILES = 1000  # Fewer files are read by one process.
-MIN_FILES_FOR_READERS = 4000  # so many changed files are worth readers that are started for them
+MIN_FILES_FOR_READERS = 4000  # From so many on, starting readers is worth it.
 MAX_REPLACED_DOCUMENTS = 10_000  # Documents reported as changed while no server ran.
-MIN_PARALLEL_CACHE_BYTES = 30_000_000  # While a larger cache is read, another core lists the files.
+MIN_PARALLEL_CACHE_BYTES = 30_000_000  # With a larger cache, another core lists the files meanwhile.
 
 
 @contextmanager
 def pause_collector() -> Iterator[None]:
-    """Keep the garbage collector from looking at a growing site again and again; none of it is garbage.
+    """Context manager: disable the garbage collector while a site grows; none of it is garbage.
 
-    Each look would stop all threads, for a second where there are 50,000 documents.
+    Each collection would stop all threads, for a second with 50,000 documents.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -73,13 +73,13 @@ def pause_collector() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Let the system have the memory that was freed; the C library would keep it."""
-    with suppress(AttributeError, OSError):  # there is no such function but in glibc
+    """Return freed memory to the operating system; the C library would keep it."""
+    with suppress(AttributeError, OSError):  # only in glibc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -96,12 +96,12 @@ def load_contents(
     cached: Callable[[Contents], object] | None = None,
     replaced: list[Document] | None = None,
 ) -> Contents:
-    """The contents of the site at `root` under a configuration, on several cores.
+    """Load the contents of the site at `root` under a configuration, on several cores.
 
-    A process is `alone` where no thread but this one runs in it, so that it can be forked; then its readers
-    have a priority that is by `nice` lower. To `packed`, where given, all entries are added in framed blocks.
-    `cached` is given what a large cache has, while another core sees what has changed since.
-    To `replaced`, where given, documents are added that the parse cache has and the files no longer say.
+    `alone`: the process has no other threads and can be forked; `nice` lowers the priority of its readers.
+    All entries are appended to `packed` in framed blocks. `cached` is called with the contents of a large
+    cache, while another core looks for changes. Documents in the cache that differ from their files are added
+    to `replaced`.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -109,23 +109,23 @@ def load_contents(
     cache = _cache(folder / "documents", configuration) if folder else None
     apart = alone and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
     with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
-        looking = beside.submit(read_git_state, root, GitState())  # whose processes are waited for meanwhile
+        git_future = beside.submit(read_git_state, root, GitState())  # waits for git in the meantime
         kept = cache.load(configuration.schema.types) if cache else {}
         if cached and apart and kept:
             before = Contents.of(root, image_cache, configuration, GitState())
             before.entries = {path: one.entry for path, one in kept.items()}
             cached(before)
-        found = walked()
-        git = looking.result()
+        listing = walked()
+        git = git_future.result()
     contents = Contents.of(root, image_cache, configuration, git)
-    contents.folders, contents.links = tuple(found.problems), found.links
-    readers = partial(_read_in_processes, nice=nice) if alone else _beside
+    contents.folders, contents.links = tuple(listing.problems), listing.links
+    readers = partial(_read_in_processes, nice=nice) if alone else _read_in_new_processes
     begin = partial(readers, contents.store, cores) if cores > 1 else None
-    contents.entries = _read_all(contents.store, found, cache, kept, progress, begin, packed)
+    contents.entries = _read_all(contents.store, listing, cache, kept, progress, begin, packed)
     if replaced is not None:
         replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = unsettled(contents.entries.values(), began)
-    changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
+    changed(contents, (), listing)  # Usually finds nothing, which spares workers a comparison of all entries.
     return contents
 
 
@@ -135,7 +135,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """What gives a walk of some folders: begun now in a forked process, where `apart`, or made when asked."""
+    """Context manager: yield a function that returns a walk; if `apart`, it runs in a forked process."""
     if not apart:
         yield lambda: walk(root, folders)
         return
@@ -144,7 +144,7 @@ def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[C
 
 
 def _replaced_documents(kept: Mapping[str, CachedEntry], entries: Mapping[str, Entry]) -> Iterator[Document]:
-    """The documents of what is kept whose files are gone, or have been read anew."""
+    """Yield cached documents whose files are gone or were read again."""
     for path, one in kept.items():
         document, entry = one.entry.document, entries.get(path)
         if document is not None and (entry is None or entry.document is not document):
@@ -153,18 +153,18 @@ def _replaced_documents(kept: Mapping[str, CachedEntry], entries: Mapping[str, E
 
 def _read_all(
     store: Store,
-    found: Walk,
+    listing: Walk,
     cache: ParseCache | None,
     kept: Mapping[str, CachedEntry],
     progress: Progress | None,
     readers: Readers | None,
     packed: bytearray | None,
 ) -> dict[str, Entry]:
-    """The entries of all files of a site; `kept` is what the cache has of them."""
-    owners = {store.owner(path, found.files.__contains__) for path in found.files}
-    used, left = _sift(store, kept, owners, found.files)
+    """Return the entries of all files of a site, given those in the cache."""
+    owners = {store.owner(path, listing.files.__contains__) for path in listing.files}
+    used, missing = _split_cached(store, kept, owners, listing.files)
     entries = {one.entry.path: one.entry for one in used}
-    if cache and len(kept) + cache.unused - len(used) > (len(used) + len(left)) // 2:
+    if cache and len(kept) + cache.unused - len(used) > (len(used) + len(missing)) // 2:
         cache.replace([*pack_in_blocks(used)])
     elif cache and (renewed := [one for one in used if one is not kept[one.entry.path]]):
         cache.add([pack(renewed)])
@@ -172,13 +172,13 @@ def _read_all(
         for part in pack_in_blocks(used):
             packed += frame(part)
     done = len(used)
-    for block, read in _read(store, left, readers if len(left) >= MIN_PARALLEL_FILES else None):
+    for block, read in _read(store, missing, readers if len(missing) >= MIN_PARALLEL_FILES else None):
         entries.update((entry.path, entry) for entry in read)
-        # At once, since all blocks together take as much memory as the site.
+        # Write each block now: together they take as much memory as the site.
         if cache and block != EMPTY_BLOCK:
             cache.add([block])
         if packed is not None:
-            others = pack(CachedEntry(entry, 0) for entry in read if not _keepable(entry))
+            others = pack(CachedEntry(entry, 0) for entry in read if not _is_cacheable(entry))
             packed += frame(block) + frame(others)
         done += BLOCK_ENTRIES
         if progress:
@@ -188,20 +188,20 @@ def _read_all(
     return entries
 
 
-def _sift(
+def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """What is kept of some files and still right, and the paths of those that must be read."""
+    """Return the cached entries that are still valid, and the paths that must be read."""
     used: list[CachedEntry] = []
     for path, known in kept.items():
-        one = _still_right(store, known, path, found[path]) if path in paths else None
+        one = _valid_entry(store, known, path, found[path]) if path in paths else None
         if one is not None:
             used.append(one)
     return used, sorted(paths.difference(one.entry.path for one in used))
 
 
-def _still_right(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
-    """What is kept of a file, if that and what else it was made of are as they were."""
+def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
+    """Return a cached entry if its file and other inputs are unchanged, else None."""
     entry = kept.entry
     if entry.derived and store.derived_timestamps(path, found[0] / 1e9) != entry.derived:
         return None
@@ -216,7 +216,7 @@ def _still_right(store: Store, kept: CachedEntry, path: str, found: Signature) -
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
-    """Blocks for the cache, and the entries in them and of files that are never kept."""
+    """Yield blocks for the cache, with their entries and those that are never cached."""
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
     parts = [documents[i : i + BLOCK_ENTRIES] for i in range(0, len(documents), BLOCK_ENTRIES)]
@@ -232,53 +232,53 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
 def _read_in_processes(
     store: Store, cores: int, parts: list[list[str]], nice: int
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read parts in forked processes, which have the store as it is here: nothing is sent but paths."""
-    with multiprocessing.get_context("fork").Pool(cores, _begin, (store, nice)) as pool:
+    """Read parts in forked processes, which inherit the store: only paths are sent."""
+    with multiprocessing.get_context("fork").Pool(cores, _begin_reader, (store, nice)) as pool:
         yield from pool.imap_unordered(_read_in_child, parts)
 
 
-def _beside(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
-    """Read parts in new processes, which let those that answer requests go first."""
+def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
+    """Read parts in new processes with a lower priority than those that serve requests."""
     sent = copy(store)
-    sent.image_cache = None  # which is for media, read here
+    sent.image_cache = None  # only for media, which are read here
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(cores, context, _begin, (sent, NICENESS)) as pool:
+    with ProcessPoolExecutor(cores, context, _begin_reader, (sent, NICENESS)) as pool:
         yield from pool.map(_read_in_child, parts)
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read files that a process with threads knows to have changed; on several cores if they are many.
+    """Read changed files in a process with threads; on several cores if they are many.
 
     Starting a reader takes 0.4 s of processor time, as much as reading 800 files.
     """
-    wanted = sorted(paths)
-    found: dict[str, Entry | None] = dict.fromkeys(wanted)
-    if len(wanted) < MIN_FILES_FOR_READERS or cores() == 1:
-        found.update((path, store.read(path)) for path in wanted)
-        return found
+    sorted_paths = sorted(paths)
+    entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
+    if len(sorted_paths) < MIN_FILES_FOR_READERS or cores() == 1:
+        entries_by_path.update((path, store.read(path)) for path in sorted_paths)
+        return entries_by_path
     with pause_collector():
-        for _, entries in _read(store, wanted, partial(_beside, store, cores())):
-            found.update((entry.path, entry) for entry in entries)
-    return found
+        for _, entries in _read(store, sorted_paths, partial(_read_in_new_processes, store, cores())):
+            entries_by_path.update((entry.path, entry) for entry in entries)
+    return entries_by_path
 
 
 def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
-    """The entries of some files, and a block of those that can be kept."""
+    """Return a block of cacheable entries of some files, and all their entries."""
     at = time.time_ns()
     entries = [entry for path in paths if (entry := store.read(path)) is not None]
-    return pack(CachedEntry(e, at) for e in entries if _keepable(e)), entries
+    return pack(CachedEntry(e, at) for e in entries if _is_cacheable(e)), entries
 
 
-def _keepable(entry: Entry) -> bool:
-    """Whether an entry depends on its file and timestamps alone, as that of a picture does not."""
+def _is_cacheable(entry: Entry) -> bool:
+    """Return whether an entry depends only on its file and timestamps, unlike that of a picture."""
     return entry.document is not None and bool(entry.digest)
 
 
 _store: Any = None
 
 
-def _begin(store: Store, nice: int = 0) -> None:
-    """What a reader does first: it ends with the process that asked for it, without a word."""
+def _begin_reader(store: Store, nice: int = 0) -> None:
+    """Initialize a reader, which ends silently with its parent."""
     global _store
     _store = store
     os.nice(nice)
@@ -292,7 +292,7 @@ def _end_silently() -> None:
 
 
 def end_with_parent() -> None:
-    """End this process soon after the one that started it, however that ended."""
+    """End this process soon after its parent, however that ends."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 
@@ -304,4 +304,4 @@ def _exit_after(parent: int) -> None:
 
 def _read_in_child(paths: list[str]) -> tuple[bytes, bytes]:
     block, entries = _read_part(_store, paths)
-    return block, pack(CachedEntry(entry, 0) for entry in entries if not _keepable(entry))
+    return block, pack(CachedEntry(entry, 0) for entry in entries if not _is_cacheable(entry))

@@ -1,4 +1,4 @@
-"""Tells what is wrong with a site: in its files, and of files that want to be the same (one documentId)."""
+"""The problems of a site: in its files, and between files with the same documentId."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -19,18 +19,18 @@ _SAME_NAME = "the two names differ only in how their accents are encoded"
 
 
 def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Everything that is wrong with a site's files, by path and line."""
+    """Return all problems of a site's files, by path and line."""
     return in_order({*problems_in_files(contents), *problems_between(contents.root, snapshot)})
 
 
 def problems_between(root: Path, snapshot: Snapshot) -> Iterator[Problem]:
-    """The problems that no single file has: of two that claim one document, and of what points to nothing."""
+    """Yield problems between files: duplicate documents and missing targets."""
     yield from find_contested(snapshot)
     yield from dangling(snapshot, partial(parsed, root))
 
 
 def problems_in_files(contents: Contents) -> Iterator[Problem]:
-    """The problems of site.yaml, schemas, folders and each file by itself, as they were found in reading."""
+    """Yield the problems of site.yaml, schemas, folders and single files, found when reading them."""
     yield from contents.configuration.problems
     yield from contents.folders
     for entry in list(contents.entries.values()):
@@ -38,38 +38,40 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """The problems of files that claim a document which another file has."""
+    """Yield problems of files that claim a document of another file."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
-            what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
+            message = f'claims the document "{key[1]}" ({key[2]}), which {first.path} already has'
             fix = "give it another documentId or name, or remove it"
             if other.path != first.path and compose(other.path) == compose(first.path):
-                what += f": {_SAME_NAME}"
-            yield Problem(other.path, None, what, fix, rule="duplicate-id")
+                message += f": {_SAME_NAME}"
+            yield Problem(other.path, None, message, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions
-    if len(files) > len(snapshot.media):  # Several files have one key, though their documentIds differ.
+    if len(files) > len(snapshot.media):  # Several files have the same key, though their documentIds differ.
         for other in files.values():
             first = snapshot.media[media_key(other.path) or ""]
             if first.path != other.path:
-                what = f"has the URL of {first.path}, which is served: {_SAME_NAME}"
-                yield Problem(other.path, None, what, "rename or remove one of the two", rule="duplicate-id")
+                message = f"has the URL of {first.path}, which is served: {_SAME_NAME}"
+                yield Problem(
+                    other.path, None, message, "rename or remove one of the two", rule="duplicate-id"
+                )
 
 
 # --- reported problems ----------------------------------------------------------------------------
 
 
 def note_of(contents: Contents) -> bytes:
-    """What matters of the contents that are shown: who may do what, and the problems that are known."""
+    """Return what replacement workers must know of served contents: roles and known problems."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """What contents that were read anew change, and whether everybody may do what they could do before."""
+    """Return what newly read contents change, and whether the roles are unchanged."""
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
-        # There is none, or not yet all of it: nothing is known of what was shown.
+        # The note is missing or incomplete: the served state is unknown.
         return Change(reloaded=True), False
     new, fixed = difference(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles

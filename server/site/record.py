@@ -1,7 +1,7 @@
-"""A record: everything that one look at a site's files, or one write, came to (docs/architecture.md).
+"""Records: the complete result of one rescan of a site's files, or of one write (docs/architecture.md).
 
-It holds what was read, not where to read it, so that every worker that applies it comes to the same
-state, whatever has become of the files since.
+A record contains what was read, not where to read it. All workers that apply it thus get the same state, even
+if the files have changed since.
 """
 
 import pickle
@@ -20,14 +20,14 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What differs from the record before: entries by path, None for a file that is gone.
+    """The difference to the previous record: entries by path, None for a deleted file.
 
-    A `whole` record differs in everything: its entries are all that there are. `unsettled` are paths
-    whose file may change again under the signature that it was read with, `folders` the problems of
-    folders and links, `links` says where links lead, `writes` how many writes there had been. Without a
-    configuration or git, those are as they were. `packed` has the entries as bytes, where other processes
-    have read and packed them; of a path that it has twice, the last one counts, and none where `entries`
-    says that the file is gone.
+    A `whole` record replaces everything: its entries are all that exist. `unsettled` are paths whose file may
+    change again under the same signature, `folders` the problems of folders and links, `links` maps links to
+    their targets, `writes` counts all writes so far. `configuration` and `git` are None if unchanged.
+
+    `packed` has the entries as bytes, if other processes have read and packed them; the last one of a path
+    counts, and none if `entries` has None for it.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -43,40 +43,40 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """A record as bytes. The types of its documents are named, unless the record itself brings them."""
+    """Encode a record as bytes. Types of documents are named, unless the record contains them."""
     configuration = record.configuration
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
     gone = [path for path, entry in record.entries.items() if entry is None]
     out = BytesIO()
-    plain = replace(record, entries={}, packed=b"", configuration=configuration)
-    _Pickler(out, protocol=5).dump((plain, gone))
+    header = replace(record, entries={}, packed=b"", configuration=configuration)
+    _Pickler(out, protocol=5).dump((header, gone))
     if record.packed:
         out.write(record.packed)
-    else:  # block by block, since all together take as much memory as the site
+    else:  # block by block: together they take as much memory as the site
         for block in pack_in_blocks(CachedEntry(entry, 0) for entry in record.entries.values() if entry):
             out.write(frame(block))
     return out.getvalue()
 
 
 def decode(data: bytes, schema: Schema) -> Record:
-    """The record that some bytes are, for one whose state has a schema so far."""
+    """Decode a record for a state with a schema."""
     file = BytesIO(data)
-    plain, gone = _Unpickler(file).load()
-    configuration = plain.configuration
-    if plain.whole:
+    header, gone = _Unpickler(file).load()
+    configuration = header.configuration
+    if header.whole:
         schema = configuration.schema
     elif configuration:
         configuration = replace(configuration, schema=schema)
     unpacked = (kept for block in blocks_in(file) for kept in unpack(block, schema.types))
-    found: dict[str, Entry | None] = {kept.entry.path: kept.entry for kept in unpacked}
-    found.update(dict.fromkeys(gone))
-    made: Record = replace(plain, entries=found, configuration=configuration)
-    return made
+    entries: dict[str, Entry | None] = {kept.entry.path: kept.entry for kept in unpacked}
+    entries.update(dict.fromkeys(gone))
+    record: Record = replace(header, entries=entries, configuration=configuration)
+    return record
 
 
 class _Pickler(pickle.Pickler):
-    """Names the types that every process has, so that they stay the ones that are compared by identity."""
+    """Pickler that names the built-in types, which are compared by identity."""
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) and BUILT_IN.get(obj.uid) is obj else None

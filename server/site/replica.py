@@ -1,7 +1,7 @@
-"""What one process knows of a site: its state, which is what the records so far come to.
+"""A site's state in one process: the result of all records so far.
 
-Every change, whoever finds it, is appended to the log first and applied then; nothing else changes
-the state. So all workers show the same states in the same order, and differ only in how far each is.
+Every change is appended to the change log and then applied; nothing else changes the state. All workers thus
+show the same states in the same order, and differ only in how far they are.
 """
 
 import threading
@@ -28,17 +28,17 @@ from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
 
 Result = TypeVar("Result")
-MAX_AWAITED_BYTES = 1_000_000  # Every request waits until a record of so many bytes is applied.
-MIN_LARGE_FILES = 1000  # What a change of so many files has taken of memory is given back to the system.
-RELEASE_DELAY_S = 2.0  # After such a change, until no request uses the old state any more.
+MAX_AWAITED_BYTES = 1_000_000  # Requests wait until records up to this size are applied.
+MIN_LARGE_FILES = 1000  # After a change of so many files, free memory is returned to the system.
+RELEASE_DELAY_S = 2.0  # By then, no request uses the old state.
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a request sees: settings, schema and documents that belong together.
+    """Everything that a request sees: matching settings, schema and documents.
 
-    `shown_at` is since when this process shows them, in seconds since 1970. `commit` is the one that is
-    checked out, "" where there is none; `changed`, whether files differ from it.
+    `shown_at` is when this process began to show them, in seconds since 1970. `commit` is the checked-out
+    commit, or ""; `changed` tells whether files differ from it.
     """
 
     settings: Settings
@@ -48,14 +48,14 @@ class State:
     commit: str = ""
     changed: bool = False
 
-    def shows_as_much_as(self, other: "State") -> bool:
-        """Whether it shows the same as another, which may be at another commit."""
+    def shows_same_content(self, other: "State") -> bool:
+        """Return whether it shows the same as another, possibly at another commit."""
         return self.snapshot is other.snapshot and self.settings is other.settings
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A change of one state: its files, what is returned of it, and whether it took long to prepare."""
+    """A prepared change of one state: its files, its result, and whether preparing it took long."""
 
     state: State
     changeset: Changeset
@@ -64,67 +64,67 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """A change that took long to prepare is one of a state that is no longer shown."""
+    """The state of a change that took long to prepare is no longer current."""
 
 
 class Replica:
-    """A site's contents and state in one process; alone, or beside others that share a log."""
+    """A site's contents and state in one process; single, or among others that share a change log."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
         settings, schema = contents.configuration.settings, contents.configuration.schema
         self.state = State(settings, schema, empty(schema))
-        self._lock = threading.RLock()  # held while records are applied
+        self._lock = threading.RLock()  # held while applying records
         self._log: ChangeLog | None = None
-        self._position = 0  # in the log, up to which all records are applied
-        self._torn = False  # whether the contents may have a part of a record that failed, and the state not
+        self._position = 0  # of the last applied record in the log
+        self._torn = False  # whether a record may have been applied only partly
         self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
-        """The state, and what it was made of at the same time: configuration, times of commits, entries."""
+        """Return the state with its configuration, commit times and entries."""
         with self._lock:
             contents = self.contents
             return self.state, contents.configuration, contents.git.committed, dict(contents.entries)
 
     def share(self, log: ChangeLog) -> None:
-        """Have a log in common with the processes that are forked from now on."""
+        """Share a change log with the processes that are forked from now on."""
         log.newest = self.contents.number
         self._log, self._position = log, log.end
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes show the same: before, nobody is served whom another one could serve."""
+        """Whether other processes serve the same state."""
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Let what this process has read be the next record in a log, and share it (`ChangeLog.begin_anew`).
+        """Append what this process has read to a log that it takes over (`ChangeLog.begin_anew`).
 
-        Call it under the site's write lock. Returns what that changes for people who watch.
+        Requires the site's write lock. Returns the change for reports.
         """
         change, same_roles = read_note(log.note, self.contents)
         event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
         self.contents.number = log.newest + 1
         log.begin_anew(encode(self.contents.whole()), lag=same_roles)
         self.share(log)
-        self._tell(event)
+        self._publish_event(event)
         return change
 
     def record(self) -> None:
-        """Let what observes changes catch up; call it under the site's write lock."""
-        self._tell(self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None)
+        """Call the observer so that it can catch up; requires the site's write lock."""
+        self._publish_event(self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None)
 
-    def _tell(self, event: int | None) -> None:
-        """Let all workers know up to which event everybody is shown what it is about."""
+    def _publish_event(self, event: int | None) -> None:
+        """Publish to all workers the last event whose changes are served."""
         if self._log is not None and event is not None:
             self._log.event = event
 
     def leave_note(self) -> None:
-        """Tell those that will take the place of all workers what has been shown so far."""
+        """Store what replacements of all workers must know of the served state."""
         if self._log is not None:
             self._log.note = note_of(self.contents)
 
     def current(self) -> State:
-        """The state, with every record in it that some process may have answered from.
+        """Return the state with every record that another process may have used in a response.
 
         Raises UnreadableRecordError; see `catch_up`.
         """
@@ -135,13 +135,13 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process is about to take the place of this one, which then need not catch up."""
+        """Whether another process is about to replace this one, which thus need not catch up."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
         """Apply the records that other processes have appended.
 
-        Raises UnreadableRecordError for one that can't be applied.
+        Raises UnreadableRecordError if one can't be applied.
         """
         log = self._log
         if log is None or log.end == self._position:
@@ -155,14 +155,14 @@ class Replica:
                         self._torn = True
                         self._apply(records)
                         self._torn = False
-            except Exception as error:  # Whatever it is, the files have everything that the record has.
+            except Exception as error:  # The files contain the same changes, whatever the error.
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
             self._position = position  # Set last: other threads wait for this position.
 
     def skip(self) -> None:
-        """Leave out the records that can't be applied, once the contents have what they say.
+        """Skip records that can't be applied, once the contents include their changes.
 
-        Call it under the site's write lock.
+        Requires the site's write lock.
         """
         log, contents = self._log, self.contents
         if log is None:
@@ -176,11 +176,11 @@ class Replica:
             self._position = log.end
 
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
-        """Append a record and apply it; call it under the site's write lock, having caught up.
+        """Append a record and apply it; requires the site's write lock and a caught-up state.
 
-        Returns the documents that it takes away and adds, none where it replaces everything.
+        Returns the removed and added documents, none for a whole record.
         """
-        newest = self._log.newest if self._log else 0  # It has not applied all that can't be read.
+        newest = self._log.newest if self._log else 0  # Unreadable records count, too.
         record = replace(record, number=max(newest, self.contents.number) + 1)
         event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
@@ -189,7 +189,7 @@ class Replica:
             self._position = position
         if self._log:
             self._log.wait_for_laggards()
-        self._tell(event)
+        self._publish_event(event)
         return changed
 
     def _append(self, log: ChangeLog, record: Record) -> int:
@@ -197,16 +197,17 @@ class Replica:
         settings = record.configuration.settings if record.configuration else self.state.settings
         demanded = len(data) <= MAX_AWAITED_BYTES or settings.roles != self.state.settings.roles
         if record.configuration:
-            log.note = b""  # What it says of roles may be wrong now.
+            log.note = b""  # Its roles may be outdated.
         position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
         log.newest = record.number
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
-        """Decode records; each may bring the schema of those that follow.
+        """Decode records; each may contain the schema of those that follow.
 
-        Rows are read once, or else a damaged one would fail requests later; a whole record has too many
-        for that. It replaces those before it, even undecodable ones. Raises what decoding raises.
+        Reads all rows now, so that a damaged one does not fail later requests, except in whole records, which
+        are too large. A whole record replaces earlier ones, even undecodable ones. Raises what decoding
+        raises.
         """
         schema = self.contents.configuration.schema
         records: list[Record] = []
@@ -231,9 +232,9 @@ class Replica:
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:
-        """Apply records one after the other, and show what they come to as one state.
+        """Apply records in order, and show the result as one state.
 
-        Returns the documents that are taken away and added.
+        Returns the removed and added documents.
         """
         snapshot, whole = self.state.snapshot, records[0].whole
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES
@@ -247,13 +248,13 @@ class Replica:
             built = build(configuration.schema, self.contents.documents)
             snapshot = replace(built, number=snapshot.number + 1)
         if is_large:
-            for document in added:  # They were compared with those before; nobody has them yet.
+            for document in added:  # The comparison has unpacked their rows; no request uses them yet.
                 document.drop_row()
-            self._give_back_later()
+            self._release_memory_later()
         self._show(snapshot)
         return [*removed, *added]
 
-    def _give_back_later(self) -> None:
+    def _release_memory_later(self) -> None:
         if self._log is not None:
             later = threading.Timer(RELEASE_DELAY_S, give_back)
             later.daemon = True
@@ -266,4 +267,4 @@ class Replica:
         commit, changed = self.contents.git.committed.commit, bool(self.contents.uncommitted)
         if (commit, changed) != (shown.commit, shown.changed):
             shown = replace(shown, commit=commit, changed=changed)
-        self.state = shown  # at once: nobody may see a state with the commit of another
+        self.state = shown  # in one assignment, so that requests see a consistent state

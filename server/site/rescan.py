@@ -1,8 +1,8 @@
-"""A look at a site's files: whatever is not as it was read becomes one record.
+"""Rescan of a site's files: all changes since they were read become one record.
 
-Settings, schema, files and git's history are looked at together, so that a checkout that touches all
-of them is one change. Call it under the site's write lock, with contents that no record is missing from;
-but for `read_anew`, which reads everything for a schema that has changed, and takes long.
+Settings, schema, files and git history are read together, so that a checkout that changes all of them is one
+change. Requires the site's write lock and up-to-date contents, except `read_anew`, which reads everything
+under a new schema and takes long.
 """
 
 import logging
@@ -50,13 +50,13 @@ from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 5  # Attempts to read a file that another program changes meanwhile.
-MAX_LOCKED_FILES = 5000  # A larger site is not read anew under the write lock.
-EMPTY_TIMEOUT_S = 0.1  # A file that stays empty for longer counts as empty.
+MAX_ATTEMPTS = 5  # Attempts to read a file that is being changed.
+MAX_LOCKED_FILES = 5000  # A larger site is not read again under the write lock.
+EMPTY_TIMEOUT_S = 0.1  # A file that is empty for longer counts as empty.
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Whether a look would find something, as far as can be told without the lock."""
+    """Return whether a rescan would find changes, as far as can be told without the lock."""
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
         return True
@@ -68,23 +68,23 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """Contents that were read under a schema which nobody shows yet; `packed` has their entries as bytes."""
+    """Contents that were read under a schema not served yet; `packed` has their entries as bytes."""
 
     contents: Contents
     packed: bytearray
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """What site.yaml and content-types/ say now, where everything must be read anew for it; else None."""
+    """Return the current configuration if all files must be read again for it, else None."""
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
     return None if same else configuration
 
 
 def read_anew(contents: Contents) -> Anew | None:
-    """Everything under the schema that the files say now; None where that is the one of some contents.
+    """Read everything under the current schema; None if that is the served one.
 
-    It takes long, and needs no lock: what changes meanwhile, `rescan_all` finds.
+    Takes long and needs no lock: `rescan_all` finds later changes.
     """
     configuration = read_new_configuration(contents)
     if configuration is None:
@@ -98,15 +98,15 @@ def read_anew(contents: Contents) -> Anew | None:
 def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
-    """What differs in the files: in those hinted at, or in all where None or anything else says so.
+    """Return the record of changed files, among the hints or, if None or other changes require it, among all.
 
-    `writes` is how many writes there have been. None where nothing differs. A new schema counts only with
-    what `read_anew` has read under it; without that, everything is looked at under the one before.
+    `writes` counts all writes so far. Returns None if nothing has changed. A new schema takes effect only
+    with what `read_anew` has read under it; until then, the old one is used.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
     if configuration and configuration.shape != contents.configuration.shape:
-        if anew and anew.contents.configuration.says_as_much_as(configuration):
+        if anew and anew.contents.configuration.is_equivalent(configuration):
             return _replace_all(anew, writes, young)
         configuration, young = None, set()
     git = read_git_state(contents.root, contents.git)
@@ -125,7 +125,7 @@ def rescan_all(
 
 
 def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
-    """Everything that was read anew, with what has changed in the files since."""
+    """Return a record of everything in `anew`, with changes since."""
     read, packed = anew.contents, anew.packed
     git = read_git_state(read.root, read.git)
     paths, folders, links = changed(read, (), walk(read.root, read.store.layout.roots))
@@ -138,7 +138,7 @@ def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
 
 
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
-    """What some files are now, whether or not they seem changed."""
+    """Read some files again, whether or not they seem changed."""
     record = _read(contents, contents.git, paths)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
@@ -146,16 +146,17 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """What the files are now that a write of this process has just put in place, and the branch at `joined`.
+    """Return the record of a write that this process just made, including the branch at `joined`.
 
-    Where settings or schemas are among them, all is read anew; of a large site, that is left to `rescan_all`.
+    After a write of settings or schemas, everything is read again; in a large site, that is left to
+    `rescan_all`.
     """
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
         record = _join_writes(contents, written, joined) if joined else None
-    except GitError as error:  # The files are in place: a look at all tells as much.
-        log.warning("%s: what a commit has changed is not known: %s", contents.root, error)
+    except GitError as error:  # The files are in place: fall back to a full rescan.
+        log.warning("%s: can't read the changes of a commit: %s", contents.root, error)
         record = None
     if record:
         return replace(record, writes=writes)
@@ -170,14 +171,16 @@ def rescan_written(
 
 
 def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
-    """What it comes to that files were written and the branch moved; None where only a look at all tells."""
+    """Return the record of a write that also moved the branch; None if only a full rescan can tell."""
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
         return None
     if before.committed.commit != joined.base or head_commit(root) != joined.ready:
         return None
-    held = contents_of(root, written)
-    same = {path: is_on_disk(root / path, held[path]) for path in changed if path in held}
+    contents_by_path = contents_of(root, written)
+    same = {
+        path: is_on_disk(root / path, contents_by_path[path]) for path in changed if path in contents_by_path
+    }
     rest = changed_paths(root, changed.keys() - same.keys())
     files = {path: same.get(path, path not in rest) for path in changed}
     if joined.at is None:
@@ -187,7 +190,7 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
         git = with_commit(root, before, joined.ready, joined.at, files, renames=renames)
     if git is None:
         return None
-    if before.index != joined.index:  # A look is due, which finds out what else the index says.
+    if before.index != joined.index:  # The next rescan reads what else has changed in the index.
         git = replace(git, index=before.index)
     names = {path for path in (*files, *(write.path for write in written)) if not is_skipped(path)}
     paths = same_files(names, contents.links)
@@ -196,7 +199,7 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """What it comes to that some files have been committed; `git` says what git knows since."""
+    """Return the record of a commit of some files; `git` is the state after it."""
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
     moved = find_retimed(contents.git.committed, git.committed, paths)
@@ -206,7 +209,7 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """The paths of the entries that some files belong to, or did before a file came to its description."""
+    """Return the entries of some files, including those before a description lost or gained its file."""
     return {
         owner
         for path in paths
@@ -216,10 +219,9 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """What site.yaml and content-types/ say now, None where that is as before; and what of it may change
-    again unnoticed, and what can not any more.
+    """Return the configuration, None if unchanged, and its unsettled and settled paths.
 
-    Where they are broken, the last good configuration stays, with the problem, until they are sound.
+    A broken configuration is replaced by the last good one, with a problem.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -230,7 +232,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _read_configuration(contents.root, before, mark)
-        # Read twice, since somebody may have written it meanwhile under the same signature.
+        # Read twice: a write in between may have left the signature unchanged.
         again = _read_configuration(contents.root, found, mark) if young else found
         if again == found and configuration_mark(contents.root) == mark:
             break
@@ -240,28 +242,28 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
 def _read_configuration(
     root: Path, before: Configuration, mark: Mapping[str, Signature | None]
 ) -> Configuration:
-    """The configuration read now, with the schema of the one before where that says the same."""
+    """Read the configuration, reusing the old schema object if equal."""
     try:
         found = replace(configure(root), mark=mark)
         _refuse_emptied(found, before)
         check_environment(found.settings.webhooks, os.environ)
     except SetupError as error:
         fix = f"{error.fix}{'' if error.fix.endswith('?') else ';'} " if error.fix else ""
-        fix += "until then the last good one is used"
+        fix += "the last good configuration is used until then"
         problem = Problem(error.path, error.line, error.message, fix, column=error.column)
         return replace(before, problems=(problem,), mark=mark)
     return replace(found, schema=before.schema) if found.shape == before.shape else found
 
 
 def _refuse_emptied(found: Configuration, before: Configuration) -> None:
-    """Raise SetupError where site.yaml has no text, and the settings so far are not those that this says."""
+    """Raise SetupError if site.yaml has become empty and that would change settings."""
     signature = found.mark.get(FILE)
     if signature and not signature[1] and found.settings != before.settings:
         raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
 
 
 def _find_retimed(contents: Contents, git: GitState) -> set[str]:
-    """The paths of entries whose timestamps git gives otherwise now."""
+    """Return the entries whose timestamps from git have changed."""
     if git.committed is contents.git.committed:
         return set()
     beside = {path + SIDECAR_SUFFIX: path for path in contents.entries if upload_path(path)}
@@ -270,109 +272,111 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
 
 
 def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
-    """Some paths, and those of the drafts whose createdAt is that of one of them."""
+    """Return some paths, and drafts whose createdAt comes from one of them."""
     drafts = [path for path in contents.entries if DRAFT_MARK in path] if paths else []
     sibling = contents.store.layout.sibling
     return paths | {path for path in drafts if sibling(path, draft=False) in paths}
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Some files as they are, each read while git said the same of it, without those that stay the same."""
+    """Read some files, repeatedly if they or git change meanwhile; return the record of those that differ."""
     at = time.time_ns()
-    found: dict[str, Entry | None] = {}
-    left = set(paths)
+    read: dict[str, Entry | None] = {}
+    unread = set(paths)
     for _ in range(MAX_ATTEMPTS):
-        _wait_for_writers(contents.root, left)
-        before = {path: _signatures(contents, path) for path in left}
+        _wait_for_writers(contents.root, unread)
+        before = {path: _signatures(contents, path) for path in unread}
         if ask_git:
             git = with_changed(
-                contents.root, git, {p for path in left for p in (path, path + SIDECAR_SUFFIX)}
+                contents.root, git, {p for path in unread for p in (path, path + SIDECAR_SUFFIX)}
             )
         store = contents.store.timed(git.committed.timestamps)
-        found.update(_read_files(contents, store, left))
-        left = {path for path in left if not _was_read_as(contents, before[path], path, found[path])}
-        if not left:
+        read.update(_read_files(contents, store, unread))
+        unread = {path for path in unread if not _is_unchanged(contents, before[path], path, read[path])}
+        if not unread:
             break
-    entries = {path: last_good_entry(contents.entries.get(path), entry) for path, entry in found.items()}
-    moving = unsettled((entry for entry in entries.values() if entry), at) | left
-    same = {path for path, entry in entries.items() if entry == contents.entries.get(path)}
-    contents.unsettled -= same - moving
-    different = {path: entry for path, entry in entries.items() if path not in same}
+    entries = {path: last_good_entry(contents.entries.get(path), entry) for path, entry in read.items()}
+    unsettled_paths = unsettled((entry for entry in entries.values() if entry), at) | unread
+    equal = {path for path, entry in entries.items() if entry == contents.entries.get(path)}
+    contents.unsettled -= equal - unsettled_paths
+    different = {path: entry for path, entry in entries.items() if path not in equal}
     return Record(
-        different, git=git_change(contents.git, git), unsettled=frozenset(moving & different.keys())
+        different, git=git_change(contents.git, git), unsettled=frozenset(unsettled_paths & different.keys())
     )
 
 
 def _wait_for_writers(
     root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait while a file is empty that was not just before: who writes in place empties it first.
+    """Wait while files have just become empty: programs that overwrite a file empty it first.
 
-    One with a signature in `missing` is waited for where it is not there: who renames takes it away first.
+    Also waits for missing files with a signature in `missing`: a rename may be under way.
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
         waiting = {
-            path: known for path, known in waiting.items() if _is_in_between(f"{root}/{path}", known=known)
+            path: is_expected
+            for path, is_expected in waiting.items()
+            if _is_being_written(f"{root}/{path}", is_expected=is_expected)
         }
         if not waiting:
             return
         time.sleep(EMPTY_TIMEOUT_S / 20)
 
 
-def _is_in_between(path: str, *, known: bool) -> bool:
+def _is_being_written(path: str, *, is_expected: bool) -> bool:
     found = signature_of(path)
     if found is None:
-        return known
+        return is_expected
     return not found[1] and time.time() - found[0] / 1e9 <= EMPTY_TIMEOUT_S
 
 
 def _signatures(contents: Contents, path: str) -> tuple[Signature | None, Signature | None]:
-    """The signature of a file, and of the description beside it."""
+    """Return the signatures of a file and its description."""
     described = signature_of(f"{contents.root}/{path}{SIDECAR_SUFFIX}") if upload_path(path) else None
     return signature_of(f"{contents.root}/{path}"), described
 
 
-def _was_read_as(
+def _is_unchanged(
     contents: Contents, before: tuple[Signature | None, Signature | None], path: str, entry: Entry | None
 ) -> bool:
-    """Whether a file was the same before, while and after it was read."""
+    """Return whether a file was unchanged before, during and after it was read."""
     same = entry is None or entry.signature == before[0]
     return same and _signatures(contents, path) == before
 
 
 def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Return the entries of some files as they are now; None for those that are not the site's any more."""
-    found: dict[str, Entry | None] = {}
-    left: list[str] = []
+    """Return the current entries of some files; None for those that no longer belong to the site."""
+    entries: dict[str, Entry | None] = {}
+    unread: list[str] = []
     top, plain = str(contents.root), dict[str, bool]()
     for path in paths:
-        wrong = link_problem(f"{top}/{path}", path, top) if has_links(top, path, plain) else None
-        if wrong:
-            found[path] = unreadable_entry(store.root, path, wrong)
+        problem = link_problem(f"{top}/{path}", path, top) if has_links(top, path, plain) else None
+        if problem:
+            entries[path] = unreadable_entry(store.root, path, problem)
         elif not is_own(contents, path):
-            found[path] = None
+            entries[path] = None
         elif refreshed := _refresh_entry(store, contents.entries.get(path)):
-            found[path] = refreshed
+            entries[path] = refreshed
         else:
-            left.append(path)
-    return {**found, **read_many(store, left)}
+            unread.append(path)
+    return {**entries, **read_many(store, unread)}
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """The entry of a file of which nothing but the ctime has changed, without parsing it; else None.
+    """Return the entry of a file with only a new ctime, without parsing it; else None.
 
-    A backup that links all files, or a `chmod -R`, changes the ctime of each.
+    A backup with hard links, or `chmod -R`, changes the ctime of every file.
     """
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
-    now = signature_of(store.root / entry.path)
-    if now is None or now[:3] != entry.signature[:3]:
+    signature = signature_of(store.root / entry.path)
+    if signature is None or signature[:3] != entry.signature[:3]:
         return None
-    if entry.derived and store.derived_timestamps(entry.path, now[0] / 1e9) != entry.derived:
+    if entry.derived and store.derived_timestamps(entry.path, signature[0] / 1e9) != entry.derived:
         return None
     try:
-        data, now = read_bytes(store.root, entry.path)
+        data, signature = read_bytes(store.root, entry.path)
     except (OSError, SyntaxProblem):
         return None
-    return replace(entry, signature=now) if digest_of(data) == entry.digest else None
+    return replace(entry, signature=signature) if digest_of(data) == entry.digest else None

@@ -1,7 +1,7 @@
-"""What was read from a file under one schema, and is what another schema would read from it as well.
+"""Reuse of cached entries under a changed schema.
 
-A file that has no problems has no key that its type does not know. So an attribute that the type did not
-have is absent from it, and has the same value in all such files: its default, or none.
+A file without problems has no keys unknown to its type. A new attribute is thus absent from it, and has the
+same value in all such files: its default, or none.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from server.site.configure import Configuration
 from server.storage.files import digest_of
 from server.storage.parse_cache import Form, Stamp, Usable
 
-# Of these, many rows can hold the same value.
+# Values of these types can be shared by rows.
 _SHARABLE_TYPES = (type(None), str, int, float, Decimal)
-# What is said of an attribute, and makes no difference to what is read from a file.
+# Options that don't affect parsing.
 _IGNORED_OPTIONS: Mapping[str, Any] = {
     "private": False,
     "unique": False,
@@ -30,25 +30,25 @@ _IGNORED_OPTIONS: Mapping[str, Any] = {
 
 
 def stamp_of(configuration: Configuration) -> Stamp:
-    """What entries are read under."""
+    """Return a digest of everything that parsing entries depends on."""
     settings, types = configuration.settings, configuration.schema.types
     locales = (settings.locales.default, settings.locales.available)
     return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """What can be used under a configuration of entries that were read under another.
+    """Return which entries read under another configuration can be used.
 
-    Of all, where nothing has changed that reading depends on. Else, of those without problems: documents of
-    types that are as they were, or have attributes more that no file can have.
+    If nothing that parsing depends on has changed, all. Else those without problems, of types that are
+    unchanged or have additional attributes that no file can contain.
     """
     types, now = configuration.schema.types, stamp_of(configuration)
     added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
-    found = {uid: values for uid, values in added.items() if values is not None}
+    added_values = {uid: values for uid, values in added.items() if values is not None}
     if then[0] == now[0]:
-        return Usable(found)
+        return Usable(added_values)
     claim = Layout(configuration.schema, configuration.settings).claim
-    return Usable(found, lambda path: claimed.type.uid if (claimed := claim(path)) else None)
+    return Usable(added_values, lambda path: claimed.type.uid if (claimed := claim(path)) else None)
 
 
 def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
@@ -59,19 +59,19 @@ def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
 
 
 def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
-    """What is said of an attribute, and of each component that may be in it, which may be in itself."""
-    said: list[Any] = []
-    left, seen = [attribute], set[str]()
-    while left:
-        one = left.pop()
-        said.append(replace(one, **_IGNORED_OPTIONS))
+    """Return the options of an attribute and, recursively, of all components that it may contain."""
+    declarations: list[Any] = []
+    pending, seen = [attribute], set[str]()
+    while pending:
+        one = pending.pop()
+        declarations.append(replace(one, **_IGNORED_OPTIONS))
         for uid in (one.component, *one.components):
             if uid and uid not in seen:
                 seen.add(uid)
                 attributes = [*types[uid].attributes.values()]
-                said.append((uid, len(attributes)))
-                left.extend(attributes)
-    return said
+                declarations.append((uid, len(attributes)))
+                pending.extend(attributes)
+    return declarations
 
 
 def _digest(value: object) -> bytes:
@@ -81,14 +81,14 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """The values, by position, that all documents of a type have more; None where they must be read again."""
+    """Return the values of new attributes in all documents of a type, by position; None to reread."""
     if then is None or then[0] != now[0]:
         return None
     if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:
         return None
     new = [attribute for name, attribute in type_.attributes.items() if name not in then[1]]
     if new and (type_.other_keys or type_.draft_key):
-        return None  # A file may have the key of a new attribute, and no problem with it.
+        return None  # A file may already contain the new key without a problem.
     reading = Reading(types)
     values = {attribute.name: read_value(attribute, ABSENT, (), reading) for attribute in new}
     broken = reading.wrong or any(broken_options(attribute, values[attribute.name]) for attribute in new)

@@ -1,8 +1,9 @@
-"""The site: the one mutable thing. It holds the current state and lets files change it.
+"""The site: the only mutable object. It holds the current state, and all changes of files go through it.
 
-Whoever wants to read takes `site.current()` once and keeps it. Whatever changes the files, `refresh`
-finds out what, and `write` knows; either makes one record of it, under the site's write lock, and
-`replica` appends that to the log of all workers and shows the state that it comes to."""
+To read, call `site.current()` once and keep the result. `refresh` finds changes in the files, and `write`
+makes changes. Either makes one record under the site's write lock; `replica` appends it to the change log of
+all workers and shows the new state.
+"""
 
 import logging
 import threading
@@ -36,7 +37,7 @@ from server.site.commits.reverted import is_as_written
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
 from server.site.folder import SiteFolder
-from server.site.git_state import GitState, git_guard, moving
+from server.site.git_state import GitState, git_guard, git_marks
 from server.site.loading import Progress, give_back, load_contents, pause_collector
 from server.site.problems import all_problems, problems_in_files
 from server.site.record import Record
@@ -52,11 +53,11 @@ from server.site.rescan import (
 )
 from server.site.writing.preparing import (
     Arbiter,
+    Preparation,
     Prepare,
     Request,
     Result,
     SpeculativeWrite,
-    Wanted,
     prepare_on,
 )
 from server.storage.changeset import Changeset
@@ -74,7 +75,7 @@ from server.storage.recent_versions import RecentVersions
 
 
 class ReadOnlySiteError(BifolioError):
-    """A write to a site that was opened for reading. It is a mistake of the program."""
+    """A write to a site that was opened for reading: an error of the program."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened for reading only; open it with a mode that writes")
@@ -103,17 +104,17 @@ log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS = 4  # Attempts to prepare a write while another program changes its files.
 GIT_TIMEOUT_S = 30.0  # How long a refresh waits for git commands at work.
-WRITE_GIT_TIMEOUT_S = 15.0  # How long a write waits for them.
+WRITE_GIT_TIMEOUT_S = 15.0  # How long a write waits for git commands at work.
 POLL_INTERVAL_S = 0.01
-MAX_LOCAL_FILES = 5000  # A larger site is read anew by another process.
+MAX_LOCAL_FILES = 5000  # A larger site is read again by another process.
 _READ_ONLY_PARTS = Parts()
-_OVERTAKEN_MESSAGE = "Others changed the site each time that this write was ready; try again"
+_OVERTAKEN_MESSAGE = "The site was changed each time before this write could be made; try again"
 
 
 class Site:
-    """One site, from its folder, with what `parts` let it do; `server.service.opening` assembles it.
+    """The site in a folder, with collaborators `parts`; `server.service.opening` creates it.
 
-    Make it, `load` it, then `refresh` it whenever files changed.
+    After creation, call `load`, then `refresh` whenever files have changed.
     """
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
@@ -128,55 +129,55 @@ class Site:
         self._arbiter_lock = threading.Lock()
         self._committed: Callable[[str, str], None] | None = None
         self._loaded = False
-        self.replaced: Mapping[str, Document] = {}  # what files held that had changed when this was loaded
+        self.replaced: Mapping[str, Document] = {}  # old versions of files that changed before loading
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(
-            self.root, self._replica, self._append, self._locked, self._tell_committed, self._write_again
+            self.root, self._replica, self._append, self._locked, self._notify_committed, self._write_again
         )
 
     @property
     def state(self) -> State:
-        """The state that this process shows."""
+        """The state that this process serves."""
         return self._replica.state
 
     @property
     def applied(self) -> int:
-        """A number that grows with every record, also with one that changes no document."""
+        """A number that grows with every record, even if it changes no document."""
         return self._contents.applied
 
     @property
     def git(self) -> GitState:
-        """What git said of the site."""
+        """The last known state of the git repository."""
         return self._contents.git
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
-        """The state, and what it was made of at the same time: configuration, times of commits, entries."""
+        """Return the state with its configuration, commit times and entries."""
         return self._replica.basis()
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The folders that documents can be in, relative to the site."""
+        """The folders of documents, relative to the site."""
         return self._contents.store.layout.roots
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that is wrong with the site's files now, by path and line."""
+        """All problems of the site's files, by path and line."""
         return all_problems(self._contents, self.state.snapshot)
 
     @property
     def problems_in_files(self) -> tuple[Problem, ...]:
-        """The problems of single files, which are known already."""
+        """The known problems of single files."""
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read the whole site, on several cores. Raises SetupError for a broken site.yaml or schema.
+        """Read the whole site, on several cores. Raises SetupError for a broken configuration.
 
-        It reads without the lock, which would keep others from writing for long, and looks again
-        where somebody wrote meanwhile. By `nice` the readers' priority is lower.
+        Reads without the lock, to keep others' writes fast, and rescans if files were written meanwhile.
+        `nice` lowers the readers' priority.
         """
         with suppress(OSError):
-            state_folder(self.root)  # where the lock is, if the site can be written to
+            state_folder(self.root)  # for the lock, if the site is writable
         writes, replaced = self._journal.lock.number, list[Document]()
         self.recover()
         with pause_collector():
@@ -200,38 +201,37 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Take over what changed in the files; `hints` are paths that may have, None is all.
+        """Apply changes of the files, among the hinted paths or, if None, among all.
 
-        It is one change, of everything that was found at once. While a git command is at work it
-        waits, and what one has changed under its eyes it looks at again. Where a content type has changed,
-        all documents are read before the lock is taken, and others write meanwhile: of a large site, by a
-        process that replaces this one.
+        All changes found together become one change. Waits for running git commands, and rescans what they
+        change meanwhile. After a change of a content type, all documents are read before taking the lock; in
+        a large site, by a process that replaces this one.
         """
         if not self.seems_changed(hints):
             return Change()
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             self._wait_for_git(deadline)
-            if self._leaves_all():
+            if self._requests_reload():
                 return Change()
             anew = read_anew(self._contents)
             with self._locked():
-                change = self._look(hints, anew, patient=time.monotonic() < deadline)
+                change = self._rescan(hints, anew, patient=time.monotonic() < deadline)
             if change is not None and (anew is None or change.reloaded):
                 return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
-        """Take over what changed in some files, for a write; a new schema is left to `refresh`."""
+        """Apply changes of some files before a write; a new schema is left to `refresh`."""
         self._wait_for_git(deadline)
         with self._locked():
-            self._look(hints, patient=True)
+            self._rescan(hints, patient=True)
 
-    def _look(
+    def _rescan(
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
     ) -> Change | None:
-        """Append what differs in the files; None for one who is patient and meets a git command at work."""
+        """Append the changes of the files; None if `patient` and a git command is running."""
         contents = self._contents
-        before = moving(contents.git)
+        before = git_marks(contents.git)
         if patient and is_at_work(before[0]):
             return None
         try:
@@ -239,20 +239,20 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # It is tried again before the write is committed.
-            log.warning("%s: a write that git has reverted is not made again yet: %s", self.root, error)
+        except (ApiError, CommitError) as error:  # Repeated before the write is committed.
+            log.warning("%s: a write that git has reverted could not be repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
-        if patient and moving(contents.git) != before:
+        if patient and git_marks(contents.git) != before:
             return None
-        if record is None or self.folder.is_gone():  # It may have gone while it was looked at.
+        if record is None or self.folder.is_gone():  # The folder may have disappeared during the rescan.
             return Change()
         change = change_of(contents, record)
         self._append(record)
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
-        """Whether `refresh` would find something, as far as can be told without the write lock."""
+        """Return whether `refresh` would find changes, as far as can be told without the write lock."""
         if self._replica.is_replaced:
             return False
         self.catch_up()
@@ -262,24 +262,23 @@ class Site:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Let `prepare` change files, in one step that is done or not done (docs/files.md): the only way.
+        """Change files by `prepare`, atomically (docs/files.md); all writes go through this method.
 
-        It is called with the request and a context to put the files into, and again with a new context
-        where the site was changed by somebody else meanwhile: under the site's write lock if it takes so
-        little time that others can wait for it. A git command at work is waited for: it would overwrite what
-        is written after it has looked at a file. Where the settings say so, a git remote has to take the
-        write first, and it is committed.
+        `prepare` is called with the request and a context that collects the files. If another process changed
+        the site meanwhile, it is called again with a new context: under the write lock if it is fast enough.
+        Waits for running git commands, which could otherwise overwrite the files. If the settings require it,
+        the git remote must accept the write first, and it is committed.
 
-        Returns the state after it, what `prepare` returned, and its commit: "" for none, "pending" where
-        that is made later. Raises BusyError where what takes long was overtaken each time, GitBusyError,
-        RemoteError, ReadOnlySiteError, and what these raise.
+        Returns the new state, the result of `prepare`, and the commit: "" for none, "pending" if it is made
+        later. Raises BusyError if a slow change was overtaken each time, GitBusyError, RemoteError,
+        ReadOnlySiteError, and what `prepare` raises.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """What asks the git remote before a write is made; None where the settings don't ask for that.
+        """The object that asks the git remote before each write; None if the settings don't require it.
 
         Raises ReadOnlySiteError.
         """
@@ -296,7 +295,7 @@ class Site:
     def write_here(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """`write` without the git remote, which has taken it already. Only arbiters and merges call it."""
+        """Make a write that the git remote has already accepted; for arbiters and merges."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending = self._write(prepare, request, by)
@@ -306,10 +305,10 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """See `write`; returns the name that the write has in the queue of the committer for its commit."""
+        """Make a write; returns its name in the commit queue instead of a commit. See `write`."""
         began = time.perf_counter()
         if self.folder.is_gone():
-            raise StorageError("The site's folder is gone: nothing can be written")
+            raise StorageError("The site's folder is missing: nothing can be written")
         try:
             state_folder(self.root)
         except OSError as error:
@@ -318,8 +317,8 @@ class Site:
         def attempt(changeset: Changeset) -> tuple[tuple[Change, str], State, Result]:
             prepared = self._prepare((prepare, request), changeset)
             with self._locked():
-                self._look_at_other_servers()
-                if not prepared.state.shows_as_much_as(self.state):
+                self._apply_other_servers()
+                if not prepared.state.shows_same_content(self.state):
                     if prepared.took_long:
                         raise Overtaken()
                     changeset.clear()
@@ -327,7 +326,7 @@ class Site:
                 return self._commit(prepared, by), self.state, prepared.result
 
         (change, pending), state, result = self._try(attempt)
-        self._note_end_of_git()
+        self._end_git_trouble()
         if change and self._parts.report:
             self._parts.report(change, time.perf_counter() - began)
         return state, result, pending
@@ -335,7 +334,7 @@ class Site:
     def preview(
         self, prepare: Prepare[Request, Result], request: Request, ahead: SpeculativeWrite | None = None
     ) -> tuple[list[Write], Result]:
-        """The files that `write` would change now, and what `prepare` returns; it raises what that would."""
+        """Return the files that `write` would change now, and the result; raises the same errors."""
         ahead = ahead or SpeculativeWrite()
 
         def attempt(changeset: Changeset) -> tuple[list[Write], Result]:
@@ -346,8 +345,8 @@ class Site:
         return self._try(attempt, ahead)
 
     def _try(self, attempt: Callable[[Changeset], Result], ahead: SpeculativeWrite | None = None) -> Result:
-        """What an attempt at a change comes to, made again where somebody else has changed the site."""
-        left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
+        """Call `attempt`, again if another process has changed the site."""
+        attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
             try:
@@ -360,29 +359,32 @@ class Site:
                     trouble_log(self.root).tell(Concern.WRITES, reason, "writes are refused")
                     raise
             except Overtaken:
-                left -= 1
-                if not left:
+                attempts_left -= 1
+                if not attempts_left:
                     raise BusyError(_OVERTAKEN_MESSAGE) from None
             except ConflictError:
-                left -= 1
-                if not left:
+                attempts_left -= 1
+                if not attempts_left:
                     raise
                 self._refresh_files(changeset.paths, deadline)
 
     def _prepare(
-        self, wanted: Wanted[Request, Result], changeset: Changeset, ahead: SpeculativeWrite | None = None
+        self,
+        change: Preparation[Request, Result],
+        changeset: Changeset,
+        ahead: SpeculativeWrite | None = None,
     ) -> Prepared[Result]:
-        """A change of the state that is shown now; nothing is written."""
+        """Prepare a change of the current state without writing."""
         git, recent = self._contents.git.committed, partial(self._recent.find, self.state.schema)
-        return prepare_on(self.state, git, recent, changeset, wanted, ahead or SpeculativeWrite())
+        return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
 
-    def _look_at_other_servers(self) -> None:
-        """Take over what another server of the site has written, which has a log of its own."""
-        if self._contents.writes != self._journal.lock.number and self._look(None, patient=True) is None:
+    def _apply_other_servers(self) -> None:
+        """Apply the writes of other servers of the site, which have their own change logs."""
+        if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
-        """Write the files of a change, noted for its commit; call it under the lock."""
+        """Write the files of a change and queue their commit, under the lock."""
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
             return Change(), ""
@@ -395,7 +397,7 @@ class Site:
         return change, pending
 
     def _write_again(self) -> None:
-        """Make writes again that git has reverted before they were committed; call it under the lock.
+        """Repeat uncommitted writes that git has reverted, under the lock.
 
         Raises ApiError and CommitError.
         """
@@ -403,30 +405,30 @@ class Site:
         if writes := self.committer.reverted():
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
-            # A look is still due where another server has written before.
+            # A rescan is still due if another server has written before.
             self._append(record if contents.writes == number else replace(record, writes=contents.writes))
-            self.committer.tell_of_reverted(writes)
+            self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the files that were just written; write those again that git has reverted since."""
+        """Read the files that were just written, repeating writes that git has reverted since."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
-            # If git does not let us write now, the commit does it later, or the log says that it can't.
+            # If git prevents the write now, the commit repeats it later, or logs why it can't.
             with suppress(ApiError, CommitError):
                 if not (again := self.committer.reverted()):
                     break
                 self._journal.commit(again, git_guard(self._contents.git))
-                self.committer.tell_of_reverted(again)
+                self.committer.log_reverted(again)
         return record
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
-        """Append a record, and keep the versions before and after it, which clients may have read."""
+        """Append a record, and keep the replaced versions, which clients may have read."""
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
-        """Make the formats of a picture that shows none yet. Returns the state that shows them."""
+        """Make the missing formats of a picture; return the state with them."""
         file = self.state.snapshot.media.get(media_key(path) or "")
         if file and self.image_cache.wanting(file) and self.image_cache.make(upload_path(path) or ""):
             with self._locked():
@@ -434,11 +436,11 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """The paths of the pictures whose formats are still to be made, or to be shown."""
+        """Return the paths of pictures whose formats are missing or not served yet."""
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
-        """Finish or drop what a crash left of a write; returns how many files that changed."""
+        """Finish or drop an interrupted write; return the number of changed files."""
         self._journal.sweep()
         if self._journal.empty:
             return 0
@@ -449,29 +451,29 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Have each change recorded from now on. Call it once the site is loaded, before workers are forked.
+        """Register an observer of changes. Call it after loading and before forking workers.
 
-        `committed` is told of the writes of this process that are in a commit, by their name in the queue.
+        `committed` is called with the queue name and commit of each committed write of this process.
         """
         self._replica.observe, self._committed = observe, committed
 
-    def _tell_committed(self, write: str, commit: str) -> None:
+    def _notify_committed(self, write: str, commit: str) -> None:
         if self._committed is not None:
             self._committed(write, commit)
 
     def record(self) -> None:
-        """Let what observes changes catch up with those that it was not told of."""
+        """Call the observer so that it can catch up on missed changes."""
         with self._locked():
             self._replica.record()
 
     # --- other processes -----------------------------------------------------------------------
 
     def share(self, log: ChangeLog) -> None:
-        """Show the same states as the processes that are forked from now on, by a log of all changes."""
+        """Share a change log with the processes that are forked from now on."""
         self._replica.share(log)
 
     def current(self) -> State:
-        """The state, with everything in it that any process has answered to have written."""
+        """Return the state, including all writes that any process has acknowledged."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -479,10 +481,10 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Take over what other processes found or wrote.
+        """Apply the changes of other processes.
 
-        Where a record of theirs can't be applied, look at the files instead. Raises BusyError when the write
-        lock is not free for that.
+        If a record can't be applied, rescan the files instead. Raises BusyError if the write lock is not free
+        for that.
         """
         try:
             self._replica.catch_up()
@@ -491,56 +493,56 @@ class Site:
                 self._catch_up_locked()
 
     def _catch_up_locked(self) -> None:
-        """`catch_up` for the holder of the write lock."""
+        """Run `catch_up` while holding the write lock."""
         try:
             self._replica.catch_up()
         except UnreadableRecordError as error:
-            self._look_instead(error)
+            self._rescan_instead(error)
 
-    def _look_instead(self, error: UnreadableRecordError) -> None:
-        """Take over from the files what records say that can't be applied. Call it under the write lock.
+    def _rescan_instead(self, error: UnreadableRecordError) -> None:
+        """Rescan the files instead of applying unreadable records, under the write lock.
 
-        What differs is appended for all workers, since it may include edits that no record has. Another
-        worker that can't apply that record either looks as well, and lacks nothing then.
+        The result is appended for all workers, since it may include edits without a record. Other workers
+        that can't apply the same record rescan as well, or miss nothing.
         """
-        with suppress(OSError):  # A killed writer may have left half of a write.
+        with suppress(OSError):  # A killed writer may have left an unfinished write.
             self._journal.recover()
         contents = self._contents
         record = rescan_all(contents, None, self._journal.lock.number, read_anew(contents))
         if record is not None:
             log.warning(
-                "a change from another process can't be applied (%s); the files are read for it", error
+                "a change from another process can't be applied (%s); reading the files instead", error
             )
             self._append(record)
         self._replica.skip()
-        # A look does not find the formats that were made of a picture: its file is as it was.
+        # A rescan does not find new formats of a picture: its file is unchanged.
         scaled = rescan_paths(contents, self.unscaled())
         if scaled.entries:
             self._append(scaled)
 
     def follow(self) -> None:
-        """Do the same, unless another process is about to take the place of this one. Sweeps the journal."""
+        """Catch up, unless another process is about to replace this one, and sweep the journal."""
         self._journal.sweep()
         if not self._replica.is_replaced:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Share a log with processes that this one replaces: what it has loaded is the next record there.
+        """Take over a change log: what this process has loaded becomes the next record.
 
-        They are then replaced by processes that are forked from this one. Returns what that changes for
-        people who watch.
+        Workers forked from this process then replace those that shared the log. Returns the change for
+        reports.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
-            self.refresh()  # what takes long, before the lock is taken
+            self.refresh()  # the slow part, before taking the lock
             self._wait_for_git(deadline)
             with self._locked():
-                looked = self._look(None, patient=time.monotonic() < deadline)
-                if looked is not None and read_new_configuration(self._contents) is None:
+                change = self._rescan(None, patient=time.monotonic() < deadline)
+                if change is not None and read_new_configuration(self._contents) is None:
                     return self._replica.succeed(log)
 
-    def _leaves_all(self) -> bool:
-        """Ask for processes that read a large site anew and replace this one, where that is to be done."""
+    def _requests_reload(self) -> bool:
+        """Request new workers if a large site must be read again; return whether requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if (
             request_reload is None
@@ -559,10 +561,10 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the write lock, up to date, with nothing left over of a write whose process was killed."""
+        """Context manager: hold the write lock, up to date, after finishing interrupted writes."""
         with self._journal.writing():
             self._catch_up_locked()
-            with suppress(OSError):  # a site that can't be written to keeps what is left over
+            with suppress(OSError):  # a read-only site keeps interrupted writes
                 self._journal.recover()
                 if self.committer.settle():
                     self._journal.lock.count(self._journal.lock.number + 1)
@@ -572,7 +574,7 @@ class Site:
         while self._is_git_at_work() and time.monotonic() < deadline:
             time.sleep(POLL_INTERVAL_S)
 
-    def _note_end_of_git(self) -> None:
+    def _end_git_trouble(self) -> None:
         trouble, folder = trouble_log(self.root), self.git.folder
         if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
             trouble.end(Concern.WRITES)

@@ -1,8 +1,8 @@
-"""Watches a site's folders and refreshes the site when files changed.
+"""File watcher that refreshes a site when its files change.
 
-What the operating system reports is a hint, never a fact: reports come twice, out of order or not
-at all. So a hint only says where to look. Whenever a watch begins, everything is looked at, since
-what changed before it is in no report; and now and then everything is looked at without a hint.
+Reports of the operating system are only hints: they come twice, out of order or not at all. A hint thus only
+says where to look. The start of a watch is followed by a full rescan, since earlier changes are not reported;
+further rescans without a hint follow at intervals.
 """
 
 import logging
@@ -22,23 +22,23 @@ from server.storage.files import is_utf_8
 
 log = logging.getLogger("bifolio")
 
-QUIET_MS = 10  # After so long without a report, a burst is over.
+QUIET_MS = 10  # A burst ends after so long without a report.
 MAX_BURST_MS = 1000
-POLL_INTERVAL_MS = 200  # How often to check whether the folders to watch are still the same.
-DECODE_ERROR = "Unable to decode path"  # watchfiles reports this for a name that it can't decode.
+POLL_INTERVAL_MS = 200  # Interval of checks of the list of folders.
+DECODE_ERROR = "Unable to decode path"  # The error of watchfiles for names that are not UTF-8.
 
 Folders = tuple[tuple[Path, int], ...]  # with the inode of each
 
 
 class Watcher(Job):
-    """Refreshes a site when its files change.
+    """Job that refreshes a site when its files change.
 
-    Two threads listen to the system. They are no jobs, since they block until it reports something: they
-    collect hints, and wake the job.
+    Two threads listen to the operating system. They are no jobs because they block; they collect hints and
+    wake the job.
     """
 
     name = "refresh"
-    failure = "the site could not be refreshed; the last good state is served"
+    failure = "the site could not be refreshed; serving the last good state"
 
     def __init__(self, site: Site, timing: Timing, report: Report | None = None) -> None:
         self.site, self.report, self._timing = site, report, timing
@@ -46,14 +46,14 @@ class Watcher(Job):
         self._hints = _Hints()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._polling = False  # since a time when the system could not watch
-        self._told = threading.Lock()
-        self._is_gone = False  # the folder of the site
-        self._patrol_at = 0.0  # by the monotonic clock
-        self._doubt_until = 0.0  # until then a report may come of what a patrol has found; 0: of nothing
+        self._polling = False  # whether the system could not watch
+        self._polling_lock = threading.Lock()
+        self._is_gone = False  # whether the site's folder is missing
+        self._patrol_at = 0.0  # on the monotonic clock
+        self._doubt_until = 0.0  # deadline for the report of a change that a patrol has found; 0: none
 
     def start(self, context: JobContext) -> None:
-        """Begin to watch, which begins with a look at everything."""
+        """Start watching, with a full rescan."""
         self._stop = context.stopping
         self._hints.wake = context.wake
         self._patrol_at = context.clock.monotonic() + self._timing.patrol_s
@@ -65,10 +65,10 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Refresh what the hints name; without one, look at everything if a patrol is due."""
+        """Refresh the hinted paths; without hints, rescan everything if a patrol is due."""
         if self.site.folder.is_gone():
             if not self._is_gone:
-                log.error("the site's folder %s is gone; its last good state is served", self.site.root)
+                log.error("the site's folder %s is missing; serving the last good state", self.site.root)
             self._is_gone = True
             return POLL_INTERVAL_MS / 1000
         if self._is_gone:
@@ -85,18 +85,18 @@ class Watcher(Job):
         return max((self._doubt_until or self._patrol_at) - context.clock.monotonic(), 0.0)
 
     def close(self) -> None:
-        """Wait until nothing is watched any more."""
+        """Wait for the threads to end."""
         for thread in self._threads:
             thread.join(timeout=5)
 
-    # --- what is watched -----------------------------------------------------------------------
+    # --- watching ------------------------------------------------------------------------------
 
     def _content(self) -> Folders:
-        """The content folders and content-types/, which are watched with everything below them."""
+        """Return the content folders and content-types/, which are watched recursively."""
         return _existing(self.site.root / folder for folder in (*self.site.roots, TYPES))
 
     def _top(self) -> Folders:
-        """The site's own folder (site.yaml, folders that appear) and git's."""
+        """Return the site's folder (site.yaml, new folders) and git's."""
         return _existing([self.site.root, self.site.git.folder or self.site.root / ".git"])
 
     def _watch(self, folders: Callable[[], Folders], recursive: bool) -> None:
@@ -110,27 +110,29 @@ class Watcher(Job):
             try:
                 self._watch_folders(watched, folders, recursive)
             except FileNotFoundError:
-                self._stop.wait(0.05)  # one of them went away: look again which there are
+                self._stop.wait(0.05)  # a folder was removed: list them again
             except (OSError, RuntimeError) as error:  # watchfiles raises either
                 if DECODE_ERROR not in str(error):
                     self._poll(error)
                     continue
-                self._stop.wait(POLL_INTERVAL_MS / 1000)  # The next watch looks at the folders first.
+                self._stop.wait(POLL_INTERVAL_MS / 1000)  # The next watch lists the folders again.
 
     def _poll(self, error: Exception) -> None:
-        """Look at everything now and then for a while, since the system can't watch the files."""
+        """Rescan at intervals for a while, since the system can't watch the files."""
         poll_s = self._timing.poll_s
-        with self._told:  # by two threads at once, mostly
-            known, self._polling = self._polling, True
-        if not known:
-            log.warning("the system can't watch files (%s); looking every %.0f s until it can", error, poll_s)
+        with self._polling_lock:  # usually both threads fail at once
+            was_polling, self._polling = self._polling, True
+        if not was_polling:
+            log.warning(
+                "the system can't watch files (%s); rescanning every %.0f s until it can", error, poll_s
+            )
         for _ in range(max(round(self._timing.watch_retry_s / poll_s), 1)):
             self._hints.add(None)
             if self._stop.wait(poll_s):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch some folders for as long as they are the ones to watch."""
+        """Watch some folders for as long as `folders` returns the same."""
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun = False
@@ -154,20 +156,20 @@ class Watcher(Job):
             elif {os.path.basename(path) for path in changed} - {"index.lock"}:
                 self._hints.add(self._relative(changed))
             if folders() != watched or changed & paths:
-                return  # the watch on a folder ends with it, even where another takes its place
+                return  # a watch ends with its folder, even if another replaces it
             if separate and any(map(os.path.isdir, changed)):
-                return  # of which one may be new
+                return  # one of them may be new
 
     def _relative(self, paths: Iterable[str]) -> set[str]:
         top = f"{self.site.root}{os.sep}"
         return {path.removeprefix(top) for path in paths if path.startswith(top)}
 
-    # --- what is done about it -----------------------------------------------------------------
+    # --- refreshing ----------------------------------------------------------------------------
 
     def _refresh(self, now: float) -> None:
         hinted, paths = self._hints.take()
         if hinted:
-            self._take_over(paths)
+            self._refresh_site(paths)
         if self._doubt_until and (hinted or now >= self._doubt_until):
             self._doubt_until = 0.0
             self._find_unreported()
@@ -176,7 +178,7 @@ class Watcher(Job):
             if self.site.seems_changed():
                 self._doubt_until = now + self._timing.doubt_s
 
-    def _take_over(self, hints: set[str] | None) -> Change:
+    def _refresh_site(self, hints: set[str] | None) -> Change:
         began = time.perf_counter()
         change = self.site.refresh(hints)
         if change and self.report:
@@ -184,10 +186,10 @@ class Watcher(Job):
         return change
 
     def _find_unreported(self) -> None:
-        """Look at everything: what no report was about is taken over all the same."""
-        if change := self._take_over(None):
-            what = ", ".join((*change.read, *change.removed)[:3]) or "site.yaml or a content type"
-            log.warning("the system reported no change of %s; changes may show late here", what)
+        """Rescan everything, and log changes that the system did not report."""
+        if change := self._refresh_site(None):
+            paths = ", ".join((*change.read, *change.removed)[:3]) or "site.yaml or a content type"
+            log.warning("the system did not report a change of %s; changes may appear late", paths)
 
 
 def _existing(folders: Iterable[Path]) -> Folders:
@@ -203,37 +205,37 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Some folders and all below them, where the name of one is not UTF-8; nothing where all are.
+    """Return all folders to watch separately if a name below is not UTF-8; else nothing.
 
-    watchfiles opens the folders below one that it watches, hears of that, and fails at such a name. So there
-    each other folder is watched by itself.
+    watchfiles opens the folders below a watched one, and fails at such a name. Then each other folder is
+    watched by itself.
     """
-    found: dict[tuple[int, int], str] = {}
+    folders: dict[tuple[int, int], str] = {}
     skipped = False
     for folder, names, _ in (step for top in tops for step in os.walk(top, followlinks=True)):
         status = os.stat(folder)
-        if found.setdefault((status.st_dev, status.st_ino), folder) != folder:
-            names.clear()  # A link led here.
+        if folders.setdefault((status.st_dev, status.st_ino), folder) != folder:
+            names.clear()  # Reached before through a link.
         readable = [name for name in names if is_utf_8(name)]
         skipped |= len(readable) < len(names)
         names[:] = readable
-    return set(found.values()) if skipped else set()
+    return set(folders.values()) if skipped else set()
 
 
 class _Hints:
-    """Paths that may have changed, gathered from several threads until the job takes them all.
+    """Paths that may have changed, collected by threads and taken by the job.
 
-    None among what is added stands for everything.
+    Adding None means everything.
     """
 
     def __init__(self) -> None:
-        self.wake: Callable[[], None] = _wake_nobody
+        self.wake: Callable[[], None] = _do_nothing
         self._lock = threading.Lock()
         self._paths: set[str] = set()
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Hint at some paths; at none, that something beside the files has changed."""
+        """Add paths; an empty collection means a change outside the files."""
         with self._lock:
             self._everything |= paths is None
             self._paths.update(paths or ())
@@ -241,7 +243,7 @@ class _Hints:
         self.wake()
 
     def take(self) -> tuple[bool, set[str] | None]:
-        """Return whether there are hints, and which."""
+        """Return whether there are hints, and the paths; None for all."""
         with self._lock:
             waiting = self._waiting
             paths = None if self._everything else self._paths
@@ -249,5 +251,5 @@ class _Hints:
         return waiting, paths
 
 
-def _wake_nobody() -> None:
-    """Do nothing: the job has not started."""
+def _do_nothing() -> None:
+    """Do nothing before the job has started."""

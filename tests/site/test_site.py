@@ -243,7 +243,7 @@ def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
         assert locked == [False, False, False]
         assert titles(site) == {"one": "One", "two": "2", "three": "Three"}
         return
-    with pytest.raises(BusyError, match="each time that this write was ready; try again") as refused:
+    with pytest.raises(BusyError, match="each time before this write could be made; try again") as refused:
         write_to(site, prepare, None)
     assert locked == [False] * 4
     assert refused.value.retry_s

@@ -167,7 +167,7 @@ def test_what_is_not_reported_is_found_by_the_patrol_which_says_so(
         memory.flush()
     until(lambda: titles(api) == ["Odd", "Two"])
     watcher.stop()
-    expected = "the system reported no change of content/posts/one.md; changes may show late here"
+    expected = "the system did not report a change of content/posts/one.md; changes may appear late"
     assert caplog.messages == [expected]
 
 
@@ -278,7 +278,7 @@ def test_the_last_good_settings_stay_while_their_file_is_empty(api: Api) -> None
     text = settings.read_text()
     settings.write_text("")
     change = api.site.refresh()
-    fix = "write the settings, or delete the file; until then the last good one is used"
+    fix = "write the settings, or delete the file; the last good configuration is used until then"
     assert [str(problem) for problem in change.problems] == [f"site.yaml: the file is empty ({fix})"]
     assert api.get("/api/posts", "public").status == 200
     write(api.root, {"content-types/page.json": schema("page", {"name": "string"})})
@@ -352,7 +352,8 @@ def test_two_files_of_one_document(api: Api) -> None:
     write(api.root, {"content/posts/one.yaml": "title: Other\n"})
     api.site.refresh()
     assert titles(api) == ["One", "Two"]
-    assert 'claims the document "one" (en), which content/posts/one.md has' in str(api.site.problems[0])
+    problem = str(api.site.problems[0])
+    assert 'claims the document "one" (en), which content/posts/one.md already has' in problem
     (api.root / "content/posts/one.md").unlink()
     api.site.refresh()
     assert titles(api) == ["Other", "Two"]

@@ -1,4 +1,4 @@
-"""Which of the writes that are to be committed become one commit, and when."""
+"""Grouping of pending writes into commits, and their due times."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,7 +10,7 @@ from server.storage.git.commit_queue import Pending
 
 @dataclass(slots=True)
 class Group:
-    """Writes of one author that are one commit."""
+    """Writes of one author that become one commit."""
 
     writes: list[Pending] = field(default_factory=list)
 
@@ -20,21 +20,21 @@ class Group:
 
     @property
     def files(self) -> dict[str, bytes | Path | None]:
-        """What is to be in the commit: of each file, what was written last."""
+        """The last content of each file."""
         return {path: content for write in self.writes for path, content in write.files.items()}
 
     @property
     def message(self) -> str:
-        said = summary([write.message for write in self.writes])
-        return with_trailers(said, self.last.actor, (name for w in self.writes for name in w.documents))
+        message = summary([write.message for write in self.writes])
+        return with_trailers(message, self.last.actor, (name for w in self.writes for name in w.documents))
 
 
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
-    """The commits to be made now, in their order, each of one author's writes.
+    """Return the commits to make now, in order.
 
-    Writes of one author come into one commit, unless another author has written the same file in between.
-    A commit waits for those before it that have one of its files. A merge is one by
-    itself, and at once, and so is what somebody asked to be committed.
+    Writes of one author become one commit, unless another author has written the same file in between. A
+    commit waits for earlier ones with the same files. Merges and explicitly requested commits are separate,
+    and due at once.
     """
     groups: list[Group] = []
     for write in pending:
@@ -47,8 +47,8 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     waiting: set[str] = set()
     for group in groups:
         waited_s = now - last[_author(group.last)]
-        late = group.last.alone or not 0 <= waited_s < after.total_seconds()  # The clock may be set back.
-        if late and waiting.isdisjoint(group.files):
+        is_due = group.last.alone or not 0 <= waited_s < after.total_seconds()  # or the clock was set back
+        if is_due and waiting.isdisjoint(group.files):
             ready.append(group)
         else:
             waiting.update(group.files)
@@ -56,7 +56,7 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
 
 
 def _find_group(groups: list[Group], write: Pending) -> Group:
-    """The group that a write can be added to; a new one where there is none."""
+    """Return the group that a write can join, or a new one."""
     for group in reversed(groups):
         if _author(group.last) == _author(write) and not group.last.alone:
             return group

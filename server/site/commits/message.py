@@ -1,4 +1,4 @@
-"""The message of a commit: what was written, by whom, and which documents it changed."""
+"""Commit messages: what was written, by whom, and which documents changed."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,22 +18,21 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.store import Store
 
-MAX_TITLE_CHARS = 60  # Characters of a document's title in a message.
-MAX_LISTED_DOCUMENTS = 50  # Documents that a message lists.
+MAX_TITLE_CHARS = 60  # Longer titles are cut in messages.
+MAX_LISTED_DOCUMENTS = 50  # More documents are only counted.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-# A line that begins like our trailers, or behind which git looks for none (of `git commit --verbose`).
+# Lines that begin like our trailers, or after which git ignores trailers (from `git commit --verbose`).
 _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Who makes a write, with the message of the request, if it has one.
+    """The author of a write, with the message of the request, if any.
 
-    `addressed` says, of what the write returns, which documents were asked to be written, as (uid, id): other
-    files that change with them are not told first. None where all are. `joined` says, of the same, which
-    branch the write merges. `keep` is what the write is made in, so that it can be undone. `source` is where
-    the change comes from (`server.site.change.Origin`). `describe` makes the message, without one of the
-    request, from what the write returns.
+    These functions take the result of the write: `addressed` returns the requested documents as (uid, id), so
+    that the message omits others that changed with them (None: all); `joined` returns the merge that it
+    commits; `describe` returns the message if the request has none. `keep` is a context manager around the
+    write that saves files for undo. `source` is the origin (`server.site.change.Origin`).
     """
 
     actor: str
@@ -47,26 +46,26 @@ class Authorship:
     describe: Callable[[Any], str] | None = None
 
     def origin(self, write: str) -> Origin:
-        """Where a change comes from that has a name in the queue of commits."""
+        """Return the origin of a change with a name in the commit queue."""
         return Origin(self.source, self.actor if self.source == "api" else "", write)
 
 
 def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager[None]:
-    """What keeps the files that writes replace which are made in its block, for who wants to undo them."""
+    """Return a context manager that saves the files that writes in its block replace, for undo."""
     return by.keep(writes) if by.keep else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What a write merges: `joins` becomes the second parent of its commit, `base` is the first.
+    """A merge: `joins` is the second parent of its commit, `base` the first.
 
-    `ready` is the commit itself, which is made already; where it is `exact`, it is that or none. `changed`
-    are all files that it changes of `base`, each as the write has it, and `at` is when it was made, in
-    seconds since 1970; None where that is for git to say. `names` are to lead to commits from then on.
-    `beside` are files that are checked out with it, since the journal can't write them.
+    `ready` is the finished commit, if any; if `exact`, no other will do. `changed` are all files that differ
+    from `base`, as the write has them. `at` is its time in seconds since 1970, None to read it from git.
+    `names` are refs to set to commits. `beside` are files that are checked out with it, since the journal
+    can't write them.
 
-    `move` lets the branch move to it once the files are in place, and says whether it has; otherwise that is
-    done later. `index` is the index that there is until then.
+    `move` moves the branch once the files are in place, and returns whether it did; otherwise that is done
+    later. `index` is the git index until then.
     """
 
     base: str
@@ -82,14 +81,14 @@ class Joined:
 
     @property
     def noted(self) -> dict[str, Any]:
-        """What the queue of commits has of it."""
-        found = {"base": self.base, "joins": self.joins, "ready": self.ready, "exact": self.exact}
-        return {**found, "beside": self.beside} if self.beside else found
+        """The fields that are stored in the commit queue."""
+        fields = {"base": self.base, "joins": self.joins, "ready": self.ready, "exact": self.exact}
+        return {**fields, "beside": self.beside} if self.beside else fields
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A document that a write changes: what it is called in trailers, and in a sentence; and what is done."""
+    """A document that a write changes: names for trailers and sentences, and the verb of the change."""
 
     key: Key
     name: str
@@ -99,13 +98,13 @@ class Touched:
 
     @property
     def sentence(self) -> str:
-        """One line for people."""
+        """One line of a message."""
         return f'{self.verb} {self.kind} "{self.title}"'
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """One file of a document: what it holds after a write, or held before it was deleted; and held before."""
+class _FileChange:
+    """One file of a document: its content after the write, or before it was deleted, and its old content."""
 
     write: Write
     document: Document | None = None
@@ -115,21 +114,21 @@ class _Made:
 def touched_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[Touched]:
-    """The documents and media files that writes change, each once, in the order of their files."""
-    files: dict[Key, list[_Made]] = {}
+    """Return the documents and media files that writes change, without repetition, in order of files."""
+    files: dict[Key, list[_FileChange]] = {}
     for write in writes:
-        inside = media_key(write.path)
-        if inside:
-            files.setdefault((MEDIA, inside.removesuffix(SIDECAR_SUFFIX)), []).append(_Made(write))
+        upload = media_key(write.path)
+        if upload:
+            files.setdefault((MEDIA, upload.removesuffix(SIDECAR_SUFFIX)), []).append(_FileChange(write))
         elif document := _document(write, entries, store):
             before = entries[write.path].document if write.path in entries else None
-            made = _Made(write, document, before)
-            files.setdefault((document.type.uid, document.document_id), []).append(made)
-    return [_touched_document(key, made, snapshot) for key, made in files.items()]
+            change = _FileChange(write, document, before)
+            files.setdefault((document.type.uid, document.document_id), []).append(change)
+    return [_touched_document(key, change, snapshot) for key, change in files.items()]
 
 
 def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Document | None:
-    """The document that a file holds, or held before it was deleted."""
+    """Return the document of a written file, or of a deleted one."""
     if write.data is None:
         entry = entries.get(write.path)
     else:
@@ -137,8 +136,8 @@ def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Docum
     return entry.document if entry else None
 
 
-def _touched_document(key: Key, made: list[_Made], snapshot: Snapshot) -> Touched:
-    verb, document = _verb(key, made, snapshot), made[0].document
+def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> Touched:
+    verb, document = _verb(key, changes, snapshot), changes[0].document
     if document is None:
         return Touched(
             key, f"upload/{key[1]}", "file", _short(key[1]), "Upload" if verb == "Create" else verb
@@ -149,34 +148,34 @@ def _touched_document(key: Key, made: list[_Made], snapshot: Snapshot) -> Touche
     return Touched(key, f"{type_.singular}/{document.document_id}", type_.singular, shown, verb)
 
 
-def _verb(key: Key, made: list[_Made], snapshot: Snapshot) -> str:
-    """What is done to a document; `snapshot` is of before."""
-    before = {(d.locale, d.status) for one in made if (d := one.before)}
-    after = {(d.locale, d.status) for one in made if (d := one.document) and not one.write.deletes}
+def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
+    """Return what a write does to a document; `snapshot` is the state before."""
+    before = {(d.locale, d.status) for one in changes if (d := one.before)}
+    after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}
     for locale, status in sorted(before - after):
         other = DRAFT if status == PUBLISHED else PUBLISHED
-        there = snapshot.claims.get((*key, locale, other)) is not None
-        stays = (locale, other) in after or (there and (locale, other) not in before)
+        exists_before = snapshot.claims.get((*key, locale, other)) is not None
+        stays = (locale, other) in after or (exists_before and (locale, other) not in before)
         if stays and status == PUBLISHED:
             return "Unpublish"
         if stays and (locale, PUBLISHED) not in before | after:
             return "Discard the draft of"
-    if all(one.write.deletes for one in made):
+    if all(one.write.deletes for one in changes):
         return "Delete"
     return "Update" if exists(snapshot, key) else "Create"
 
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
-    """The message of one write, without trailers."""
-    if said := clean_message(by.message or (by.describe(result) if by.describe else "")):
-        return said
+    """Return the message of one write, without trailers."""
+    if message := clean_message(by.message or (by.describe(result) if by.describe else "")):
+        return message
     keys = by.addressed(result) if by.addressed else ()
-    told = [document for document in documents if document.key in keys] or list(documents)
-    return summary([document.sentence for document in told])
+    addressed = [document for document in documents if document.key in keys] or list(documents)
+    return summary([document.sentence for document in addressed])
 
 
 def summary(sentences: Collection[str]) -> str:
-    """One message of several; they stand below it."""
+    """Join several sentences into one message with a list."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
@@ -186,14 +185,14 @@ def summary(sentences: Collection[str]) -> str:
 
 
 def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
-    """A message with what programs read: who wrote, and which documents."""
+    """Append machine-readable trailers to a message: actor and documents."""
     trailers = [f"Bifolio-Actor: {_short(actor, 200)}"]
     trailers.extend(f"Bifolio-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
     return "\n".join((message, "", *trailers, ""))
 
 
 def clean_message(message: str) -> str:
-    """A message that a client has sent, without control characters and without lines like our trailers."""
+    """Return a client's message without control characters and without lines that look like our trailers."""
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 

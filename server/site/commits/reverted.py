@@ -1,8 +1,8 @@
-"""Finds the writes that a git command has reverted before they were in a commit, to make them again.
+"""Detection of uncommitted writes that a git command has reverted, to repeat them.
 
-`git reset --hard`, `git checkout` of a path and `git restore` give each file that differs from the index its
-text from there. A write differs until it is committed. It was acknowledged, so it comes after such a command.
-An edit by hand, even one that takes the write back, is not a command of git and stays.
+`git reset --hard`, `git checkout PATH` and `git restore` restore files that differ from the index, as
+uncommitted writes do. A write was acknowledged, so it outlasts such a command. Edits by hand are no git
+commands and stay, even if they undo a write.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +21,14 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Return whether the files of some writes are on the disk as they were written."""
+    """Return whether the files of some writes on disk are as written."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Pending]:
-    """Return, by path, the last write of each file that is not as written and not as the site shows it.
+    """Return, by path, the last write of each file that is neither as written nor as served.
 
-    What the site shows of a file was decided when it was read: it is an edit by hand.
+    A served content was decided when it was read: it is an edit by hand.
     """
     last = {path: write for write in pending for path in write.files}
     return {
@@ -40,9 +40,9 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, P
 
 
 def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> list[Write]:
-    """Return what writes again those files that git has reverted to what they were in a commit.
+    """Return writes that restore files which git has reverted to their version in a commit.
 
-    One that others have committed since, in another form, is left to them. Raises CommitError and GitError.
+    Files that were committed since in another version are left. Raises CommitError and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))
@@ -51,7 +51,7 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> li
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
         write = unseen[path]
-        if not any(tree.get(path) == file for tree in trees):  # somebody has staged it
+        if not any(tree.get(path) == file for tree in trees):  # The user has staged this version.
             continue
         if not is_overtaken(root, path, write.files[path], write.base, head):
             writes.append(_write(root, path, write.files[path]))
@@ -66,7 +66,7 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """The signature with which a file was read that the site shows now; None for one that is not there."""
+    """Return the signature of a file as the site serves it; None if it serves none."""
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.mark:

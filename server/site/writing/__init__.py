@@ -1,1 +1,1 @@
-"""Writes of the site: how they are prepared, and agreed with a git remote before they are made."""
+"""Preparation of writes, and agreement with a git remote before they are made."""

@@ -1,4 +1,4 @@
-"""Lets a write be prepared on a state: its files are collected, and nothing is written."""
+"""Preparation of a write on a state: collects its files without writing."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -20,14 +20,14 @@ from server.write.context import Context, FirstSeen
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 Prepare = Callable[[Request, Context], Result]
-Wanted = tuple[Prepare[Request, Result], Request]
-# Of processor time and of git, not of waiting for other threads: a change that takes more is never prepared
-# under the lock.
+Preparation = tuple[Prepare[Request, Result], Request]
+# Processor time including git commands, without waiting for other threads. Slower changes are never
+# prepared under the lock.
 MAX_LOCKED_CPU_S = 0.05
 
 
 class Arbiter(Protocol):
-    """Asks a git remote whether it takes a write, and makes the write where it does."""
+    """Asks a git remote to accept a write, and makes the write if it does."""
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -49,9 +49,9 @@ class Arbiter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """A write that is prepared before a git remote has taken it: maybe again, and maybe on other such writes.
+    """A write prepared before a git remote has accepted it; possibly again, and on top of others.
 
-    `first` knows what it was prepared on before, `chain` the writes that come before it, if there are some.
+    `first` remembers the versions that it was first prepared on; `chain` has the writes before it.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -63,10 +63,10 @@ def prepare_on(
     committed: CommitTimes,
     recent: Recent,
     changeset: Changeset,
-    change: Wanted[Request, Result],
+    change: Preparation[Request, Result],
     ahead: SpeculativeWrite,
 ) -> Prepared[Result]:
-    """A change of a state, with its files in the changeset; it raises what its `prepare` raises."""
+    """Prepare a change on a state; raises what its `prepare` raises."""
     began, first = _seconds_spent(), ahead.first
     first.begin()
     if ahead.chain:
@@ -85,10 +85,10 @@ def _seconds_spent() -> float:
 
 
 def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """A block in which a commit that is made, on top of `base`, becomes the one that is checked out.
+    """Context manager: check out a finished commit on top of `base`, within the block.
 
-    Where a git remote has to take each write before, it has taken the commit when the block begins; else the
-    block is given False, since others were faster, whose commits are checked out now. Raises RemoteError.
+    If a git remote must accept each write first, it has accepted the commit when the block begins. Yields
+    False if others were faster; their commits are checked out then. Raises RemoteError.
     """
     if arbiter:
         return arbiter.agreeing(base, commit)

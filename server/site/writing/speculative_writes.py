@@ -1,4 +1,4 @@
-"""What a site comes to by writes of which none is made yet: each is prepared on what those before come to."""
+"""Chains of writes that are prepared on top of each other before any is made."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -24,42 +24,42 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 
 
 class Chain:
-    """Writes that are prepared, and not made. Used by one thread at a time; `Files` of a changeset."""
+    """Prepared writes that are not made yet; for one thread. Implements `Files` of changesets."""
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
-        """`begun` is what is shown, on which the first is prepared."""
+        """`begun` is the served snapshot, on which the first write is prepared."""
         self.begun, self.snapshot = begun, begun
         self.entries: dict[str, Entry | None] = {}
-        self._held: dict[str, tuple[bytes, Signature] | None] = {}  # None for a file that is to be gone
+        self._contents: dict[str, tuple[bytes, Signature] | None] = {}  # None for a deleted file
         self._replaced: list[Document] = []
         self._disk = WorkingTree(root)
 
     def signature(self, path: str) -> Signature | None:
         """See `server.storage.changeset.Files`."""
-        if path not in self._held:
+        if path not in self._contents:
             return self._disk.signature(path)
-        held = self._held[path]
-        return held[1] if held else None
+        content = self._contents[path]
+        return content[1] if content else None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         """See `server.storage.changeset.Files`."""
-        if path not in self._held:
+        if path not in self._contents:
             return self._disk.read(path)
-        held = self._held[path]
-        if held is None:
+        content = self._contents[path]
+        if content is None:
             raise FileNotFoundError(path)
-        return held
+        return content
 
     def is_below_file(self, path: str) -> bool:
         """See `server.storage.changeset.Files`."""
         return self._disk.is_below_file(path)
 
     def changes(self, path: str) -> bool:
-        """Whether one of the writes changes a file."""
-        return path in self._held
+        """Return whether one of the writes changes a file."""
+        return path in self._contents
 
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
-        """The entries that the files of some writes have before these, of those of the site."""
+        """Return the entries of some writes' files before these, given the site's entries."""
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
 
@@ -67,7 +67,7 @@ class Chain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def recent(self, recent: Recent) -> Recent:
-        """The versions that there were before a further write, as `Context.recent` gives them."""
+        """Return a function that yields earlier versions, like `Context.recent`."""
         return partial(self._recent, recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
@@ -77,7 +77,7 @@ class Chain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Add a write; False where no other can be prepared on it: it has media, schemas or links in it."""
+        """Add a write; False if none can be prepared on it, because it has media, schemas or links."""
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
             return False
@@ -85,13 +85,13 @@ class Chain:
         store = store.timed(written.committed.timestamps)
         removed, added = list[Document](), list[Document]()
         for write in writes:
-            path, found = write.path, size_signature(len(write.data or b""), time.time_ns())
+            path, signature = write.path, size_signature(len(write.data or b""), time.time_ns())
             before = self._before(contents.entries, write)
-            after = None if write.data is None else store.entry(path, write.data, found)
+            after = None if write.data is None else store.entry(path, write.data, signature)
             removed += [before.document] if before and before.document else []
             added += [after.document] if after and after.document else []
             self.entries[path] = after
-            self._held[path] = None if write.data is None else (write.data, found)
+            self._contents[path] = None if write.data is None else (write.data, signature)
         self._replaced += removed
         self.snapshot = apply(self.snapshot, removed, added)
         return True
@@ -103,20 +103,20 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Writes that were prepared on others, as they are once those are made, which have `written` files.
+    """Return writes prepared on others, updated after those were made; `written` are their files.
 
-    Raises ConflictError where a file is not as it was written.
+    Raises ConflictError if a file has changed since.
     """
-    return [_on(root, write, written[write.path]) if write.path in written else write for write in writes]
+    return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
 
 
-def _on(root: Path, write: Write, before: bytes | None) -> Write:
+def _rebase(root: Path, write: Write, before: bytes | None) -> Write:
     try:
-        data, found = WorkingTree(root).read(write.path)
+        data, signature = WorkingTree(root).read(write.path)
     except FileNotFoundError:
         if before is None:
             return replace(write, before=None, read=None)
         raise ConflictError(f"{write.path} was removed meanwhile; try again") from None
     if data != before:
         raise ConflictError(f"{write.path} was changed meanwhile; try again")
-    return replace(write, before=found, read=data)
+    return replace(write, before=signature, read=data)

@@ -46,7 +46,7 @@ _MENDING: tuple[tuple[str, str], ...] = (
     ),
     (r"detached", "git switch -c NAME keeps them on a branch, and git reflog finds them later"),
     (r"another repository", "commit them there"),
-    (r"in no git repository", "git init makes one"),
+    (r"not in a git repository", "git init makes one"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
 _BITS = 64  # of a mask; kinds beyond the table share the remaining bits
