@@ -1,1 +1,1 @@
-"""A change of a document as new texts of files."""
+"""Changes of documents, as new texts of files."""

@@ -1,4 +1,4 @@
-"""The values of a request body that hold no others, read strictly by their type."""
+"""Strict parsing of simple values in a request body, by attribute type."""
 
 import math
 import re
@@ -25,9 +25,9 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """What an attribute holds when nobody gave it a value. A default of the wrong type is ignored.
+    """Return the default value of an attribute, or its empty value; invalid defaults are ignored.
 
-    That of a password is hashed.
+    The default of a password is hashed.
     """
     if attribute.has_default:
         reading: Any = None
@@ -39,21 +39,21 @@ def default_of(attribute: Attribute) -> Any:
     return empty_value(attribute)
 
 
-# Saves a tenth of a second of each write that leaves such a password out.
+# Saves 0.1 s of each write without such a password.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    """The hash of a password's default, made once: others would wait for it.
+    """Return the hash of a password's default, cached because hashing is slow.
 
-    Documents may share it, since anybody who reads the schema knows the password.
+    Documents may share it, since the password is public in the schema.
     """
     return hash_password(text)
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """A JSON value as its attribute's type holds it. Raises Unreadable."""
+    """Parse a JSON value by its attribute's type. Raises Unreadable."""
     kind = attribute.type
     if kind == "boolean":
-        return _boolean(tree)
+        return _parse_boolean(tree)
     if attribute.group == "string":
         if not isinstance(tree, str) or type(tree) is Plain:
             raise Unreadable("text")
@@ -67,24 +67,24 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
     if kind in _NUMBER_PATTERNS and not _NUMBER_PATTERNS[kind].fullmatch(str(tree).strip()):
         raise Unreadable("a whole number" if kind == "biginteger" else "a date, YYYY-MM-DD")
     if kind in ("datetime", "timestamp"):
-        return _timestamp(tree)
+        return _parse_timestamp(tree)
     value = READERS[kind](_parse_form_value(tree) if kind == "json" else tree, attribute)
     if isinstance(value, float) and not math.isfinite(value):
         raise Unreadable("a number")
     return value
 
 
-def _boolean(tree: Tree) -> bool:
-    """`true` or `false`, as text as well, or 1 or 0."""
-    text = str(_whole(tree)).lower()
+def _parse_boolean(tree: Tree) -> bool:
+    """Parse `true` or `false`, also as text, or 1 or 0."""
+    text = str(_to_whole_number(tree)).lower()
     if text not in _BOOLEANS:
         raise Unreadable("true or false")
     return _BOOLEANS[text]
 
 
-def _timestamp(tree: Tree) -> str:
-    """ISO 8601, whole or short (`2024-05`), or milliseconds since 1970, as a number or as text."""
-    tree = _whole(tree)
+def _parse_timestamp(tree: Tree) -> str:
+    """Parse ISO 8601, full or partial (`2024-05`), or milliseconds since 1970 as number or text."""
+    tree = _to_whole_number(tree)
     try:
         if isinstance(tree, str | int) and type(tree) not in (bool, Plain):
             return read_partial_timestamp(str(tree))
@@ -93,8 +93,8 @@ def _timestamp(tree: Tree) -> str:
     raise Unreadable("a timestamp such as 2024-02-29T10:20:30Z")
 
 
-def _whole(tree: Tree) -> Tree:
-    """A JSON number such as 5.0 as the whole number that it is; anything else as it is."""
+def _to_whole_number(tree: Tree) -> Tree:
+    """Return a JSON number such as 5.0 as an int; anything else unchanged."""
     whole, _, fraction = tree.partition(".") if type(tree) is Plain else ("", "", "")
     return int(whole) if whole.lstrip("-").isdecimal() and not fraction.strip("0") else tree
 
@@ -107,22 +107,22 @@ def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def _is_json_text(tree: Tree) -> bool:
-    """Whether a value is text that begins as a JSON object or list does: forms send these so."""
+    """Return whether a value is text that starts like a JSON object or list, as forms send it."""
     return isinstance(tree, str) and type(tree) is not Plain and tree.lstrip()[:1] in ("{", "[")
 
 
 def _parse_form_value(tree: Tree) -> Tree:
-    """What text holds that is a JSON object or list; anything else as it is."""
+    """Parse text that is a JSON object or list; return anything else unchanged."""
     if _is_json_text(tree):
         try:
             return read_json(tree)
         except SyntaxProblem:
-            pass  # It is text that only begins like that.
+            pass  # It is plain text after all.
     return tree
 
 
 def shown(tree: Tree) -> Any:
-    """A value as an error shows it: short."""
+    """Return a short form of a value for errors."""
     if isinstance(tree, str | int | float | bool) or tree is None:
         return tree[:200] if isinstance(tree, str) else tree
     return "a list" if isinstance(tree, list) else "an object"

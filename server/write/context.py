@@ -1,4 +1,4 @@
-"""What a change is prepared with: the site as it is, and the files as they are to be."""
+"""The context of a change: the current site, and the files as they will be."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
-MAX_FILES = 1000  # Files that one write changes: of a document, and of others that relate to it.
+MAX_FILES = 1000  # Files of one write: of the document and of related ones.
 TOO_MANY_FILES_MESSAGE = f"This changes more than {MAX_FILES:,} files; relate fewer documents at once"
 
 
@@ -35,47 +35,47 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class FirstSeen:
-    """What one write was prepared on the first time, in the order in which it asks, each time for the same.
+    """The versions that a write was first prepared on, in the order of its queries.
 
-    A write that a git remote has to take is prepared again where another machine was faster.
+    If another machine is faster, a write that a git remote must accept is prepared again.
     """
 
     def __init__(self) -> None:
-        self._found: list[Versions] = []
+        self._versions: list[Versions] = []
         self._next = 0
         self.is_again = False
 
     @property
     def is_asked(self) -> bool:
-        """Whether the write compares versions by itself."""
-        return bool(self._found)
+        """Whether the write compares versions itself."""
+        return bool(self._versions)
 
     def begin(self) -> None:
-        """The write is about to be prepared."""
+        """Start preparing the write."""
         self._next = 0
         if not self.is_again:
-            self._found.clear()
+            self._versions.clear()
 
     def again(self) -> None:
-        """What the write was prepared on by now is the first from now on, however often it is prepared."""
+        """Keep the current versions as the first ones for all later preparations."""
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """What the write was first prepared on, where it is prepared on something now."""
+        """Return the versions that the write was first prepared on, given the current ones."""
         if not self.is_again:
-            self._found.append(current)
+            self._versions.append(current)
             return current
         at, self._next = self._next, self._next + 1
-        return self._found[at] if at < len(self._found) else current
+        return self._versions[at] if at < len(self._versions) else current
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One change's view of the site: what there is, the files that will be, and its timestamp `now`.
+    """One change's view of the site: snapshot, files to write, and the timestamp `now`.
 
-    `touched` are the paths of the files that the change has set or removed, with the document that each held.
-    `recent` gives the versions of a document in a locale that there were before, the newest first. `first`
-    knows what the change was prepared on before, where it is prepared again.
+    `touched` maps the paths that the change has set or removed to their old documents. `recent` yields
+    earlier versions of a document in a locale, newest first. `first` has the versions of the first
+    preparation.
     """
 
     snapshot: Snapshot
@@ -86,18 +86,18 @@ class Context:
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
     first: FirstSeen = field(default_factory=FirstSeen)
     touched: dict[str, Document | None] = field(default_factory=dict)
-    _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` of the same write's earlier contexts
-    _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with its text
+    _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` of earlier steps of the same change
+    _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with the text
 
     @property
     def layout(self) -> Layout:
-        """Where documents are."""
+        """The locations of documents."""
         return self.store.layout
 
     def after(self) -> "Context":
-        """The context of a further change, which sees what this one comes to and adds to the same files.
+        """Return the context of a further change, which sees this one and adds to the same files.
 
-        What this one replaces is of the versions that there were before.
+        Documents that this one replaces count as earlier versions.
         """
         if not self.touched:
             return self
@@ -108,9 +108,9 @@ class Context:
         return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
 
     def next_step(self) -> "Context":
-        """Return the context of a further step of the same change, which sees what the steps before it did.
+        """Return the context of a further step of the same change, which sees the earlier steps.
 
-        The files that it touches are among those that this context has touched.
+        Files that it touches are also added to this context's `touched`.
         """
         if not self.touched:
             return self
@@ -119,25 +119,25 @@ class Context:
     def _before(
         self, replaced: Iterable[Document], type_: Type, document_id: str, locale: str
     ) -> Iterator[Document]:
-        """The versions that there were before a further change, as `recent` gives them."""
+        """Yield the versions before a further change, like `recent`."""
         for document in replaced:
             if (document.type.uid, document.document_id, document.locale) == (type_.uid, document_id, locale):
                 yield document
         yield from self.recent(type_, document_id, locale)
 
     def _entry(self, path: str) -> Entry | None:
-        """What a file will be read as, once it is written."""
+        """Return the entry that a file will have once it is written."""
         data = self.changeset.text(path).encode()
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
-        """Whether a file that the change has set or removed held a published version, or is to."""
+        """Return whether a set or removed file contained a published version, or will."""
         entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
         documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """What is published of a document, and its draft where that has a file of its own."""
+        """Return the published version of a document, and its draft if that has its own file."""
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
             for status in (PUBLISHED, DRAFT)
@@ -145,36 +145,36 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """A version that has a file of its own. Raises ConflictError where a second file claims to be it."""
+        """Return a version with its own file. Raises ConflictError if a second file claims to be it."""
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
             raise ConflictError(f"{others[0].path} claims this document as well; give it another id")
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
-        """What the file of a document has to say otherwise, by key, so that it holds new values."""
+        """Return the keys to change in a document's file for new values."""
         old = values_of(document)
         if same_values(old, new):
             return {}
         return changed_keys(document.type, old, new, self.tree(document))
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """What the file of a document says, by attribute. ConflictError where it can't be read."""
+        """Return the parsed file of a document, by attribute. Raises ConflictError if it can't be read."""
         with unreadable(document.path):
             text = self._text(document)
-            known = self._trees.get(document.path)
-            if known is None or known[0] != text:
-                said = parse(document.path, text, document.type.body)
-                known = self._trees[document.path] = text, gather(document.type, said)
-            return known[1]
+            cached = self._trees.get(document.path)
+            if cached is None or cached[0] != text:
+                parsed = parse(document.path, text, document.type.body)
+                cached = self._trees[document.path] = text, gather(document.type, parsed)
+            return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """The text of a document's file with some attributes changed. ConflictError where that can't be."""
+        """Return the text of a document's file with changed attributes. Raises ConflictError."""
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
         if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
-            keys = {**keys, body.name: WRITTEN_NULL}  # No body would mean the default.
+            keys = {**keys, body.name: WRITTEN_NULL}  # An empty body would mean the default.
         with unreadable(document.path):
             return change_text(document.path, self._text(document), type_.body, keys)
 
@@ -184,11 +184,11 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        """Change some keys of the file of a document that was not itself edited: its timestamps stay."""
+        """Change keys in the file of a document that was not itself edited: its timestamps stay."""
         self.put(document.path, self.changed(document, changes), document)
 
     def put(self, path: str, text: str, held: Document | None = None) -> None:
-        """Set the text of the file of another document. ValidationError where that is one too many."""
+        """Set the text of another document's file. Raises ValidationError if too many files change."""
         self._refuse_too_many(path)
         self._put(path, text, held)
 
@@ -202,44 +202,44 @@ class Context:
         self.changeset.put(path, text)
 
     def _touch(self, path: str, held: Document | None) -> None:
-        """Note that a file is set or removed that held a document, or none, before."""
+        """Record that a file is set or removed, with its old document."""
         for touched in (self.touched, *self._outer):
             touched.setdefault(path, held)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Let a file hold a version of a document, where it is new or holds one of those that are `known`.
+        """Set the file of a version; the file must be new or contain one of the `known` versions.
 
-        Raises ConflictError where it is another document's, or somebody has written what can't be read.
+        Raises ConflictError if it belongs to another document, or can't be read now.
         """
         held = next((document for document in known if document and document.path == path), None)
         if held is not None:
             self.tree(held)
         elif self.changeset.exists(path):
-            raise ConflictError(f"{path} is there already, and is not this document")
+            raise ConflictError(f"{path} already exists and belongs to another document")
         self._put(path, text, held)
 
     def remove(self, document: Document) -> None:
-        """Remove the file of a version. Raises ConflictError where somebody has made it unreadable."""
+        """Remove the file of a version. Raises ConflictError if it can't be read now."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
 
     def remove_other(self, document: Document) -> None:
-        """Remove the file of another document's version. ValidationError if that is one too many."""
+        """Remove the file of another document's version. Raises ValidationError if too many files change."""
         self._refuse_too_many(document.path)
         self.remove(document)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
-        """The path of another version of the document in `path`."""
-        found = self.layout.sibling(path, draft=draft, locale=locale)
-        if found is None:
-            raise ConflictError(f"{path} is no document any more; try again")
-        return found
+        """Return the path of another version of the document in `path`."""
+        sibling_path = self.layout.sibling(path, draft=draft, locale=locale)
+        if sibling_path is None:
+            raise ConflictError(f"{path} is no longer a document; try again")
+        return sibling_path
 
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Turn what can't be read in a file into a ConflictError that names it."""
+    """Context manager: turn errors of a file that can't be read into a ConflictError with its path."""
     try:
         yield
     except SyntaxProblem as error:
@@ -248,5 +248,5 @@ def unreadable(path: str) -> Iterator[None]:
 
 
 def values_of(document: Document) -> Values:
-    """A document's attributes by name."""
+    """Return a document's attributes by name."""
     return dict(zip(document.type.attributes, document.values, strict=True))

@@ -1,12 +1,13 @@
-"""The draft's merge: what a change makes of a document's draft and of what is published of it, in one locale.
+"""The draft merge: how a change affects the draft and the published version of a document in a locale.
 
-A change that publishes begins with the draft, if there is one: what the draft has changed is published with
-it, and the draft's file becomes the published one. Somebody who may not read drafts publishes nothing of a
-draft: their change begins with what is published, and the draft gets the same change beside it. A change of a
-draft begins with it, or else with what is published, and makes a draft of that. A draft that says no more
-than what is published ends.
+- A change that publishes starts from the draft, if any: the draft's changes are published with it, and the
+  draft's file becomes the published one.
+- An author who may not read drafts publishes nothing of a draft: the change starts from the published
+  version, and the draft gets the same change as well.
+- A change of a draft starts from it or, if there is none, from the published version, and creates a draft.
+- A draft that equals the published version is removed.
 
-How two changes of one attribute are merged is told by `documents.three_way_merge`.
+`documents.three_way_merge` merges two changes of one attribute.
 """
 
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ from server.write.write_timestamps import (
 class DraftMerge:
     """The versions of a document that a change is merged with.
 
-    `draft` is the one that the change is made to, or that it publishes. `hidden_draft` is one that the change
-    does not publish, since its author may not read it.
+    `draft` is the one to change or publish. `hidden_draft` is one that its author may not read, and thus not
+    publish.
     """
 
     published: Document | None
@@ -38,7 +39,7 @@ class DraftMerge:
 
     @property
     def base(self) -> Document | None:
-        """The version that the change begins with; None if there is none but a hidden draft."""
+        """The version that the change starts from; None if there is only a hidden draft."""
         return self.draft or self.published
 
 
@@ -47,7 +48,7 @@ def plan_merge(
 ) -> DraftMerge:
     """Return the versions that a change is merged with.
 
-    `of_draft`: it writes a draft, and publishes nothing. `blind`: its author may not read drafts.
+    `of_draft`: it writes a draft and publishes nothing. `blind`: its author may not read drafts.
     """
     if blind and not of_draft:
         return DraftMerge(published, None, draft)
@@ -62,9 +63,9 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Let the draft have new values; it gets a file of its own if it has none.
+    """Write new values to the draft; create its file if it has none.
 
-    `always`: it is written and stamped also if it has these values.
+    `always`: write it with new timestamps even if the values are the same.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -87,9 +88,9 @@ def write_published(
     *,
     always: bool = False,
 ) -> None:
-    """Publish new values: the draft's file, if there is one, becomes the published one.
+    """Publish new values; the draft's file, if any, becomes the published one.
 
-    `always`: it is written and stamped also if it has these values.
+    `always`: write it with new timestamps even if the values are the same.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -108,7 +109,7 @@ def write_published(
 
 
 def _no_draft_mark(context: Context, document: Document) -> Values:
-    """Return what the file of a draft has to say otherwise when it is published."""
+    """Return the keys to change in a draft's file when it is published."""
     key = document.type.draft_key
     if key is None or not is_draft(document.type, context.tree(document)):
         return {}
@@ -119,10 +120,7 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
 def drop_equal_draft(
     context: Context, published: Document, draft: Document | None, live: Values, edited: Values
 ) -> bool:
-    """Remove the file of a draft whose values, `edited`, are those of what is published, `live`.
-
-    Returns whether they are.
-    """
+    """Remove a draft's file if its values `edited` equal the published `live`; return whether they do."""
     if draft is None or not same_values(live, edited):
         return False
     if draft.path != published.path:

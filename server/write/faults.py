@@ -1,4 +1,4 @@
-"""What is wrong with a request body, and the one error that says all of it."""
+"""Faults in a request body, and the one error that lists them all."""
 
 import json
 import math
@@ -15,11 +15,11 @@ from server.formats.tree import Plain, Tree, size_of
 from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE
 from server.schema.model import Attribute, Schema, Type
 
-MAX_FAULTS = 100  # Faults of one body.
-MAX_QUOTED_VALUES = 100  # Values in a list or object that an error quotes whole.
-MAX_QUOTE_CHARS = 2000  # Characters of a value that an error quotes.
-UNSAID: Any = object()  # the value of a fault whose path the body does not have
-# Messages that clients of Strapi look for, in place of what a problem of a file says.
+MAX_FAULTS = 100  # Faults that an error lists.
+MAX_QUOTED_VALUES = 100  # Larger lists and objects are not quoted.
+MAX_QUOTE_CHARS = 2000  # Longer values are cut.
+UNSAID: Any = object()  # the value of a fault if the body has none at its path
+# Strapi's messages, which clients match, instead of those for problems in files.
 _MESSAGES: Mapping[str, str] = {
     REQUIRED_MESSAGE: "{path} must be defined.",
     TAKEN_MESSAGE: "This attribute must be unique",
@@ -30,7 +30,7 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a body: its path, a sentence without it, the value."""
+    """One fault in a body: its path, a sentence without the path, and the value."""
 
     path: KeyPath
     sentence: str
@@ -38,39 +38,39 @@ class Fault:
 
 
 def error_of(faults: Sequence[Fault]) -> ValidationError:
-    """The error that names every fault by its path, the first MAX_FAULTS where there are more."""
+    """Return the error that lists the first MAX_FAULTS faults by path."""
     return _error([(fault, f"{_dotted_path(fault.path)} {fault.sentence}".strip()) for fault in faults])
 
 
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """The error for a body of a type, as Strapi tells it: by attribute in the order of the schema.
+    """Return the error for a body of a type in Strapi's form: in the order of the schema.
 
-    Each fault quotes the value that the body has at its path; one that the body does not have has none.
+    Each fault quotes the value at its path, if the body has one.
     """
     places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
-    told = []
+    messages = []
     for place, fault in ordered:
         path = _dotted_path(fault.path)
         message = _MESSAGES.get(fault.sentence, "{path} {sentence}")
         value = place.quote() if fault.value is None else fault.value
-        told.append(
+        messages.append(
             (Fault(fault.path, "", value), message.format(path=path, sentence=fault.sentence).lstrip())
         )
-    return _error(told)
+    return _error(messages)
 
 
-def _error(told: Sequence[tuple[Fault, str]]) -> ValidationError:
-    """The error for faults with their messages."""
+def _error(messages: Sequence[tuple[Fault, str]]) -> ValidationError:
+    """Return the error for faults with their messages."""
     errors: list[dict[str, Any]] = []
-    for fault, message in told[:MAX_FAULTS]:
+    for fault, message in messages[:MAX_FAULTS]:
         value = {} if fault.value is UNSAID else {"value": fault.value}
         path = [str(part) for part in fault.path]
         errors.append({"path": path, "message": message, "name": "ValidationError", **value})
-    message = told[0][1] if len(told) == 1 else f"{len(told)} errors occurred"
-    if len(told) > MAX_FAULTS:
+    message = messages[0][1] if len(messages) == 1 else f"{len(messages)} errors occurred"
+    if len(messages) > MAX_FAULTS:
         message += f"; these are the first {MAX_FAULTS}"
     return ValidationError(message, {"errors": errors})
 
@@ -87,7 +87,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path in a body: where it comes in the order of the schema, its attribute, what the body has there."""
+    """A path in a body: its position in the order of the schema, its attribute and its value."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -95,7 +95,7 @@ class _Place:
 
     @classmethod
     def find(cls, schema: Schema, type_: Type, body: Mapping[str, Tree], path: KeyPath) -> "_Place":
-        """Follow a path through attributes, the items of lists, and components."""
+        """Follow a path through attributes, list items and components."""
         holder: Type | None = type_
         attribute: Attribute | None = None
         tree: Tree = body
@@ -111,7 +111,7 @@ class _Place:
         return cls(tuple(order), attribute, tree)
 
     def quote(self) -> Any:
-        """The value as an error quotes it. A password is not repeated."""
+        """Return the value for an error, without passwords."""
         if self.tree is UNSAID or self.attribute is None or self.attribute.type != "password":
             return quote(self.tree, self.attribute)
         return None
@@ -128,7 +128,7 @@ def _position(holder: Type | None, name: str) -> int:
 
 
 def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, listed: bool) -> Type | None:
-    """The component that a value is, if its attribute holds components and it is not the list of them."""
+    """Return the type of a component value; None for other values, and for lists of components."""
     if attribute is None or not attribute.holds_components:
         return None
     if attribute.component:
@@ -140,11 +140,11 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """A value as an error quotes it: whole, unless it is long; a number that was sent as text as a number."""
+    """Return a value for an error: complete unless long; numbers sent as text become numbers."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):
-        return json.dumps(_plain(tree))  # Strapi takes it for text.
+        return json.dumps(_plain(tree))  # Strapi treats it as text.
     if isinstance(tree, str) and (type(tree) is Plain or (attribute and attribute.type in _NUMBERS)):
         return _number(tree)
     if isinstance(tree, str):
@@ -154,9 +154,9 @@ def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
     if not isinstance(tree, dict | list):
         return tree
     if size_of(tree) <= MAX_QUOTED_VALUES:
-        made = _plain(tree)
-        if len(json.dumps(made)) <= MAX_QUOTE_CHARS:
-            return made
+        plain = _plain(tree)
+        if len(json.dumps(plain)) <= MAX_QUOTE_CHARS:
+            return plain
     return "a list" if isinstance(tree, list) else "an object"
 
 

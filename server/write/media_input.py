@@ -1,4 +1,4 @@
-"""What a request body says of a media attribute: files, alone or in a list, or what to add and take away."""
+"""Parsing of media attributes in a request body: files, one or a list, or files to add and remove."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, refuse_operations
 
-# What the media library says of a file beside its attributes: it may be sent back, and is ignored.
+# Other keys of files in Strapi's media library; clients may send them back, and they are ignored.
 _IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
@@ -23,16 +23,16 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Reads the values of media attributes against one snapshot; `faults` gets what is wrong with them."""
+    """Parser of media attributes against one snapshot; appends to `faults`."""
 
     snapshot: Snapshot
-    locale: str  # that of files, which have none: the site's default one
+    locale: str  # the site's default locale, used for files
     faults: list[Fault] = field(default_factory=list)
-    # Files by their numbers as text, made for the first number that a value names.
+    # Files by number as text, filled when the first number is looked up.
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """The upload paths that an attribute is to hold, which holds `current` now.
+        """Return the new upload paths of an attribute that has `current` ones.
 
         Raises ValidationError for a key that neither a file nor an operation has.
         """
@@ -45,19 +45,19 @@ class MediaInput:
     def _apply_changes(
         self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """What is left and added by `disconnect` and `connect`, where there is no `set`, which is all."""
+        """Apply `disconnect` and `connect`, or `set`, which overrides both."""
         refuse_operations(dict(value), path)
         added, removed = (_as_list(value.get(key)) for key in ("connect", "disconnect"))
         if value.get("set") is not None or ("set" in value and not added and not removed):
             return self._files(value["set"], path, known=False)
-        out = self._files(removed, path, known=False, must_exist=False)
-        new = self._files(added, path, known=False)
-        return (*(file for file in current if file not in {*out, *new}), *new)
+        removed_files = self._files(removed, path, known=False, must_exist=False)
+        added_files = self._files(added, path, known=False)
+        return (*(file for file in current if file not in {*removed_files, *added_files}), *added_files)
 
     def _files(
         self, value: Any, path: KeyPath, *, known: bool = True, must_exist: bool = True
     ) -> tuple[str, ...]:
-        """The files that a value names, each once; `known`: an object may only say what files say."""
+        """Return the distinct files that a value names; `known`: objects may only have keys of files."""
         found: dict[str, None] = {}
         for item in _as_list(value):
             if known and isinstance(item, dict):
@@ -79,7 +79,7 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """The key of the file that has a number or documentId."""
+        """Return the key of the file with a number or documentId."""
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None
@@ -102,7 +102,7 @@ def _is_file(value: Mapping[str, Any]) -> bool:
 
 
 def _is_number(item: Any) -> bool:
-    """Whether an item names a file by its number."""
+    """Return whether an item names a file by number."""
     key = item.get("id") if isinstance(item, dict) and "documentId" not in item else item
     return type(key) is int or (isinstance(key, str) and key.isascii() and key.isdecimal())
 

@@ -1,4 +1,4 @@
-"""The file of a new version: which name it gets, where it belongs, and its text."""
+"""The file of a new version: its name, location and text."""
 
 import re
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from server.write.write_timestamps import timestamps_of_new_file
 MAX_NAME_BYTES = 120
 _ENDINGS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
-# What Windows takes for devices, whatever ending they have.
+# Device names of Windows, with any extension.
 _DEVICE_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
-    """Let a path hold a version that had no file."""
+    """Write a version that had no file to a path."""
     type_ = address.type
     trees = encode_attributes(type_, [values[name] for name in type_.attributes])
     claim = context.layout.claim(path)
@@ -38,30 +38,30 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """The path of a new document: named after its uid attribute, else `otherwise` or after its id.
+    """Return the path of a new document, named after its uid attribute, `otherwise`, or its id.
 
-    Where `options.fileName` says what a name is made of, that counts.
+    `options.fileName` of the type takes precedence.
     """
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
     built = name_of(type_, values)
     folders = (type_.file_name or "").count("/") if built else 0
     uid = built or uid
-    # In lower case, since names that differ in case alone are one name on some file systems.
+    # In lower case, since some file systems ignore case.
     named = uid.lower() if isinstance(uid, str) and _is_path(uid, folders) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _ENDINGS[type_.format]
     for candidate in (name, f"{name}-{document_id}"):
         claim = Claim(type_, candidate, address.locale, address.draft and not type_.draft_key)
         path = context.layout.path_of(claim, ending)
-        free = type_.kind == "singleType" or not _is_taken(context, claim)
-        if free and context.layout.claim(path) == claim:
+        is_free = type_.kind == "singleType" or not _is_taken(context, claim)
+        if is_free and context.layout.claim(path) == claim:
             return path
     raise ConflictError(f"there is no free name for a document at {path}")
 
 
 def _is_taken(context: Context, claim: Claim) -> bool:
-    """Whether some file has a name already, in any locale, status and format."""
+    """Return whether a file has the name, in any locale, status and format."""
     for locale in context.settings.locales.available if claim.type.localized else (claim.locale,):
         for draft in (False, True):
             path = context.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
@@ -72,15 +72,15 @@ def _is_taken(context: Context, claim: Claim) -> bool:
 
 
 def _is_path(text: str, folders: int) -> bool:
-    """Whether a text is a name in some folders, each of which is a name as well."""
+    """Return whether a text is a file name in a number of folders, all with valid names."""
     parts = text.split("/")
     return len(parts) == folders + 1 and all(map(_is_name, parts))
 
 
 def _is_name(text: str) -> bool:
-    """Whether a uid can be a file's name on every system, and means nothing to a shell.
+    """Return whether a uid can be a file name on every system, without special meaning in a shell.
 
-    It is of ASCII, since file systems differ in how they spell other letters. A draft's uid may be anything.
+    Only ASCII, since file systems encode other letters differently. The uid of a draft may be anything.
     """
     return (
         len(text) <= MAX_NAME_BYTES

@@ -1,7 +1,7 @@
-"""Relations written from the side that derives them, and targets that only one document may have.
+"""Relations written from the derived side, and targets that only one document may have.
 
-A relation is stored in the files of its owning side. Writing the other side changes those files, in
-the versions that the request is about.
+A relation is stored in the files of its owning side. Writing the other side changes those files, in the
+versions that the request is about.
 """
 
 from collections.abc import Iterable, Set
@@ -24,8 +24,8 @@ NO_IDS: Set[Any] = frozenset()
 class Relinker:
     """Changes relations in the files of other documents. `drafts_only`: the request writes a draft.
 
-    `blind`: it is from somebody who may not read drafts, so that nothing but what it names is published.
-    The document that is being written is left out: its own file says its relations to itself.
+    `blind`: its author may not read drafts, so only what it names is published. The written document itself
+    is skipped: its own file has its relations to itself.
     """
 
     context: Context
@@ -34,16 +34,17 @@ class Relinker:
     blind: bool = False
 
     def next_step(self, locale: str) -> "Relinker":
-        """Return what changes further relations, in a locale, in the files as they are after this."""
+        """Return a Relinker for further relations, in a locale, that sees these changes."""
         return replace(self, context=self.context.next_step(), locale=locale)
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
-        """Make the owners of a derived relation point at a document, or no longer.
+        """Make the owners of a derived relation refer to a document, or no longer.
 
-        Where the document is published, so is what its draft had changed of the relation before. A document
-        without drafts is published: what it names points at it in both versions, also where a draft does.
+        If the document is published, so are earlier changes of the relation in drafts. A document without
+        drafts counts as published: owners that it names refer to it in both versions, even if their draft
+        already does.
         """
-        owner, owning, target = self._owning(type_, document_id, attribute)
+        owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
         ordered = links.apply(current, to_many=attribute.to_many)
         before, wanted = {*current}, {*ordered}
@@ -51,13 +52,13 @@ class Relinker:
         live = (
             () if type_.draft_publish or links.set is None else self._owners(owner, owning, target, PUBLISHED)
         )
-        for gone in (i for i in dict.fromkeys((*current, *live)) if i not in wanted and i != own):
-            self._relink(owner, owning, gone, remove={target})
+        for removed in (i for i in dict.fromkeys((*current, *live)) if i not in wanted and i != own):
+            self._relink(owner, owning, removed, remove={target})
         named = set() if type_.draft_publish else {*(links.set or ()), *(c.target for c in links.connect)}
-        for come in (i for i in ordered if (i not in before or i in named) and i != own):
-            self._relink(owner, owning, come, add=target)
+        for added in (i for i in ordered if (i not in before or i in named) and i != own):
+            self._relink(owner, owning, added, add=target)
         if owning.relation == "oneToOne" and wanted:
-            self._leave_other_locales(owner, owning, (target,), wanted)
+            self._remove_in_other_locales(owner, owning, (target,), wanted)
         if self.blind and not self.drafts_only:
             shown = self._owners(owner, owning, target, PUBLISHED)
             published = set(links.apply(shown, to_many=attribute.to_many))
@@ -67,15 +68,15 @@ class Relinker:
             self._publish(owner, owning, target, kept, but=(before | wanted | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Let what is published point at a document where the drafts do, since that is published now."""
-        owner, owning, target = self._owning(type_, document_id, attribute)
+        """Make published owners refer to a document that was just published, if their drafts do."""
+        owner, owning, target = self._owning_side(type_, document_id, attribute)
         drafts = set(self._owners(owner, owning, target, DRAFT))
         self._publish(owner, owning, target, drafts, but={document_id} if owner is type_ else set())
 
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Let the published versions of owners point at a target where their drafts do, `but` for some."""
+        """Make the published versions of owners refer to a target as their drafts do, except `but`."""
         if not owner.draft_publish:
             return
         live = set(self._owners(owner, owning, target, PUBLISHED))
@@ -91,12 +92,14 @@ class Relinker:
                 drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
-        """One-to-one: whoever else points at one of the targets does so no more."""
-        self._leave(type_, attribute, targets, {document_id})
-        self._leave_other_locales(type_, attribute, targets, {document_id})
+        """Remove the targets of a one-to-one relation from all other documents."""
+        self._remove_from_others(type_, attribute, targets, {document_id})
+        self._remove_in_other_locales(type_, attribute, targets, {document_id})
 
-    def _leave(self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]) -> None:
-        """Let all documents but `kept` leave some targets of a relation, each in one step."""
+    def _remove_from_others(
+        self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
+    ) -> None:
+        """Remove some targets of a relation from all documents except `kept`."""
         left: dict[str, set[Any]] = {}
         for target, status in product(targets, self._statuses(type_)):
             for owner in self._owners(type_, attribute, target, status):
@@ -104,23 +107,25 @@ class Relinker:
         for owner in sorted(left.keys() - kept):
             self._relink(type_, attribute, owner, remove=left[owner])
 
-    def _leave_other_locales(
+    def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """Where the targets of a relation have no locales, let all but `kept` leave them in other locales."""
+        """If the targets have no locales, remove them in other locales as well, except from `kept`."""
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:
             return
         for locale in self.context.settings.locales.available:
             if locale != self.locale:
-                replace(self, locale=locale)._leave(type_, attribute, targets, kept)
+                replace(self, locale=locale)._remove_from_others(type_, attribute, targets, kept)
 
     def _statuses(self, type_: Type) -> tuple[str, ...]:
-        """The versions of a type's documents that the write is about."""
+        """Return the statuses of a type's documents that the write is about."""
         return (DRAFT,) if self.drafts_only and type_.draft_publish else (DRAFT, PUBLISHED)
 
-    def _owning(self, type_: Type, document_id: str, attribute: Attribute) -> tuple[Type, Attribute, Any]:
-        """The type and attribute that store a derived relation, and what these name a document by."""
+    def _owning_side(
+        self, type_: Type, document_id: str, attribute: Attribute
+    ) -> tuple[Type, Attribute, Any]:
+        """Return the owning type and attribute of a derived relation, and the document as its target."""
         owner = self.context.snapshot.schema.types[attribute.target or ""]
         owning = owner.attributes[attribute.mapped_by or ""]
         return owner, owning, (type_.uid, document_id) if owning.morph else document_id
@@ -143,7 +148,7 @@ class Relinker:
         add: Any = None,
         remove: Set[Any] = NO_IDS,
     ) -> None:
-        """Add a target to a relation of another document, or take some from it."""
+        """Add a target to a relation of another document, or remove some."""
         context = self.context
         published, draft = context.versions(type_, document_id, self._locale(type_))
         only_draft = self.drafts_only and type_.draft_publish
@@ -152,7 +157,7 @@ class Relinker:
                 continue
             current = tuple(document.get(attribute.name))
             new = _with(current, add, attribute) if add is not None else _without(current, remove)
-            if only_draft and document is published and new != current:  # only a draft is meant
+            if only_draft and document is published and new != current:  # The write is only about the draft.
                 path = context.sibling(document.path, draft=True)
                 changes = {attribute.name: encode(attribute, new)}
                 context.put(path, context.changed(document, changes))

@@ -1,4 +1,4 @@
-"""The passwords of a body, hashed before the write: that takes long, and a write keeps all others waiting."""
+"""Hashing of a body's passwords before the write, because it is slow and writes wait for each other."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -8,21 +8,19 @@ from server.errors import ValidationError
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
 
-MAX_PASSWORDS = 10  # To hash one takes a tenth of a second.
+MAX_PASSWORDS = 10  # Hashing one takes 0.1 s.
 
 
 def hash_passwords(
     schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
 ) -> list[dict[str, Tree]]:
-    """The data of bodies, each for a type, with the hashes of their passwords in place of them.
+    """Return the data of bodies with hashed passwords.
 
-    Raises ValidationError for more than MAX_PASSWORDS of them, BusyError where many others are being hashed.
+    Raises ValidationError for more than MAX_PASSWORDS, BusyError if too many others are being hashed.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
-        raise ValidationError(
-            f"The body has {passwords} passwords; at most {MAX_PASSWORDS} are taken at once"
-        )
+        raise ValidationError(f"The body has {passwords} passwords; at most {MAX_PASSWORDS} are allowed")
     return [_hash_object(schema, type_, data) for type_, data in bodies]
 
 
@@ -63,7 +61,7 @@ def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[
 
 def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
-        # Text with unprintable characters may be invalid: the validation refuses it, or hashes it later.
+        # Unprintable text may be invalid: validation refuses it, or hashes it later.
         return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):

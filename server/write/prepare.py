@@ -1,10 +1,9 @@
-"""A request to write → the files that it changes, checked against the site as it is at that time.
+"""Preparation of write requests: the changed files, checked against the current site.
 
-Each function takes a request and a context, puts the changed files into `context.changeset`, and
-returns the document's id. `site.write` calls it, and again, with a new context, where somebody else
-changed the site meanwhile. All raise PreconditionError where `If-Match` names another version and the
-change is not to be merged with those made since, or can't be, and ValidationError for data that the schema
-does not have or allow.
+Each function takes a request and a context, puts the changed files into `context.changeset`, and returns the
+document's id. `Site.write` calls it, again with a new context if the site was changed meanwhile. All raise
+PreconditionError if `If-Match` names another version and the changes can't be merged, and ValidationError for
+data that the schema does not allow.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,86 +31,86 @@ from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
 from server.write.write import Writer, single_id
 
-PUBLISHES_MESSAGE = "This draft would change what is published, by a relation to it"
+PUBLISHES_MESSAGE = "This draft would change published content through a relation"
 
 Prepare = Callable[[WriteRequest, Context], str]
 
 
 def create(request: WriteRequest, context: Context) -> str:
-    """A new document of a collection type."""
+    """Create a document of a collection type."""
     written = _writer(request, context).create(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def update(request: WriteRequest, context: Context) -> str:
-    """New values for a version of a document. Raises NotFoundError where there is no such document."""
+    """Change a version of a document. Raises NotFoundError if the document does not exist."""
     written = _writer(request, context).update(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
-    """New values for the document of a single type, which is made where there is none."""
+    """Set the values of a single type's document, creating it if needed."""
     written = _writer(request, context).put_single(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def delete(request: WriteRequest, context: Context) -> str:
-    """No more files of a document in the locales of a request; returns "" where there was none.
+    """Delete a document in the request's locales; return "" if there was none.
 
-    There is none in a locale that the site does not have.
+    Locales that the site does not have are ignored.
     """
-    address = _of_type(request.address, context)
+    address = _with_current_type(request.address, context)
     return _writer(request, context).delete(_check_match(request, address, context), request.locales)
 
 
 def unpublish(request: WriteRequest, context: Context) -> str:
-    """Nothing published of a document in some locales. Raises NotFoundError where it is in none of them."""
-    address = _of_drafts(_check_match(request, _address(request, context), context), request.locales, context)
+    """Unpublish a document in some locales. Raises NotFoundError if it exists in none of them."""
+    address = _matched_draft_address(request, context)
     document_id = address.document_id or ""
     publication.unpublish(context, address.type, document_id, request.locales)
     return document_id
 
 
 def discard(request: WriteRequest, context: Context) -> str:
-    """No drafts of a document, in the locales of a request, beside what is published.
+    """Discard the drafts of a published document in the request's locales.
 
-    Raises NotFoundError where there is no such document, ValidationError where there is nothing to discard.
+    Raises NotFoundError if the document does not exist, ValidationError if there is nothing to discard.
     """
-    address = _of_drafts(_check_match(request, _address(request, context), context), request.locales, context)
+    address = _matched_draft_address(request, context)
     document_id, blind = address.document_id or "", not may_read_drafts(request.actor, address.type)
     publication.discard(context, address.type, document_id, request.locales, blind=blind)
     return _keep_published(request, context, document_id)
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Several writes, each of which sees what those before it come to.
+    """Prepare several writes, each of which sees the earlier ones.
 
-    Returns what each one returns, and whether it was merged.
+    Returns the result of each, and whether it was merged.
     """
-    written = []
-    for number, (prepare, wanted) in enumerate(request.operations):
+    results = []
+    for number, (prepare, operation) in enumerate(request.operations):
         with of_operation(number):
-            written.append(_noting_merge(prepare, wanted, context))
+            results.append(_with_merge_flag(prepare, operation, context))
         context = context.after()
-    return tuple(written)
+    return tuple(results)
 
 
 def without_batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
-    """One write by itself; returns the same of it, but its errors say nothing of a batch."""
-    [(prepare, wanted)] = request.operations
-    return (_noting_merge(prepare, wanted, context),)
+    """Prepare one write; like `batch`, but its errors do not mention a batch."""
+    [(prepare, operation)] = request.operations
+    return (_with_merge_flag(prepare, operation, context),)
 
 
-def _noting_merge(prepare: Prepare, request: WriteRequest, context: Context) -> tuple[str, bool]:
-    """What is written, and whether the change was merged with those of others."""
-    written = prepare(request, context)
-    return written, request.merge and _earlier(request, _address(request, context), context) is not None
+def _with_merge_flag(prepare: Prepare, request: WriteRequest, context: Context) -> tuple[str, bool]:
+    """Return the result of a write, and whether it was merged with other changes."""
+    document_id = prepare(request, context)
+    return document_id, request.merge and _earlier(request, _address(request, context), context) is not None
 
 
 def _keep_published(request: WriteRequest, context: Context, written: str) -> str:
-    """What was written. Raises ForbiddenError where that changes what is published, and may not.
+    """Return `written`. Raises ForbiddenError if a draft would change published content without permission.
 
-    A draft does so by relations: those to types without drafts are kept by the other side, say.
+    It could by relations, for example to types without drafts, which the other side stores.
     """
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
@@ -119,7 +118,7 @@ def _keep_published(request: WriteRequest, context: Context, written: str) -> st
 
 
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
-    """Which version a request changes, and how."""
+    """Return the address and change of a request."""
     address = _address(request, context)
     earlier = _earlier(request, address, context) if request.merge else None
     if earlier is None:
@@ -154,9 +153,9 @@ def _writer(request: WriteRequest, context: Context) -> Writer:
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    """The version that a change was first prepared on, where another machine has changed it since.
+    """Return the version that a change was first prepared on, if another machine has changed it since.
 
-    None where the change is prepared the first time. Raises OvertakenError where there was none, or is none.
+    None at the first preparation. Raises OvertakenError if the version was created or deleted since.
     """
     (first,) = context.first.of((current,))
     if _is_same(first, current):
@@ -167,7 +166,7 @@ def _first(
 
 
 def _is_same(one: Document | None, other: Document | None) -> bool:
-    """Whether two versions are the same, or there is neither."""
+    """Return whether two versions are equal, or both None."""
     if one is None or other is None:
         return one is other
     return one is other or (one.status == other.status and version_of(one) == version_of(other))
@@ -175,7 +174,7 @@ def _is_same(one: Document | None, other: Document | None) -> bool:
 
 @contextmanager
 def _naming_document(address: Address, current: Document) -> Iterator[None]:
-    """Name the document in the error for a change that overlaps one of another machine."""
+    """Context manager: name the document in the error for a change that conflicts with another machine's."""
     try:
         yield
     except OverlapError as error:
@@ -183,31 +182,32 @@ def _naming_document(address: Address, current: Document) -> Iterator[None]:
 
 
 def _names(address: Address, current: Document | None) -> dict[str, object]:
-    """Which document an error is about."""
+    """Return the details that identify a document in errors."""
     document_id = address.document_id or (current.document_id if current else None)
     return {"type": address.type.singular, "documentId": document_id, "locale": address.locale}
 
 
 def _check_match(request: WriteRequest, address: Address, context: Context) -> Address:
-    """The address of a request with the document's id, where its `If-Match` is met.
+    """Return the address of a request after checking `If-Match`.
 
-    Raises OvertakenError where another machine has changed the document since this was first prepared.
+    Raises OvertakenError if another machine has changed the document since the first preparation.
     """
     _require_match(request, address, context)
     type_, document_id = address.type, address.document_id
     document_id = document_id or single_id(context.snapshot, context.settings, type_, address.locale) or ""
-    found = tuple(v for each in request.locales for v in context.versions(type_, document_id, each))
-    first = context.first.of(found)
-    if any(found) and not all(map(_is_same, first, found)):
-        raise OvertakenError(details=_names(address, next(filter(None, found))))
+    current = tuple(v for each in request.locales for v in context.versions(type_, document_id, each))
+    first = context.first.of(current)
+    if any(current) and not all(map(_is_same, first, current)):
+        raise OvertakenError(details=_names(address, next(filter(None, current))))
     return address
 
 
-def _of_drafts(address: Address, locales: tuple[str, ...], context: Context) -> Address:
-    """The address of a document that there is in one of some locales, with its id.
+def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
+    """Return the address, with id, of a document that exists in a requested locale; checks `If-Match`.
 
-    Raises NotFoundError, and ConflictError where its type has no drafts any more.
+    Raises NotFoundError, and ConflictError if its type no longer has drafts.
     """
+    address, locales = _check_match(request, _address(request, context), context), request.locales
     type_ = address.type
     _require_fit(replace(address, draft=True), context)
     document_id = address.document_id or single_id(context.snapshot, context.settings, type_, address.locale)
@@ -222,34 +222,34 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
-    """The version that a change was made from, where it is to be merged with what others have changed since.
+    """Return the version that a change was made from, if it must be merged with later changes.
 
-    None where the change is of the current version, and where nothing may be told of that.
+    None if that is the current version, or the caller may not learn of it.
     """
     current = _current(address, context)
-    told = not address.draft or may_read_drafts(request.actor, address.type)
-    if request.if_match is None or current is None or not told or is_named(request.if_match, current):
+    may_learn = not address.draft or may_read_drafts(request.actor, address.type)
+    if request.if_match is None or current is None or not may_learn or is_named(request.if_match, current):
         return None
     return earlier_version(request.if_match, current, address, context)
 
 
 def _address(request: WriteRequest, context: Context) -> Address:
-    """The address of a request under the schema that there is now."""
+    """Return the address of a request under the current schema."""
     return fit_to_schema(request.address, context)
 
 
 def fit_to_schema(address: Address, context: Context) -> Address:
-    """An address under the schema that there is now.
+    """Return an address under the current schema.
 
-    Raises NotFoundError, and ConflictError where settings or a schema that changed meanwhile know none such.
+    Raises NotFoundError, and ConflictError if changed settings or schemas no longer allow it.
     """
-    address = _of_type(address, context)
+    address = _with_current_type(address, context)
     _require_fit(address, context)
     return address
 
 
-def _of_type(address: Address, context: Context) -> Address:
-    """An address with the type as it is now. Raises NotFoundError if there is none."""
+def _with_current_type(address: Address, context: Context) -> Address:
+    """Return an address with the current type. Raises NotFoundError if there is none."""
     type_ = context.snapshot.schema.types.get(address.type.uid)
     if type_ is None:
         raise NotFoundError()
@@ -257,17 +257,17 @@ def _of_type(address: Address, context: Context) -> Address:
 
 
 def _require_fit(address: Address, context: Context) -> None:
-    """Raise ConflictError where settings or a schema that changed meanwhile know no such version."""
-    known = (
+    """Raise ConflictError if changed settings or schemas no longer allow an address."""
+    known_locales = (
         context.settings.locales.default,
         *(context.settings.locales.available if address.type.localized else ()),
     )
-    if address.locale not in known or (address.draft and not address.type.draft_publish):
+    if address.locale not in known_locales or (address.draft and not address.type.draft_publish):
         raise ConflictError(f"{address.type.singular} was changed meanwhile; try again")
 
 
 def _current(address: Address, context: Context) -> Document | None:
-    """The version that `If-Match` is about: what a GET of the same address shows; None of a new document."""
+    """Return the version that `If-Match` is compared with, as a GET shows it; None for a new document."""
     if address.document_id is not None:
         return context.snapshot.get(address.type, address.document_id, address.locale, address.status)
     if address.type.kind != "singleType":

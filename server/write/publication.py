@@ -14,17 +14,17 @@ from server.write.write_timestamps import timestamps_of_moved, timestamps_of_unp
 # --- discard --------------------------------------------------------------------------------------
 
 NOTHING_PUBLISHED_MESSAGE = (
-    "Nothing is published of this document, so that its draft can't be discarded; delete it"
+    "This document is not published, so its draft can't be discarded; delete it instead"
 )
-NO_DRAFT_MESSAGE = "This document has no draft of its own: it is as it is published"
+NO_DRAFT_MESSAGE = "This document has no draft to discard"
 
 
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
-    """Remove the drafts of a document in some locales, where it is published.
+    """Remove the drafts of a published document in some locales.
 
-    What the locales share becomes what is published in the drafts of the others as well. Relations that
-    are stored in other documents are those documents' own, and stay. Raises ValidationError where there is
-    nothing to discard; to somebody `blind`, who may not read drafts, it is not told whether there is a draft.
+    Shared attributes return to their published values in the drafts of other locales, too. Relations stored
+    in other documents stay. Raises ValidationError if there is nothing to discard; `blind` callers, who may
+    not read drafts, do not learn whether there is a draft.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -43,7 +43,7 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
 
 
 def _shared(type_: Type, published: Document, draft: Document) -> Values:
-    """What a draft had changed of the attributes that all locales share, as it is published."""
+    """Return the published values of shared attributes that a draft had changed."""
     live, edited = values_of(published), values_of(draft)
     names = (a.name for a in type_.attributes.values() if type_.localized and not a.localized)
     return {name: live[name] for name in names if not same_values(live[name], edited[name])}
@@ -52,7 +52,7 @@ def _shared(type_: Type, published: Document, draft: Document) -> Values:
 def _share(
     context: Context, type_: Type, document_id: str, discarded: tuple[str, ...], shared: Values
 ) -> None:
-    """Give the drafts of the other locales what is published of the attributes that all share."""
+    """Set published values of shared attributes in the drafts of other locales."""
     for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)
         if draft is None or (locale in discarded and published):
@@ -82,7 +82,7 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
 
 
 def _become_draft(context: Context, published: Document) -> None:
-    """Let the file of what is published be that of the draft: renamed, or by what it says of itself."""
+    """Turn the published file into the draft's, by its name or its draft key."""
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
     changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}

@@ -1,7 +1,7 @@
-"""A change of a version that others have changed since → the same change of what is there now.
+"""Rebase of a change onto the current version, if others have changed the document since.
 
-`documents.three_way_merge` merges both changes. Changes that overlap are refused with an error, which names
-what the caller may see.
+`documents.three_way_merge` merges both changes. Overlapping changes raise an error with the values that the
+caller may see.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,9 +27,9 @@ SIDES = ("base", "ours", "theirs")
 
 
 def earlier_version(if_match: str, current: Document, address: Address, context: Context) -> Document:
-    """The version of a document that `If-Match` names, as a GET of the address once showed it.
+    """Return the version that `If-Match` names, as a GET of the address once showed it.
 
-    Raises UnknownVersionError where that is not known.
+    Raises UnknownVersionError if it is unknown.
     """
     for document in _versions_shown(current, address, context):
         if is_named(if_match, document):
@@ -38,7 +38,7 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
 
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
-    """The versions that a GET of an address may have shown: of a draft also what was published."""
+    """Yield the versions that a GET of an address may have shown; for drafts also published ones."""
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)
     for document in (*filter(None, [published]), *recent):
@@ -55,9 +55,9 @@ def rebase(
     earlier: Document,
     now: list[Document] | None = None,
 ) -> Change:
-    """A change of an earlier version, as one of what the address holds now, or of the versions `now`.
+    """Turn a change of an earlier version into one of the current version, or of the versions `now`.
 
-    Raises OverlapError for what others have changed as well, and ValidationError for what can't be read.
+    Raises OverlapError for attributes that others have changed as well, and ValidationError for faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -66,18 +66,18 @@ def rebase(
     values, current, by_id = writer.merged(type_, earlier.document_id, base, change), earlier, True
     replaced = now or writer.replaced(address)
     for current in replaced:
-        found = merge(type_, base, values, values_of(current), merge_text, by_id=by_id)
-        if found.conflicts:
+        merged = merge(type_, base, values, values_of(current), merge_text, by_id=by_id)
+        if merged.conflicts:
             versions = (earlier, earlier.with_values(values), current)
             shown = replaced[0].as_draft() if address.draft else replaced[0]
-            details = _overlapping(request, writer.context, found.conflicts, versions)
+            details = _overlapping(request, writer.context, merged.conflicts, versions)
             raise OverlapError(details={"version": version_of(shown), "conflicts": details})
-        values, by_id = found.values or values, False  # Only a body has ids of the earlier version.
+        values, by_id = merged.values or values, False  # Only a body has ids of the earlier version.
     return _as_change(change, type_, values, values_of(current))
 
 
 def _as_change(change: Change, type_: Type, values: Values, current: Values) -> Change:
-    """The change that leads from the values of the current version to others."""
+    """Return the change from the values of the current version to others."""
     own = {name: a for name, a in type_.attributes.items() if not a.derived}
     changed = {name for name in own if not same_values(values[name], current[name])} | {*change.values}
     links = dict(change.links)
@@ -92,10 +92,10 @@ def _as_change(change: Change, type_: Type, values: Values, current: Values) -> 
 
 
 def _leads_to(links: Links, current: Targets, wanted: Targets, *, to_many: bool) -> bool:
-    """Whether a change of a relation, as the body says it, comes to what is wanted."""
+    """Return whether the relation change in a body results in the wanted targets."""
     try:
         return links.apply(current, to_many=to_many) == wanted
-    except ValidationError:  # It names a place next to what is no longer there.
+    except ValidationError:  # It names a position next to a missing target.
         return False
 
 
@@ -105,9 +105,9 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """What all three sides have in each attribute that two have changed, as far as the caller may see it.
+    """Return all three sides of each conflicting attribute, as far as the caller may see them.
 
-    Without the values, where an answer has no room for them.
+    Without the values if they are too large for a response.
     """
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:

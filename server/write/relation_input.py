@@ -1,4 +1,4 @@
-"""What a request body says of a relation: set, connect, disconnect, in short and in long form."""
+"""Parsing of relations in a request body: set, connect and disconnect, in short and long form."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ CIRCULAR_MESSAGE = (
     "another one that is trying to connect before/after it"
 )
 
-Target = Any  # a documentId, or (uid, documentId) of a morph relation
-# What finds the target that an item names; the last argument says whether it must exist: if not, and there
-# is none of a number, it gives None.
+Target = Any  # a documentId, or (uid, documentId) in a morph relation
+# Returns the target that an item names. If the last argument, whether it must exist, is False, it returns
+# None for an unknown number.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """One target to connect, and where: `start`, `end`, or `before` or `after` another target."""
+    """One target to connect, and its position: `start`, `end`, or `before` or `after` another target."""
 
     target: Target
     place: str = "end"
@@ -33,9 +33,9 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change of a relation: `set` replaces all there is (None: does not), and then nothing else counts.
+    """A change of a relation: `set` replaces all targets and overrides the rest (None: unused).
 
-    It does not replace targets of the types `kept`, which who sends it can't see.
+    It keeps targets of the types `kept`, which the caller can't see.
     """
 
     set: tuple[Target, ...] | None = None
@@ -44,56 +44,59 @@ class Links:
     kept: frozenset[str] = frozenset()
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """The targets after the change. Raises ValidationError for a position next to nothing."""
+        """Return the targets after the change.
+
+        Raises ValidationError for a position next to a missing target.
+        """
         if self.set is not None:
-            wanted = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
-            return self._with_kept(wanted, current, to_many=to_many) if self.kept else wanted
+            targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
+            return self._with_kept(targets_set, current, to_many=to_many) if self.kept else targets_set
         if not to_many:
-            left = tuple(target for target in current if target not in self.disconnect)
-            return (self.connect[-1].target,) if self.connect else left[-1:]
+            remaining = tuple(target for target in current if target not in self.disconnect)
+            return (self.connect[-1].target,) if self.connect else remaining[-1:]
         targets = _Sequence(current)
         for connect in _in_order(self.connect, current):
             targets.place(connect)
-        gone = {*self.disconnect} - {connect.target for connect in self.connect}
-        return tuple(target for target in targets if target not in gone)
+        removed = {*self.disconnect} - {connect.target for connect in self.connect}
+        return tuple(target for target in targets if target not in removed)
 
     def _with_kept(
-        self, wanted: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
+        self, targets_set: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the targets that were set, with the kept ones at their places; one alone gives way."""
-        if wanted and not to_many:
-            return wanted
-        found = list(wanted)
+        """Return the set targets with the kept ones at their positions; a to-one target is replaced."""
+        if targets_set and not to_many:
+            return targets_set
+        targets = list(targets_set)
         for place, target in enumerate(current):
-            if target[0] in self.kept and target not in wanted:
-                found.insert(place, target)
-        return tuple(found)
+            if target[0] in self.kept and target not in targets_set:
+                targets.insert(place, target)
+        return tuple(targets)
 
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """The stored side of a relation of a document's type to itself, where the derived side is written.
+        """Return the stored side of a relation within a type when its derived side is written.
 
-        `target` is what stands in `current` where the document relates to itself. Its place among others is
-        for the derived side to say.
+        `target` is the entry in `current` by which the document relates to itself. Its position among others
+        belongs to the derived side.
         """
         if self.set is not None:
-            named = document_id in self.set
+            is_linked = document_id in self.set
         elif any(connect.target == document_id for connect in self.connect):
-            named = True
+            is_linked = True
         else:
-            named = target in current and document_id not in self.disconnect
-        if named == (target in current):
+            is_linked = target in current and document_id not in self.disconnect
+        if is_linked == (target in current):
             return current
-        if not named:
+        if not is_linked:
             return tuple(other for other in current if other != target)
         return (*current, target) if to_many else (target,)
 
 
 class _Sequence:
-    """Targets in an order, each once. To place one takes the same time however many there are.
+    """Ordered targets without repetition, as a doubly linked list: placing one takes constant time.
 
-    Each target has the one before and the one after it; None is before the first and after the last.
+    None is before the first and after the last.
     """
 
     def __init__(self, targets: Iterable[Target]) -> None:
@@ -108,7 +111,7 @@ class _Sequence:
             target = self._after[target]
 
     def place(self, connect: Connect) -> None:
-        """Put the target of a connect where that says; it is taken from where it was."""
+        """Move the target of a connect to its position."""
         target, place = connect.target, connect.place
         if target in self._after:
             self._join(self._before[target], self._after[target])
@@ -123,14 +126,11 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Iterator[Connect]:
-    """The connects in an order in which each comes after the one that it is placed next to.
-
-    Of those that can be placed as soon as each other, it is the order in which they are given.
-    """
-    there, ready = set(targets), list[int]()
-    waiting: dict[Target, list[int]] = {}  # the numbers of those to be placed next to a target
+    """Yield the connects so that each follows the one that it is placed next to, else in given order."""
+    placed_targets, ready = set(targets), list[int]()
+    waiting: dict[Target, list[int]] = {}  # indexes of connects to place next to a target
     for number, connect in enumerate(connects):
-        if connect.place not in ("before", "after") or connect.other in there:
+        if connect.place not in ("before", "after") or connect.other in placed_targets:
             ready.append(number)
         else:
             waiting.setdefault(connect.other, []).append(number)
@@ -143,7 +143,7 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Itera
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
-    """Return the error for connects that can't be placed: next to each other in a circle, or to nothing."""
+    """Return the error for connects next to each other in a circle, or next to missing targets."""
     others = {connect.target: connect.other for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
@@ -162,34 +162,33 @@ def _name(target: Target) -> str:
 
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
-    """The change that a body describes (spec.md 4.3.3). `resolve` finds a target or refuses it.
+    """Parse the change in a body (spec.md 4.3.3). `resolve` finds or rejects a target.
 
-    Targets may be given as they were populated: what an item says beside who it is, is ignored.
-    Raises ValidationError for what is no relation value.
+    Targets may be populated objects: other keys are ignored. Raises ValidationError for invalid values.
     """
     if value is None:
         return Links(set=())
     if not isinstance(value, dict) or _is_item(attribute, value):
         return Links(set=tuple(resolve(attribute, item, path, True) for item in _items(value)))
-    if not (attribute.morph and attribute.derived):  # There, Strapi looks at no other keys.
+    if not (attribute.morph and attribute.derived):  # There, Strapi ignores other keys.
         refuse_operations(value, path)
-    wanted = None
+    targets_set = None
     if value.get("set") is not None:
-        wanted = tuple(resolve(attribute, item, path, True) for item in _items(value["set"]))
-    gone = (resolve(attribute, item, path, False) for item in _items(value.get("disconnect")))
+        targets_set = tuple(resolve(attribute, item, path, True) for item in _items(value["set"]))
+    removed = (resolve(attribute, item, path, False) for item in _items(value.get("disconnect")))
     return Links(
-        wanted,
+        targets_set,
         tuple(_connect(attribute, item, path, resolve) for item in _items(value.get("connect"))),
-        tuple(target for target in gone if target is not None),
+        tuple(target for target in removed if target is not None),
     )
 
 
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Return, by locale, the part of a relation value that names documents of the target in this locale.
+    """Split a relation value by the locales of the target documents that it names.
 
-    An item without `locale` is in the one that its `id` was made of, else in the default one.
+    An item without `locale` belongs to the locale of its `id`, else to the default one.
     """
     uid = attribute.target or ""
 
@@ -217,26 +216,26 @@ def divide_by_locale(
 
 
 def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
-    """Raise ValidationError for a key that is no operation on a relation."""
+    """Raise ValidationError for a key that is no relation operation."""
     for key in value:
-        if key not in (*OPERATIONS, "options"):  # These change nothing here.
+        if key not in (*OPERATIONS, "options"):  # Options have no effect here.
             dotted = attribute_path(path)
             details = {"key": key, "path": dotted, "source": "body"}
             raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
 
 def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The objects of a body that name targets, alone or in a list."""
+    """Yield the objects in a value that name targets."""
     yield from (item for item in _items(value) if isinstance(item, dict))
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield what must name its type in a value of a stored morph relation; None for what is not one.
+    """Yield the items that must name their type in a stored morph relation; None for invalid ones.
 
-    To relate to many documents, a list is needed, also below each operation.
+    A to-many relation needs lists, also within operations.
     """
     if value is True:
-        return  # The check of relation values refuses it.
+        return  # Refused by the check of relation values.
     operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))
     for items in [value.get(key) or [] for key in OPERATIONS] if operations else [value]:
         if isinstance(items, list):
@@ -246,7 +245,7 @@ def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
 
 
 def _is_item(attribute: Attribute, value: dict[str, Any]) -> bool:
-    """Whether an object names a target, and is no object of operations."""
+    """Return whether an object names a target, rather than operations."""
     return "documentId" in value or "id" in value or ("__type" in value and attribute.polymorphic)
 
 
@@ -269,7 +268,7 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
             if attribute.polymorphic and isinstance(item, dict):
                 uid = position.get("__type", item.get("__type"))
                 neighbour = {"__type": uid, "documentId": neighbour}
-            other = resolve(attribute, neighbour, path, True)  # A hidden draft is none.
+            other = resolve(attribute, neighbour, path, True)  # A hidden draft does not count.
             if other == target:
                 raise ValidationError(CIRCULAR_MESSAGE)
             return Connect(target, place, other)

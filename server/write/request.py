@@ -1,4 +1,4 @@
-"""What somebody asks to have written: plain values, which say nothing of HTTP or of the site's state."""
+"""Write requests as plain values, independent of HTTP and of the site's state."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Which version of a document is meant. Without an id it is a new one, or that of a single type."""
+    """The address of a document version. Without an id: a new document, or a single type's."""
 
     type: Type
     document_id: str | None
@@ -24,7 +24,7 @@ class Address:
 
     @property
     def status(self) -> str:
-        """The status of that version."""
+        """The status of the version."""
         return DRAFT if self.draft else PUBLISHED
 
 
@@ -32,19 +32,20 @@ Show = Callable[[Snapshot, Document, Collection[str]], Mapping[str, Any]]
 
 
 def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str]) -> Mapping[str, Any]:
-    """Nothing of a version, whatever is asked for."""
+    """Return no attributes of a version."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A change of one version: the `data` of the body, and the `If-Match` that the version must meet.
+    """A change of one version: the `data` of the body, and the `If-Match` condition.
 
-    With `merge`, a change of a version that it does not meet is merged with what others have changed since.
-    `show` says what the actor may see of some attributes of a version, where that can't be done.
-    The actor may relate to what it may find; whether it may write at all has been asked before.
-    With `drafts_only` it may write drafts, and nothing that is published.
-    `users` are those who can be related to. A deletion is of all `locales`.
+    With `merge`, a change that does not meet the condition is merged with later changes; if they overlap,
+    `show` returns what the actor may see of attributes of a version.
+
+    The actor may relate to types that it may find; permission to write was checked before. With
+    `drafts_only`, it may write drafts but change nothing published. `users` are the possible targets of
+    relations to users. A deletion affects all `locales`.
     """
 
     address: Address
@@ -60,6 +61,6 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several changes in one step: for each, a function of `prepare`, and the request that it gets."""
+    """Several changes in one step: functions of `prepare` with their requests."""
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

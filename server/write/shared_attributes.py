@@ -1,4 +1,4 @@
-"""The attributes that all locales of a document share: a change in one locale reaches the others."""
+"""Attributes shared by all locales of a document: a change in one locale reaches the others."""
 
 from collections.abc import Collection
 
@@ -14,10 +14,11 @@ def share(
     changed: Values,
     guesses: Collection[str] = (),
 ) -> None:
-    """Give the other locales of a document what a write has changed of the attributes that they share.
+    """Write changed shared attributes to the other locales of a document.
 
-    What a draft changes reaches the drafts of the others; what is published, both of their versions. The
-    drafts are written also if `guesses`, which may be what they have already, are among what is shared.
+    A draft's change reaches the drafts of other locales; a published one, both their versions. Drafts are
+    also written, even if unchanged, if one of `guesses` is shared: private values that must not be revealed
+    by an unchanged file.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

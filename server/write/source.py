@@ -30,51 +30,51 @@ from server.write.write_timestamps import stamp_text
 # --- masking --------------------------------------------------------------------------------------
 
 _HIDDEN_NEW = Plain("(hidden anew)")
-_MIN_MASKED_CHARS = 8  # A shorter password is masked only in its own attribute.
+_MIN_MASKED_CHARS = 8  # Shorter passwords are masked only in their own attribute.
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text as it may be shown, and the passwords that its masks stand for, in their order."""
+    """A text with masked passwords, and the passwords in order of their masks."""
 
     text: str
     passwords: tuple[str, ...] = ()
-    strays: bool = False  # whether there are hashes where the schema knows no password
+    strays: bool = False  # whether there are hashes outside of password attributes
 
     @property
     def version(self) -> str:
-        """What changes whenever the text does: the first part of its entity tag."""
+        """The hash of the text: the first part of its entity tag."""
         return blake2b(self.text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def mask_of(number: int) -> Plain:
-    """What stands for a password of a file, counted from 0."""
+    """Return the mask of a file's password, counted from 0."""
     return Plain(f"(hidden {number + 1})")
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """The text of a file of a type with masks in place of passwords; of a later one, those `earlier` had.
+    """Mask the passwords in the text of a file; for a later text, `earlier` has those masked before.
 
-    Raises ConflictError for a text that can't be read and may hold a password.
+    Raises ConflictError for a text that can't be read and may contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
-    found: list[str] = []
+    passwords: list[str] = []
 
     def mask(tree: Tree) -> Plain:
-        found.append(str(tree))
+        passwords.append(str(tree))
         if not earlier:
-            return mask_of(len(found) - 1)
+            return mask_of(len(passwords) - 1)
         return mask_of(earlier.index(str(tree))) if tree in earlier else _HIDDEN_NEW
 
     with unreadable(path):
         tree = parse(path, text, type_.body)
     shown = change_text(path, text, type_.body, mask_values(schema, type_, tree, mask))
-    return _without_strays(shown, tuple(found))
+    return _without_strays(shown, tuple(passwords))
 
 
 def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
-    """A text that has masks already, without hashes and known passwords in other places."""
+    """Mask hashes and known passwords elsewhere in a masked text."""
     shown = text
     for password in passwords:
         if len(password) >= _MIN_MASKED_CHARS:
@@ -84,7 +84,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Whether documents of a type have passwords, be it in components."""
+    """Return whether documents of a type have passwords, including in components."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -99,27 +99,27 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """The attributes of a file that hold passwords, by name, with what `mask` makes of each password.
+    """Return the attributes with passwords by name, in the order of the schema, masked by `mask`.
 
-    They come in the order of the schema. A password for which it gives REMOVE is left out of its component.
+    A password is removed from its component if `mask` returns REMOVE.
     """
-    found = {}
+    masked = {}
     for name, attribute in type_.attributes.items():
         value = tree.get(name)
         if is_null(value):
             continue
         if attribute.type == "password":
-            found[name] = mask(value)
+            masked[name] = mask(value)
         elif attribute.holds_components:
             items = value if isinstance(value, list) else [value]
-            made = [_component(schema, attribute.component, item, mask) for item in items]
-            if made != items:
-                found[name] = made if isinstance(value, list) else made[0]
-    return found
+            masked_items = [_component(schema, attribute.component, item, mask) for item in items]
+            if masked_items != items:
+                masked[name] = masked_items if isinstance(value, list) else masked_items[0]
+    return masked
 
 
 def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree], Any]) -> Any:
-    """A component with its passwords masked; what is none stays."""
+    """Return a component with masked passwords; other values unchanged."""
     if not isinstance(tree, dict):
         return tree
     type_ = schema.types.get(str(uid or tree.get("__component")))
@@ -133,7 +133,7 @@ def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree
 
 
 def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """What the tree of a file says under keys that mean nothing to its type; see `options.otherKeys`."""
+    """Return the keys of a file's tree that its type does not define; see `options.otherKeys`."""
     if type_.other_keys is not None:
         return {}
     known = {*FILE_FIELDS, *type_.attributes, *([type_.draft_key.name] if type_.draft_key else [])}
@@ -141,13 +141,13 @@ def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
-    """Some keys as the file at a path, with this text, would have them if it had nothing else."""
+    """Format some keys as the file at a path, with this text, would contain them."""
     return _handler_of(path, text).export(dict(keys)).rstrip("\n") + "\n" if keys else ""
 
 
-def read_keys(path: str, text: str, said: str) -> dict[str, Tree]:
-    """The keys that such a text says. Raises SyntaxProblem."""
-    tree = _handler_of(path, text).read(said) if said.strip() else None
+def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
+    """Parse the keys in such a text. Raises SyntaxProblem."""
+    tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
@@ -156,7 +156,7 @@ def read_keys(path: str, text: str, said: str) -> dict[str, Tree]:
 
 
 def _handler_of(path: str, text: str) -> frontmatter.Handler:
-    """The format of a file's keys: its own, or that of its front matter."""
+    """Return the format of a file's keys: its own, or its front matter's."""
     if path.endswith(MARKDOWN):
         return frontmatter.split(text).handler or frontmatter.YAML
     if path.endswith(TOML):
@@ -169,7 +169,7 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A new text of the file of one version, or of the keys in it that its type does not have.
+    """A new text for the file of one version, or for the keys in it that its type does not define.
 
     `if_match` names the text that it was made from. With `drafts_only`, nothing published may change.
     """
@@ -182,10 +182,10 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Let the file of a version have another text; returns the id of its document.
+    """Replace the text of a version's file; return the id of its document.
 
-    Raises NotFoundError where the version has no file of its own, PreconditionError where that has another
-    text than the one named, and ValidationError for a text that can't be this document's.
+    Raises NotFoundError if the version has no file of its own, PreconditionError if its text is not the one
+    named, and ValidationError for a text that can't be this document's.
     """
     address = fit_to_schema(request.address, context)
     held = _find_version(address, context)
@@ -195,36 +195,36 @@ def replace_source(request: SourceRequest, context: Context) -> str:
     shown = mask_text(schema, type_, path, current)
     _require_match(request.if_match, shown)
     if shown.strays and request.text is not None:
-        raise ConflictError(f"{path} has a password's hash where no password is; edit it by hand")
+        raise ConflictError(f"{path} has a password's hash outside of a password attribute; edit it by hand")
     with _locate_errors(path):
         if request.text is not None:
-            made = _unmask(context, held, request.text, shown)
+            new_text = _unmask(context, held, request.text, shown)
         else:
-            made = _with_keys(held, current, shown, request.other_keys or "")
-    if made != current:
-        made = stamp_text(path, type_, current, made, context.now)
-        context.put(path, bom + made, held)
-        new = _read(context, held, bom + made)
-        _require_valid(context, address, held, new)
+            new_text = _with_keys(held, current, shown, request.other_keys or "")
+    if new_text != current:
+        new_text = stamp_text(path, type_, current, new_text, context.now)
+        context.put(path, bom + new_text, held)
+        new_document = _read(context, held, bom + new_text)
+        _require_valid(context, address, held, new_document)
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
     return held.document_id
 
 
 def _find_version(address: Address, context: Context) -> Document:
-    """The version that an address means, which has a file of its own. Raises NotFoundError."""
+    """Return the version at an address, with a file of its own. Raises NotFoundError."""
     document_id = address.document_id or single_id(
         context.snapshot, context.settings, address.type, address.locale
     )
     published, draft = context.versions(address.type, document_id or "", address.locale)
     held = draft if address.draft else published
     if held is None:
-        raise NotFoundError("There is no file of that version" if published else "")
+        raise NotFoundError("That version has no file of its own" if published else "")
     return held
 
 
 def _require_match(if_match: str, shown: Masked) -> None:
-    """Raise PreconditionError where a file has another text than the one that was read."""
+    """Raise PreconditionError if a file's text is not the one that was read."""
     named = (tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))
     if if_match.strip() != "*" and shown.version not in named:
         raise PreconditionError(details={"version": shown.version})
@@ -232,26 +232,26 @@ def _require_match(if_match: str, shown: Masked) -> None:
 
 @contextmanager
 def _locate_errors(path: str) -> Iterator[None]:
-    """Turn what is wrong in a text that was sent into a ValidationError that says where."""
+    """Context manager: turn syntax errors of a request's text into a ValidationError with the line."""
     try:
         yield
     except SyntaxProblem as error:
-        raise _refusal(path, error.line, error.message, error.fix) from error
+        raise _text_error(path, error.line, error.message, error.fix) from error
 
 
-def _refusal(path: str, line: int | None, message: str, fix: str) -> ValidationError:
-    """The error for a text, of a line in it."""
-    where = f"line {line}: " if line else ""
-    return ValidationError(f"{where}{message}{f' ({fix})' if fix else ''}", {"line": line, "file": path})
+def _text_error(path: str, line: int | None, message: str, fix: str) -> ValidationError:
+    """Return the error for a line of a text."""
+    prefix = f"line {line}: " if line else ""
+    return ValidationError(f"{prefix}{message}{f' ({fix})' if fix else ''}", {"line": line, "file": path})
 
 
 def _unmask(context: Context, held: Document, text: str, shown: Masked) -> str:
-    """A text that was sent with the passwords that its masks stand for."""
+    """Return the text of a request with masks replaced by passwords."""
     kept = {str(mask_of(number)): Plain(password) for number, password in enumerate(shown.passwords)}
 
     def unmask(tree: Tree) -> Plain:
         if str(tree) not in kept:
-            raise ValidationError("A password can't be written here; keep what stands for it, or remove it")
+            raise ValidationError("A password can't be written here; keep its mask, or remove it")
         return kept[str(tree)]
 
     if not has_passwords(context.snapshot.schema, held.type):
@@ -261,12 +261,12 @@ def _unmask(context: Context, held: Document, text: str, shown: Masked) -> str:
     return change_text(held.path, text, held.type.body, passwords) if passwords else text
 
 
-def _with_keys(held: Document, current: str, shown: Masked, said: str) -> str:
-    """The text of a file with other keys. Raises ValidationError and SyntaxProblem."""
-    keys = read_keys(held.path, current, said)
+def _with_keys(held: Document, current: str, shown: Masked, keys_text: str) -> str:
+    """Return the text of a file with other keys. Raises ValidationError and SyntaxProblem."""
+    keys = read_keys(held.path, current, keys_text)
     for name in keys:
         if name not in other_keys(held.type, keys):
-            raise ValidationError(f'"{name[:100]}" is a key that {held.type.uid} has; change it as such')
+            raise ValidationError(f'"{name[:100]}" is a key that {held.type.uid} defines; change it there')
     with unreadable(held.path):
         before = other_keys(held.type, parse(held.path, shown.text, held.type.body))
     changes: dict[str, Any] = {name: REMOVE for name in before if name not in keys}
@@ -275,12 +275,14 @@ def _with_keys(held: Document, current: str, shown: Masked, said: str) -> str:
 
 
 def _read(context: Context, held: Document, text: str) -> Document:
-    """The version that a file with a new text holds. Raises ValidationError for another one."""
+    """Parse the version in a new text. Raises ValidationError if it is another version."""
     data = text.encode()
     entry = context.store.entry(held.path, data, size_signature(len(data), time.time_ns()))
     if entry is None or entry.document is None:
-        wrong = next((p for p in entry.problems if p.severity == "error"), None) if entry else None
-        raise _refusal(held.path, wrong.line, wrong.message, wrong.fix) if wrong else ValidationError()
+        problem = next((p for p in entry.problems if p.severity == "error"), None) if entry else None
+        if problem is None:
+            raise ValidationError()
+        raise _text_error(held.path, problem.line, problem.message, problem.fix)
     new = entry.document
     if (new.document_id, new.locale) != (held.document_id, held.locale):
         raise ValidationError("The file would be another document; its documentId can't be changed here")
@@ -290,9 +292,9 @@ def _read(context: Context, held: Document, text: str) -> Document:
 
 
 def _require_valid(context: Context, address: Address, held: Document, new: Document) -> None:
-    """Hold what has changed against the options of the type, and let other locales have what they share.
+    """Validate the changed attributes, and share them with other locales. Raises ValidationError.
 
-    All that is published of a type with drafts is checked, as at any write. Raises ValidationError.
+    All attributes are validated for a published version of a type with drafts, as in any write.
     """
     old, values = values_of(held), values_of(new)
     changed = {name: value for name, value in values.items() if not same_values(value, old[name])}

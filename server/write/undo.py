@@ -1,4 +1,4 @@
-"""Puts back what the files of a write held before it, in every byte, if they are as the write left them."""
+"""Undo of a write: restores the exact old bytes of its files, if they are as the write left them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from server.storage.store import Store
 from server.storage.undo import KeptWrite, digest
 from server.write.context import Context
 
-CHANGED_MESSAGE = "These files were changed since, so that nothing was taken back"
-CHANGED_HIDDEN_MESSAGE = "Files that you may not see were changed since, so that nothing was taken back"
-TAKEN_MESSAGE = "Another document has since taken the id or a unique value of one that would come back"
-MAX_NAMED_FILES = 5  # Files in a message.
+CHANGED_MESSAGE = "Nothing was undone, since these files were changed later"
+CHANGED_HIDDEN_MESSAGE = "Nothing was undone, since files that you may not see were changed later"
+TAKEN_MESSAGE = "Nothing was undone, since another document now has an id or unique value to restore"
+MAX_NAMED_FILES = 5  # Files that a message names.
 
 Place = tuple[str, str]  # locale and status of a version
-Text = str | None  # of a file; None for no file
+Text = str | None  # text of a file; None for no file
 
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document whose files are put back: where it has versions now, and where it will have some then."""
+    """A document whose files are restored: locales and statuses of its versions now, and after."""
 
     type: Type
     document_id: str
@@ -34,10 +34,10 @@ class UndoneDocument:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """A write to take back for somebody.
+    """A write to undo for an actor.
 
-    `permit` raises ForbiddenError for what they may not do to documents, `may_see` says of which files they
-    may know.
+    `permit` raises ForbiddenError if the actor may not change the documents; `may_see` returns whether it may
+    learn of a file.
     """
 
     kept: KeptWrite
@@ -45,27 +45,27 @@ class Restoration:
     may_see: Callable[[str], bool]
 
 
-def restore(wanted: Restoration, context: Context) -> tuple[str, ...]:
-    """Put the files of a write back; returns their paths, none where they are so already.
+def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
+    """Restore the files of a write; return their paths, none if they are restored already.
 
-    Raises ForbiddenError, and ConflictError where a file is not as the write left it, or what was there would
-    contradict what others have written since.
+    Raises ForbiddenError, and ConflictError if a file has changed since the write, or the old content would
+    conflict with later writes.
     """
-    kept = wanted.kept
+    kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
     if all(now[file.path] == file.before for file in kept.files):
         return ()
     texts = [(file.path, file.before, now[file.path]) for file in kept.files]
-    wanted.permit(undone_documents(texts, context.snapshot, context.store))
+    restoration.permit(undone_documents(texts, context.snapshot, context.store))
     changed = [file.path for file in kept.files if digest(now[file.path]) != file.after]
     if changed:
-        raise _changed_since([path for path in changed if wanted.may_see(path)], len(changed))
+        raise _changed_since([path for path in changed if restoration.may_see(path)], len(changed))
     for file in kept.files:
         if file.before is None:
             context.changeset.delete(file.path)
         else:
             context.changeset.put(file.path, file.before)
-    _refuse_contradictions(wanted, context)
+    _refuse_contradictions(restoration, context)
     return tuple(now)
 
 
@@ -96,14 +96,14 @@ def undone_documents(
 def _undone(
     snapshot: Snapshot, type_: Type, document_id: str, restored: set[Place], paths: set[str]
 ) -> UndoneDocument:
-    now, stays = set(), set()
+    now, remaining = set(), set()
     for place in snapshot.tables[type_.uid].order:
         claims = snapshot.claims.get((type_.uid, document_id, *place), ())
         if claims:
             now.add(place)
         if any(other.path not in paths for other in claims):
-            stays.add(place)
-    return UndoneDocument(type_, document_id, frozenset(now), frozenset(stays | restored))
+            remaining.add(place)
+    return UndoneDocument(type_, document_id, frozenset(now), frozenset(remaining | restored))
 
 
 def _changed_since(named: Sequence[str], count: int) -> ConflictError:
@@ -119,10 +119,10 @@ def _text(context: Context, path: str) -> Text:
     return context.changeset.text(path) if context.changeset.exists(path) else None
 
 
-def _refuse_contradictions(wanted: Restoration, context: Context) -> None:
-    """Raise ConflictError where a document has taken an id or a unique value meanwhile that comes back."""
-    paths = {file.path for file in wanted.kept.files}
-    restored = list(_documents(wanted.kept, context.store))
+def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
+    """Raise ConflictError if another document now has an id or unique value to be restored."""
+    paths = {file.path for file in restoration.kept.files}
+    restored = list(_documents(restoration.kept, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}
     for document in restored:
         key = (document.type.uid, document.document_id, document.locale, document.status)
@@ -134,13 +134,13 @@ def _refuse_contradictions(wanted: Restoration, context: Context) -> None:
                 others += [other for other in found if (other.type.uid, other.document_id) not in keys]
         if others:
             other = others[0].path
-            if not (wanted.may_see(other) and wanted.may_see(document.path)):
+            if not (restoration.may_see(other) and restoration.may_see(document.path)):
                 raise ConflictError(TAKEN_MESSAGE)
-            raise ConflictError(f"{other} has since taken what {document.path} had; change it first")
+            raise ConflictError(f"{other} now has an id or unique value of {document.path}; change it first")
 
 
 def _documents(kept: KeptWrite, store: Store) -> Iterator[Document]:
-    """The documents that are to be there again."""
+    """Yield the documents to restore."""
     for file in kept.files:
         if file.before is not None:
             document = _document(file.path, file.before, store)

@@ -1,8 +1,8 @@
-"""A request body → a Change of a document, or every error at once.
+"""Validation: a request body becomes a Change of a document, or one error with all faults.
 
-Keys that a type does not have are refused first, by name. Then every value is read as its type, in
-nested components and dynamic zones; what is published is also held against the options of its
-attributes. A draft is checked for types and upper bounds only.
+Unknown keys are refused first. Then every value is parsed by its type, in components and dynamic zones, too.
+Published values are also checked against the options of their attributes; a draft only against types and
+upper bounds.
 """
 
 import math
@@ -37,11 +37,11 @@ from server.write.relation_input import (
 )
 
 IGNORED_KEYS = ("publishedAt", "locale")
-# The components that an attribute holds, by type and id; None of a version that is only being made.
+# The current components of an attribute, by type and id; None in a new version.
 _Held = Mapping[tuple[str, str], Component] | None
-_NO_VALUE: Any = object()  # stands for what an attribute holds of a version that is only being made
-MAX_STRING_CHARS = 255  # characters, where the schema does not say
-# What a target may say beside its attributes, where it was populated, and beside its operations.
+_NO_VALUE: Any = object()  # the current value of an attribute in a new version
+MAX_STRING_CHARS = 255  # unless the schema sets a maximum
+# Other keys of a populated target, which are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -49,12 +49,12 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a body says: the values of attributes as a row holds them, and changes of relations.
+    """The parsed body: values of attributes as stored in rows, and changes of relations.
 
-    `by_locale` are, of the relations that others store in their locales, the changes in each of these.
-    `faults` are values that can't be read, which stand in `values` as nothing: they are told together
-    with the options that the other values break. `body` is what was sent, which errors quote.
-    `private` are the attributes with a private value in the body, perhaps inside of a component.
+    `by_locale` are changes per locale of relations that other documents store in their locales. `faults` are
+    invalid values, empty in `values`; they are reported with the options that other values violate. `body` is
+    the original, which errors quote. `private` are attributes with a private value in the body, also in
+    components.
     """
 
     values: Mapping[str, Any]
@@ -76,11 +76,10 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Reads bodies against one snapshot.
+    """Parser of bodies against one snapshot.
 
-    `locales` are those of the site, the default one first. `may_find` says which types the caller may relate
-    to, and `may_read_drafts` of which also to drafts: one that the caller may not read is no target, as if it
-    were not there.
+    `locales` are the site's, default first. `may_find` returns whether the caller may relate to a type, and
+    `may_read_drafts` whether also to its drafts; others are treated as missing.
     """
 
     snapshot: Snapshot
@@ -88,22 +87,20 @@ class Validator:
     may_find: Callable[[str], bool]
     may_read_drafts: Callable[[Type], bool]
     faults: list[Fault] = field(default_factory=list)
-    drafts: bool = (
-        False  # whether the type that is read has them: then it is the status of the write that counts
-    )
-    draft: bool = False  # whether a draft is written: then only upper bounds count
-    # The documentIds of types by the numbers of their versions, made for the first number that a body names.
+    drafts: bool = False  # whether the type has drafts: then the status of the write counts
+    draft: bool = False  # whether a draft is written: then only upper bounds are checked
+    # By type: documentIds by version number, filled when the first number is looked up.
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
-    hidden: frozenset[str] | None = None  # made for the first relation that may lead to several types
+    hidden: frozenset[str] | None = None  # computed for the first relation to several types
 
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
         """Parse the data of a body into a change of a version that may exist already.
 
-        A component that carries the `id` of one of these is that one, changed; of a new version,
-        ids mean nothing. Raises ValidationError for keys and targets that are not there.
+        A component with the `id` of a current one is a change of it; in a new version, ids have no meaning.
+        Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
         self._refuse_keys(type_, data, ())
@@ -130,7 +127,7 @@ class Validator:
         return Change(values, links, by_locale, tuple(self.faults), data, private)
 
     def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-        """The attributes that are private, or hold a component with a value for one that is."""
+        """Yield the attributes that are private, or have a private value in a component."""
         for name, tree in data.items():
             attribute = type_.attributes.get(name)
             if attribute is None:
@@ -140,7 +137,7 @@ class Validator:
                 yield name
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
-        """Refuse what a file can't say among its other keys: no mapping, or a key that has a meaning."""
+        """Add faults for other keys that a file can't have: no mapping, or a key with a meaning."""
         name = str(type_.other_keys)
         if value is not None and not isinstance(value, dict):
             self._fail((name,), "must be an object")
@@ -148,19 +145,19 @@ class Validator:
             self._fail((name, known[0]), f"must not be in {name}: it is a key of its own")
 
     def _stored_in_locales(self, attribute: Attribute) -> bool:
-        """Whether a relation is stored in the files of documents that have locales."""
+        """Return whether a relation is stored in files of documents with locales."""
         target = self.snapshot.schema.types.get(attribute.target or "")
         return attribute.derived and target is not None and target.localized
 
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
         parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
         links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
-        # What leaves comes first: of a one-to-one relation, the last that comes is the one that stays.
+        # Removals first: in a one-to-one relation, the last added target stays.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
         return {locale: change for locale, change in ordered if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Refuse keys that a type does not have, here and in the components below."""
+        """Raise ValidationError for keys that a type does not have, recursively."""
         dotted = attribute_path(path)
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -176,15 +173,15 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Refuse a target that says what it can't have: of its attributes, it may say any, as populated.
+        """Raise ValidationError for unknown keys of targets; populated attributes are allowed.
 
-        Below an operation, a target may say anything. A morph relation's targets are of the types that they
-        name, and only the stored side of one has targets that name their type.
+        Targets below an operation may have any keys. Targets of morph relations have the types that they
+        name, and only the stored side has targets with types.
         """
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
             target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
-            if target is None or not self.may_find(target.uid):  # It is refused as such, later.
+            if target is None or not self.may_find(target.uid):  # Refused later.
                 continue
             known = {
                 *target.columns,
@@ -196,9 +193,9 @@ class Validator:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
 
     def _refuse_relations(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Refuse relations to what the caller may not find, here and in the components below.
+        """Raise ValidationError for relations to types that the caller may not find, recursively.
 
-        All keys are known when this is asked, as Strapi looks at keys first.
+        All keys are known by then: Strapi checks keys first, too.
         """
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -213,7 +210,7 @@ class Validator:
                 self._refuse_relations(component, item, (*path, key))
 
     def _names_type(self, item: Tree) -> bool:
-        """Whether a target of a morph relation says which type it is of, and the caller may find that."""
+        """Return whether a target of a morph relation names a type that the caller may find."""
         uid = item.get("__type") if isinstance(item, dict) else None
         return isinstance(uid, str) and self.may_find(uid)
 
@@ -223,14 +220,14 @@ class Validator:
         return attribute.target is None or self.may_find(attribute.target)
 
     def _hidden_types(self) -> frozenset[str]:
-        """The uids of the content types that the caller may not find."""
+        """Return the uids of the content types that the caller may not find."""
         if self.hidden is None:
             types = self.snapshot.schema.content_types
             self.hidden = frozenset(type_.uid for type_ in types if not self.may_find(type_.uid))
         return self.hidden
 
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
-        """What a body says of a relation; of several types, the targets that the caller may not find stay."""
+        """Parse a relation; targets of hidden types stay in a relation to several types."""
         links = read_links(attribute, tree, path, self._resolve)
         if attribute.polymorphic and links.set is not None:
             return replace(links, kept=self._hidden_types())
@@ -251,7 +248,7 @@ class Validator:
     # --- values --------------------------------------------------------------------------------
 
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
-        """What an attribute is to hold that holds `current` now, or _NO_VALUE where it held nothing yet."""
+        """Parse the new value of an attribute with a `current` one, or _NO_VALUE for a new version."""
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current
             sent = () if tree is None else self._media(attribute, tree, path, stored)
@@ -263,15 +260,15 @@ class Validator:
         if attribute.type == "dynamiczone":
             return self._zone(attribute, tree, path, current)
         if attribute.type == "blocks":
-            wrong = [Fault(at, sentence) for at, sentence in wrong_blocks(tree, path)]
-            self.faults.extend(wrong)
-            if wrong:
+            faults = [Fault(at, sentence) for at, sentence in wrong_blocks(tree, path)]
+            self.faults.extend(faults)
+            if faults:
                 return None
             tree = cast_blocks(tree)
         try:
             value = read_scalar(attribute, tree)
             if attribute.type == "password":
-                self._judge_password(attribute, tree, path)
+                self._check_password(attribute, tree, path)
             return value
         except Unreadable as error:
             self._fail(path, _unreadable(attribute, tree, error))
@@ -281,8 +278,8 @@ class Validator:
                     self._fail(path, sentence)
             return None
 
-    def _judge_password(self, attribute: Attribute, tree: Tree, path: KeyPath) -> None:
-        """Hold a password as it was typed against its options, since a hash can't be."""
+    def _check_password(self, attribute: Attribute, tree: Tree, path: KeyPath) -> None:
+        """Check a typed password against its options, since a hash can't be checked."""
         typed = tree.typed if isinstance(tree, Hashed) else tree
         for sentence in broken_by_text(attribute, typed, Limits(self.draft)):
             self._fail(path, sentence)
@@ -295,13 +292,13 @@ class Validator:
             self._fail(path, "must be a list of components")
             return ()
         held = _by_id(current)
-        return _each_once(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
+        return _without_repetition(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
 
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
-        """One component, which may be one of those that its attribute holds now."""
+        """Parse one component, which may be a current one of its attribute."""
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
-            tree = {}  # It keeps its place in a list, so that the paths of other faults are right.
+            tree = {}  # Keeps its position, so that the paths of other faults are right.
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}")
         before = _find_component(type_, tree, path, held)
@@ -329,19 +326,21 @@ class Validator:
         for i, item in enumerate(tree):
             uid = item.get("__component") if isinstance(item, dict) else attribute.components[0]
             if uid not in attribute.components:
-                wanted = ", ".join(attribute.components)
-                what = (
-                    "is a required field" if uid is None else f"must be one of the following values: {wanted}"
+                allowed = ", ".join(attribute.components)
+                sentence = (
+                    "is a required field"
+                    if uid is None
+                    else f"must be one of the following values: {allowed}"
                 )
-                self._fail((*path, i, "__component"), what)
+                self._fail((*path, i, "__component"), sentence)
                 continue
             made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i), held))
-        return _each_once(made)
+        return _without_repetition(made)
 
     # --- targets -------------------------------------------------------------------------------
 
     def _resolve(self, attribute: Attribute, item: Any, path: KeyPath, existing: bool) -> Any:
-        """The target that an item of a relation names. Raises ValidationError where there is none."""
+        """Return the target that an item of a relation names. Raises ValidationError if missing."""
         document_id = item.get("documentId") if isinstance(item, dict) else item
         uid = attribute.target
         if attribute.polymorphic:
@@ -364,22 +363,22 @@ class Validator:
         return (uid, document_id) if attribute.polymorphic else document_id
 
     def _find_by_number(self, uid: str, number: int) -> str | None:
-        """The documentId of the document of a type that has a version with a number, its `id`."""
+        """Return the documentId of the document of a type with a version that has the number as `id`."""
         table = self.snapshot.tables.get(uid)
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
             versions = [version for version in table.versions.values() if version.status in statuses]
-            numbers = column_of(versions, ID)  # whose rows would stay in memory if each was read
+            numbers = column_of(versions, ID)  # Reading each row would keep it in memory.
             self.numbers[uid] = {n: version.document_id for n, version in zip(numbers, versions, strict=True)}
         return self.numbers[uid].get(number) if table else None
 
     def _statuses(self, uid: str) -> tuple[str, ...]:
-        """The statuses of the documents of a type that the caller may read, and so relate to."""
+        """Return the statuses of a type's documents that the caller may read, and thus relate to."""
         type_ = self.snapshot.schema.types[uid]
         return (PUBLISHED, DRAFT) if self.may_read_drafts(type_) else (PUBLISHED,)
 
     def _exists(self, uid: str, document_id: str, *, published: bool) -> bool:
-        """Whether there is a document, or even a published one."""
+        """Return whether a document exists, or a published one."""
         table = self.snapshot.tables.get(uid)
         if table is None:
             return False
@@ -397,7 +396,7 @@ class Validator:
 
 
 def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
-    """Refuse what a document has and no body may set, before any other key."""
+    """Raise ValidationError for read-only keys of a document, before other keys."""
     others = [key for key in data if key not in type_.attributes]
     if key := next((key for key in IDS if key in others), None):
         raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
@@ -406,7 +405,7 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """The sentence for a value that can't be read: Strapi's, if that says what is expected."""
+    """Return the sentence for an invalid value: Strapi's, if it says what is expected."""
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if _fraction(attribute, tree) is not None:
@@ -418,7 +417,7 @@ def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
 
 
 def _fraction(attribute: Attribute, tree: Tree) -> float | None:
-    """The number that was sent for an integer and is none, also as text; None for anything else."""
+    """Return the number, possibly as text, in a value of an integer attribute; else None."""
     try:
         is_number = attribute.type == "integer" and isinstance(tree, str) and "_" not in tree
         number = float(tree) if is_number else math.nan
@@ -428,7 +427,7 @@ def _fraction(attribute: Attribute, tree: Tree) -> float | None:
 
 
 def _by_id(current: Any) -> _Held:
-    """The components that an attribute holds now, by their types and ids as text."""
+    """Return the current components of an attribute, by type and id as text."""
     if current is _NO_VALUE:
         return None
     held = current if isinstance(current, tuple) else () if current is None else (current,)
@@ -436,9 +435,9 @@ def _by_id(current: Any) -> _Held:
 
 
 def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
-    """The component that a body changes: the one with the `id` that it was read with; None for a new one.
+    """Return the current component with the `id` in a body; None for a new one.
 
-    Raises ApplicationError for an id that no component of the attribute has.
+    Raises ApplicationError if the attribute has no component with that id.
     """
     number = tree.get("id")
     if number is None or held is None:
@@ -449,36 +448,36 @@ def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: 
     raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
 
 
-def _each_once(made: Iterable[Component]) -> tuple[Component, ...]:
-    """Components of a list, each once: what was named twice by its id is one."""
-    return tuple({component.id: component for component in made}.values())
+def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...]:
+    """Return a list of components without repeated ids."""
+    return tuple({component.id: component for component in components}.values())
 
 
 def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
-    """The error for a key that there is not, or not for the caller, who may not find what it relates to."""
+    """Return the error for a key that is unknown, or refers to what the caller may not find."""
     return ValidationError(f"Invalid key {key}{at}", {"key": key, "path": path, "source": "body"})
 
 
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Everything that is wrong with values to be written: the faults of their body, and broken options.
+    """Return the faults of a body, and the options that values violate.
 
-    Of the options, those of the attributes in `only` count, where the body says something readable.
+    Only options of attributes accepted by `only` count, and only for values without faults.
     """
-    row, known = [values[name] for name in type_.attributes], list(faults)
+    row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
     others = (Fault(path, sentence) for path, sentence in broken if only(str(path[0])))
-    unread = {fault.path for fault in known}
-    around = {outer for path in unread for outer in _outwards(path)}
-    return [*known, *(fault for fault in others if not _is_known(fault.path, unread, around))]
+    fault_paths = {fault.path for fault in body_faults}
+    around = {outer for path in fault_paths for outer in _outwards(path)}
+    return [*body_faults, *(fault for fault in others if not _is_known(fault.path, fault_paths, around))]
 
 
-def _is_known(path: KeyPath, unread: Set[KeyPath], around: Set[KeyPath]) -> bool:
-    """Whether a fault at a path is about a value that is unread, or inside of one or `around` one."""
-    return path in around or any(outer in unread for outer in _outwards(path))
+def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) -> bool:
+    """Return whether a path is at, inside or around a value with a fault."""
+    return path in around or any(outer in fault_paths for outer in _outwards(path))
 
 
 def _outwards(path: KeyPath) -> Iterator[KeyPath]:
-    """A path and those of everything that it is inside of."""
+    """Yield a path and the paths of everything around it."""
     return (path[:end] for end in range(len(path), 0, -1))

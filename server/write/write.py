@@ -1,5 +1,7 @@
-"""A change of a document → the texts of the files that it touches (design: a write touches only what
-changed). Nothing is written here: the files are collected in a changeset, and `site` commits them.
+"""Writer: a change of a document becomes new texts of the files that it affects.
+
+Only changed parts of files are rewritten. Nothing is written to disk here: a changeset collects the files,
+and `site` commits them.
 """
 
 from collections.abc import Callable
@@ -26,11 +28,11 @@ from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check
 
-_QUOTED = (str, int, float, Decimal)  # kinds of stored values that an error quotes
+_QUOTED = (str, int, float, Decimal)  # types of stored values that errors quote
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """The id of a single type's document, in a locale or else in any; None where there is none."""
+    """Return the id of a single type's document, preferably in a locale; None if there is none."""
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -42,22 +44,22 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Prepares one change of one document.
 
-    `blind`: the change is of somebody who may not read the drafts of its type. Then nothing of a draft is
-    published but what the change names. `tells_private`: it is of somebody who may see private values. To
-    anybody else, a value that is the same already is told by nothing: what names one is written in any case.
+    `blind`: the author may not read drafts of the type, so only what the change names is published.
+    `tells_private`: the author may see private values. For others, private values in a body are always
+    written, so that an unchanged file does not reveal a correct guess.
     """
 
     context: Context
     blind: bool = False
     tells_private: bool = False
 
-    # --- what can be done ----------------------------------------------------------------------
+    # --- operations ----------------------------------------------------------------------------
 
     def create(self, address: Address, change: Change) -> str:
-        """A new document; returns its id."""
+        """Create a document; return its id."""
         document_id = address.document_id or new_document_id()
-        unsaid = (a for a in address.type.attributes.values() if a.name not in change.values)
-        defaults = {a.name: default_of(a) for a in unsaid}
+        missing = (a for a in address.type.attributes.values() if a.name not in change.values)
+        defaults = {a.name: default_of(a) for a in missing}
         values = self.merged(address.type, document_id, defaults, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
         path = free_path(self.context, address, document_id, values)
@@ -66,45 +68,45 @@ class Writer:
         return document_id
 
     def put_single(self, address: Address, change: Change) -> str:
-        """New values for the document of a single type, which is made where there is none."""
+        """Change the document of a single type, creating it if needed."""
         document_id = self._single_id(address)
         if document_id is None:
             return self.create(address, change)
         if address.document_id not in (None, document_id):
-            raise ConflictError(f"{address.type.singular} was made meanwhile; try again")
+            raise ConflictError(f"{address.type.singular} was created meanwhile; try again")
         return self.update(replace(address, document_id=document_id), change)
 
     def base(self, address: Address) -> Document | None:
-        """The version that a change of an address begins with; None if there is none that it may."""
+        """Return the version that a change of an address starts from; None if there is no accessible one."""
         if address.document_id is None and address.type.kind == "singleType":
             address = replace(address, document_id=self._single_id(address))
         return self._merge(address).base
 
     def replaced(self, address: Address) -> list[Document]:
-        """The versions that an update of a document replaces; the last is the one that it begins with."""
+        """Return the versions that an update replaces; the last is the one that it starts from."""
         merge = self._merge(address)
         versions = (merge.base,) if address.draft else (merge.published, merge.draft)
         return [version for version in versions if version]
 
     def _merge(self, address: Address) -> DraftMerge:
-        """The versions that a change of an address is merged with."""
+        """Return the versions that a change of an address is merged with."""
         published, draft = self.context.versions(address.type, address.document_id or "", address.locale)
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """New values for a version of a document that exists in some locale; NotFoundError else."""
+        """Change a version of a document that exists in some locale. Raises NotFoundError otherwise."""
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
         if merge.base is None:
             if hidden:
-                raise ForbiddenError()  # All of it is a draft, which would be published unseen.
+                raise ForbiddenError()  # There is only a draft, which would be published unseen.
             self._add_locale(address, document_id, change)
             return document_id
         old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        # All that is published is checked. Nothing is told of a draft that may not be read.
+        # Published values are checked completely. Faults must not reveal hidden drafts.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
@@ -124,7 +126,7 @@ class Writer:
         return document_id
 
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
-        """No more files of a document in some locales; returns its id, "" where there is none."""
+        """Delete the files of a document in some locales; return its id, "" if there is none."""
         document_id = address.document_id or self._single_id(address) or ""
         for locale in locales:
             for status in (PUBLISHED, DRAFT):
@@ -139,10 +141,10 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """The values after a change; relations of the other side keep none of their own.
+        """Return the values after a change; derived relations have no values of their own.
 
-        If a body says both sides of a document's relation to itself, the one that comes later in the schema
-        counts, as in Strapi.
+        If a body sets both sides of a document's relation to itself, the later one in the schema counts, as
+        in Strapi.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
@@ -164,47 +166,47 @@ class Writer:
     def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
-        """Hold values against the options of a type, and unique ones against all other documents.
+        """Validate values against the type's options, and unique values against other documents.
 
-        Raises ValidationError with everything that is wrong, that with the values of the body included.
+        Raises ValidationError with all faults, including those of the body.
         """
-        wrong = check(address.type, values, change.faults, only, address.draft)
+        faults = check(address.type, values, change.faults, only, address.draft)
         if not address.draft:
             table = self.context.snapshot.tables[address.type.uid]
             row = [values[name] for name in address.type.attributes]
             taken = find_taken(table, address.type, row, document_id, address.locale, only)
-            wrong += [Fault(path, TAKEN_MESSAGE) for path, _ in taken]
+            faults += [Fault(path, TAKEN_MESSAGE) for path, _ in taken]
             repeated = (path for path in find_repeated(address.type, row) if only(str(path[0])))
-            wrong += [Fault(path, REPEATED_MESSAGE) for path in repeated]
-        if wrong:
-            said = {**{n: v for n, v in values.items() if isinstance(v, _QUOTED)}, **change.body}
-            raise error_of_body(wrong, self.context.snapshot.schema, address.type, said)
+            faults += [Fault(path, REPEATED_MESSAGE) for path in repeated]
+        if faults:
+            body = {**{n: v for n, v in values.items() if isinstance(v, _QUOTED)}, **change.body}
+            raise error_of_body(faults, self.context.snapshot.schema, address.type, body)
 
-    # --- other files that a change reaches -----------------------------------------------------
+    # --- other files ---------------------------------------------------------------------------
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
-        """A document's first version in a locale, with what its locales share, which null does not clear."""
+        """Create a document's version in a new locale, with shared values, which null does not clear."""
         other = self._other_locale(address, document_id)
         if other is None:
             raise NotFoundError()
         attributes = address.type.attributes.values()
         shared = {a.name for a in attributes if not a.localized}
-        said = {n: v for n, v in change.values.items() if v is not None or n not in shared}
-        change = replace(change, values=said)
+        changed_values = {n: v for n, v in change.values.items() if v is not None or n not in shared}
+        change = replace(change, values=changed_values)
         values = {a.name: default_of(a) for a in attributes if a.name not in shared}
-        theirs = values_of(other)
-        values.update({name: theirs[name] for name in shared})
+        other_values = values_of(other)
+        values.update({name: other_values[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        draft = address.draft and not address.type.draft_key  # The file itself says that it is one.
+        draft = address.draft and not address.type.draft_key  # Otherwise a key in the file marks the draft.
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
-        changed = {n: values[n] for n in change.values if not same_values(values[n], theirs[n])}
+        changed = {n: values[n] for n in change.values if not same_values(values[n], other_values[n])}
         share(self.context, address, document_id, changed)
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        """A version in another locale to take over from: of the same status, where there is one."""
+        """Return a version in another locale to copy from, preferably of the same status."""
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)
@@ -216,9 +218,9 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Write relations where they are stored, and take targets that only one may have.
+        """Write relations in their owners' files, and take exclusive targets from other documents.
 
-        Several may change one other file, so that each sees what those before it did.
+        Several changes may affect the same file, so each sees the earlier ones.
         """
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():
@@ -232,7 +234,7 @@ class Writer:
                 relinker.take(address.type, document_id, attribute, values[name])
 
     def _publish_relations(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Publish what a draft had changed of relations in the files of others."""
+        """Publish relations that a draft had changed in other documents' files."""
         relinker = Relinker(self.context, address.locale, drafts_only=False)
         for attribute in address.type.attributes.values():
             if attribute.type != "relation" or attribute.name in change.links:

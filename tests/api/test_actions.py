@@ -134,7 +134,7 @@ def test_a_draft_is_discarded_by_its_file_alone(make_api: MakeApi) -> None:
 def test_what_can_not_be_discarded_is_refused(make_api: MakeApi) -> None:
     api = make_api({**FILES, "content/articles/new.draft.md": "---\ntitle: New\n---\n"})
     status, message = error(act(api, "articles/goemon/actions/discard"))
-    assert (status, message) == (400, "This document has no draft of its own: it is as it is published")
+    assert (status, message) == (400, "This document has no draft to discard")
     status, message = error(act(api, "articles/new/actions/discard"))
     assert status == 400
     assert message.startswith("Nothing is published of this document")

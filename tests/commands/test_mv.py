@@ -130,7 +130,7 @@ def test_paths_as_seen_from_the_current_folder(root: Path, monkeypatch: pytest.M
     ("arguments", "message"),
     [
         (("author/non", "x"), 'author/non: there is no author "non" (nothing was changed)'),
-        (("x", "y"), "x: there is no file x, and no document as TYPE/ID (nothing was changed)"),
+        (("x", "y"), "x: x is neither an existing file nor a document as TYPE/ID (nothing was changed)"),
     ],
 )
 def test_what_is_refused_in_one_line(root: Path, arguments: tuple[str, str], message: str) -> None:

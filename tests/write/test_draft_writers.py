@@ -111,7 +111,7 @@ def test_relations_of_a_draft_change_drafts_alone(api: Api) -> None:
     refused = api.put("/api/notes/a?status=draft", {"tags": ["red"]}, "writer")  # A tag's file says so.
     assert (refused.status, refused.error["message"]) == (
         403,
-        "This draft would change what is published, by a relation to it",
+        "This draft would change published content through a relation",
     )
     assert published(api) == before
     assert api.put("/api/notes/a?status=draft", {"tags": ["red"]}).status == 200  # who may change tags

@@ -1,1 +1,1 @@
-"""Another name for a document or media file, and for it in all that refers to it."""
+"""Renaming of documents and media files, with all references to them."""

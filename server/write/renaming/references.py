@@ -1,4 +1,4 @@
-"""References in the files of documents: found by what they refer to, and written with another name."""
+"""References in files of documents: finding them, and writing them with another name."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,14 +22,14 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 @dataclass(frozen=True, slots=True)
 class Retarget:
-    """What is referred to by another name now: its key so far, and its new documentId or media path."""
+    """A renamed target of references: its old key, and its new documentId or media path."""
 
     schema: Schema
     key: Key
     new: str
 
     def apply(self, context: Context) -> tuple[str, ...]:
-        """Change every reference, in the files of all documents; returns their paths."""
+        """Update every reference in the files of all documents; return their paths."""
         changed = []
         for document in pointing(context.snapshot, {self.key}):
             changes = self.changes(document.type, context.tree(document))
@@ -39,17 +39,17 @@ class Retarget:
         return tuple(sorted(changed))
 
     def changes(self, type_: Type, tree: Mapping[str, Tree]) -> dict[str, Any]:
-        """The attributes of a mapping that refer to it, with their new values."""
-        found = {}
+        """Return the attributes of a mapping that refer to it, with their new values."""
+        changed = {}
         for name, attribute in type_.attributes.items():
             if name in tree and not attribute.derived:
                 new = self._value(attribute, tree[name])
                 if new is not tree[name]:
-                    found[name] = new
-        return found
+                    changed[name] = new
+        return changed
 
     def _value(self, attribute: Attribute, value: Tree) -> Any:
-        """The value of an attribute with what refers to it replaced; the same object where nothing does."""
+        """Return an attribute's value with references replaced; the same object if there are none."""
         change = self._entry if attribute.has_targets else self._component
         if not attribute.has_targets and not attribute.holds_components:
             return value
@@ -66,7 +66,7 @@ class Retarget:
         return {**value, **changes} if changes else value
 
     def _entry(self, attribute: Attribute, value: Tree) -> Any:
-        """One target, spelled as it was: with or without slashes around it, and in a path."""
+        """Return one target in its original spelling: with or without slashes around it, and as a path."""
         if is_null(value):
             return value
         try:
@@ -80,13 +80,13 @@ class Retarget:
         name = self.key[1] if self.key[0] == MEDIA else text.strip().strip("/")
         new = self.new.replace("--", "/") if self.key[0] != MEDIA and "/" in name else self.new
         written = new.join(text.rpartition(name)[::2])
-        # Without quotes as before, where it needs none.
+        # Without quotes, as before, if possible.
         simple = _PLAIN_PATH.fullmatch(written) and not is_null(Plain(written))
         return Plain(written) if type(value) is Plain and simple else written
 
 
 def documents_of(context: Context, uid: str) -> Iterator[Document]:
-    """The documents of a type, one for each of their files."""
+    """Yield the documents of a type, one for each file."""
     for (of_type, *_), claiming in context.snapshot.claims.items():
         if of_type == uid:
             yield from claiming
@@ -94,8 +94,8 @@ def documents_of(context: Context, uid: str) -> Iterator[Document]:
 
 # --- links ----------------------------------------------------------------------------------------
 
-_MEDIA_PREFIX = "/uploads/"  # The site serves its media files below this.
-# The destinations of links and pictures: [text](HERE), [name]: HERE, and those of HTML.
+_MEDIA_PREFIX = "/uploads/"  # The URL path of media files.
+# Destinations of links and pictures: [text](HERE), [name]: HERE, and HTML's src and href.
 _DESTINATION = re.compile(
     r"""(?:\]\(\s*<?|^ {0,3}\[[^\]\n]+\]:\s*<?|\b(?:src|href)=["'])([^\s()<>"'#?]+)""", re.M
 )
@@ -103,7 +103,7 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in a line of a file, and what it has to be, so that it leads to the same file as before."""
+    """A link in a line of a file, and its new text that leads to the same file."""
 
     path: str
     line: int
@@ -112,14 +112,14 @@ class Link:
 
 
 def links_to(context: Context, files: Mapping[str, str]) -> tuple[Link, ...]:
-    """The links in Markdown files to those that get new paths, which are by the old ones."""
+    """Return the links in Markdown files to files that are renamed; `files` maps old to new paths."""
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
-    found: list[Link] = []
+    links: list[Link] = []
     for document in _with_bodies(context):
         body = unquote(document.get(document.type.body or "") or "")
         if any(name in body for name in names):
-            found += _links_of(context, document.path, files)
-    return tuple(sorted(found, key=lambda link: (link.path, link.line)))
+            links += _links_of(context, document.path, files)
+    return tuple(sorted(links, key=lambda link: (link.path, link.line)))
 
 
 def _with_bodies(context: Context) -> Iterator[Document]:
@@ -132,16 +132,16 @@ def _with_bodies(context: Context) -> Iterator[Document]:
 def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator[Link]:
     try:
         text = read_bytes(context.changeset.root, path)[0].decode()
-    except (OSError, SyntaxProblem, UnicodeDecodeError):  # It was changed meanwhile.
+    except (OSError, SyntaxProblem, UnicodeDecodeError):  # The file was changed meanwhile.
         return
-    for found in _DESTINATION.finditer(text):
-        new = _renamed_link(found[1], path, files)
+    for match in _DESTINATION.finditer(text):
+        new = _renamed_link(match[1], path, files)
         if new:
-            yield Link(files.get(path, path), text.count("\n", 0, found.start(1)) + 1, found[1], new)
+            yield Link(files.get(path, path), text.count("\n", 0, match.start(1)) + 1, match[1], new)
 
 
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
-    """What a link in a file has to be; "" for one that leads to none of the files."""
+    """Return the new text of a link in a file; "" if it leads to none of the files."""
     plain = unquote(link)
     absolute = plain.startswith(_MEDIA_PREFIX)
     target = (

@@ -1,6 +1,6 @@
-"""A document or media file gets another name, and what refers to it refers to that (docs/rename.md).
+"""Renaming of a document or media file, with its references (docs/rename.md).
 
-`rename` takes a request and a context, as `write.prepare` has it.
+`rename` takes a request and a context, like the functions of `write.prepare`.
 """
 
 import os
@@ -26,10 +26,10 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """What is to be renamed: the path of a file, or `TYPE/ID`, and the same of what it is to be.
+    """A rename request: the old and new path of a file, or `TYPE/ID`.
 
-    Paths are relative to the site. A new path may be a folder, with a slash at its end; before a new id, the
-    type may be left out.
+    Paths are relative to the site. A new path may be a folder, ending with a slash; a new id may omit the
+    type.
     """
 
     old: str
@@ -38,7 +38,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """What a rename came to: new paths by old ones, the files that refer to it, ids where they changed.
+    """The result of a rename: new paths by old ones, changed referring files, and old and new id.
 
     `links` in texts still lead to the old paths.
     """
@@ -50,10 +50,10 @@ class Renamed:
 
 
 def rename(request: Rename, context: Context) -> Renamed:
-    """Give a document or media file another name, with all its versions.
+    """Rename a document or media file with all its versions.
 
-    Raises NotFoundError where there is no such thing, ValidationError where it can't have that name,
-    ConflictError where something else has it, or a file of it can't be read.
+    Raises NotFoundError if it does not exist, ValidationError if the name is invalid, ConflictError if the
+    name is taken, or a file can't be read.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):
@@ -73,15 +73,15 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
     before, after = str(media_key(old)), upload_path(new)
     media = context.snapshot.media
     if before not in media:
-        raise NotFoundError(f"there is no {old}{_hint(before, media, f'{UPLOADS}/')}")
+        raise NotFoundError(f"{old} does not exist{_hint(before, media, f'{UPLOADS}/')}")
     old = media[before].path
     if after is None or not _is_name(after):
-        raise ValidationError(f"{new} is not below {UPLOADS}, where media files are")
+        raise ValidationError(f"{new} is not in {UPLOADS}, the folder of media files")
     if mime_type(new) != mime_type(old):
         raise ValidationError(f"{new} would be {mime_type(new)}, and {old} is {mime_type(old)}")
-    files = {old: new} if context.changeset.exists(old) else {}  # Its content may be in a bucket.
+    files = {old: new} if context.changeset.exists(old) else {}  # The content may be in a bucket.
     if context.changeset.exists(new):
-        raise ConflictError(f"{new} is there already")
+        raise ConflictError(f"{new} already exists")
     if context.changeset.exists(old + SIDECAR_SUFFIX):
         files[old + SIDECAR_SUFFIX] = new + SIDECAR_SUFFIX
     references = Retarget(context.snapshot.schema, (MEDIA, before), after).apply(context)
@@ -93,44 +93,44 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename the files that have the name of one file. A documentId that they say themselves stays."""
+    """Rename the files that share a file's name. A documentId written in them stays."""
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
         new += PurePosixPath(request.old).suffix
-    wanted = context.layout.claim(new)
-    if wanted is None or wanted.type is not claim.type:
-        raise ValidationError(f"{new} would be no {claim.type.singular}, as {request.old} is")
-    if (wanted.locale, wanted.draft) != (claim.locale, claim.draft):
-        raise ValidationError(f"{new} would be another locale or draft than {request.old} is")
+    new_claim = context.layout.claim(new)
+    if new_claim is None or new_claim.type is not claim.type:
+        raise ValidationError(f"{new} would not be of the type {claim.type.singular}, as {request.old} is")
+    if (new_claim.locale, new_claim.draft) != (claim.locale, claim.draft):
+        raise ValidationError(f"{new} would have another locale or status than {request.old}")
     if PurePosixPath(new).suffix != PurePosixPath(request.old).suffix:
-        raise ValidationError(f"{new} would be of another format than {request.old} is")
+        raise ValidationError(f"{new} would have another format than {request.old}")
     documents = _documents_named(context, claim)
     pattern = context.layout.pattern_of(new)
-    files = {d.path: _path(context, d, wanted.name, pattern) for d in documents}
-    derived = [d for d in documents if not _says_id(context, d)]
+    files = {d.path: _path(context, d, new_claim.name, pattern) for d in documents}
+    derived = [d for d in documents if not _has_own_id(context, d)]
     if not derived:
-        _move(context, {**files, **_beside(context, files)})
+        _move(context, {**files, **_companions(context, files)})
         return Renamed(files)
-    return _rename_documents(context, documents, files, (claim.document_id, wanted.document_id))
+    return _rename_documents(context, documents, files, (claim.document_id, new_claim.document_id))
 
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
-    """Give a document another id, and another name to its files that are named after the id."""
+    """Change the id of a document, and rename its files that are named after the id."""
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
     if other is not type_:
-        raise ValidationError(f"{request.new} would be no {type_.singular}, as {request.old} is")
+        raise ValidationError(f"{request.new} is not of the type {type_.singular}, as {request.old} is")
     known = list(documents_of(context, type_.uid))
     documents = [document for document in known if document.document_id == id_of_name(old)]
     if not documents:
         hint = _hint(id_of_name(old), {document.document_id for document in known}, f"{type_.singular}/")
-        raise NotFoundError(f'there is no {type_.singular} "{old}"{hint}')
+        raise NotFoundError(f'{type_.singular} "{old}" does not exist{hint}')
     files = {}
     for document in documents:
         claim = context.layout.claim(document.path)
         if claim and claim.document_id == document.document_id and type_.kind != "singleType":
-            _refuse_unread(context, claim, {document.path for document in known})
+            _refuse_unreadable(context, claim, {document.path for document in known})
             name = new.replace("--", "/") if "/" in claim.name else new
             files[document.path] = _path(context, document, name, context.layout.pattern_of(document.path))
     return _rename_documents(context, documents, files, (id_of_name(old), id_of_name(new)))
@@ -139,61 +139,61 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename files whose documents get another id by it, and write that where the old one is written."""
+    """Rename files and change their documents' id, also where it is written in the files."""
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
     if not _is_name(new):
-        raise ValidationError(f'"{new}" can\'t be the id of a document')
+        raise ValidationError(f'"{new}" is not a valid document id')
     taken = next((d for d in documents_of(context, type_.uid) if d.document_id == new), None)
     if taken:
-        raise ConflictError(f'the {type_.singular} "{new}" is there already: {taken.path}')
+        raise ConflictError(f'{type_.singular} "{new}" already exists: {taken.path}')
     references = Retarget(context.snapshot.schema, (type_.uid, old), new).apply(context)
     for document in documents:
-        if document.document_id == old and (document.path not in files or _says_id(context, document)):
+        if document.document_id == old and (document.path not in files or _has_own_id(context, document)):
             context.changeset.put(document.path, context.changed(document, {"documentId": new}))
-    _move(context, {**files, **_beside(context, files)})
+    _move(context, {**files, **_companions(context, files)})
     return Renamed(files, references, ids)
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """The documents in the files that have the name of a claim. Raises ConflictError where one is broken."""
-    found = {}
+    """Return the documents in files with a claim's name. Raises ConflictError if one is broken."""
+    documents = {}
     for document in documents_of(context, claim.type.uid):
-        its = context.layout.claim(document.path)
-        if its and its.name == claim.name:
-            found[document.path] = document
-    _refuse_unread(context, claim, found)
-    return list(found.values())
+        other = context.layout.claim(document.path)
+        if other and other.name == claim.name:
+            documents[document.path] = document
+    _refuse_unreadable(context, claim, documents)
+    return list(documents.values())
 
 
-def _refuse_unread(context: Context, claim: Claim, known: Container[str]) -> None:
-    """Raise ConflictError for a version with the name of a claim whose file holds no document."""
+def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) -> None:
+    """Raise ConflictError for a file with a claim's name that contains no valid document."""
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
             raise ConflictError(f"{path} can't be read; fix that first")
 
 
-def _says_id(context: Context, document: Document) -> bool:
+def _has_own_id(context: Context, document: Document) -> bool:
     return not is_null(context.tree(document).get("documentId"))
 
 
 def _path(context: Context, document: Document, name: str, pattern: str | None) -> str:
-    """The path of a version under another name. Raises ValidationError where it can't have that."""
+    """Return the path of a version under another name. Raises ValidationError if the name is invalid."""
     claim = context.layout.claim(document.path)
     if claim is None:
-        raise ConflictError(f"{document.path} is no document any more; try again")
-    wanted = replace(claim, name=name)
-    path = context.layout.path_of(wanted, PurePosixPath(document.path).suffix, pattern)
-    if not _is_name(name) or context.layout.claim(path) != wanted:
-        raise ValidationError(f'"{name}" can\'t be the name of such a file')
+        raise ConflictError(f"{document.path} is no longer a document; try again")
+    new_claim = replace(claim, name=name)
+    path = context.layout.path_of(new_claim, PurePosixPath(document.path).suffix, pattern)
+    if not _is_name(name) or context.layout.claim(path) != new_claim:
+        raise ValidationError(f'"{name}" is not a valid name for such a file')
     return path
 
 
-def _beside(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    """The new paths of what lies beside documents that have a folder each: `posts/{name}/index.md`."""
-    found: dict[str, str] = {}
+def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
+    """Return new paths of other files in a document's folder, as in `posts/{name}/index.md`."""
+    moved: dict[str, str] = {}
     for old, new in files.items():
         claim, pattern = context.layout.claim(old), context.layout.pattern_of(old) or ""
         tail = pattern.partition("{name}")[2].replace("{locale}", claim.locale if claim else "")
@@ -205,54 +205,54 @@ def _beside(context: Context, files: Mapping[str, str]) -> dict[str, str]:
         others.discard(f"{folder}/")
         for path in inside:
             if context.layout.claim(path) is None and not path.startswith(tuple(others)):
-                found[path] = new.removesuffix(tail) + path.removeprefix(folder)
-    return found
+                moved[path] = new.removesuffix(tail) + path.removeprefix(folder)
+    return moved
 
 
 # --- names ---------------------------------------------------------------------------------------
 
 
 def _type(name: str, context: Context) -> Type | None:
-    """The content type with an API id, singular or plural."""
+    """Return the content type with a singular or plural API id."""
     types = context.snapshot.schema.content_types
     return next((type_ for type_ in types if name in (type_.singular, type_.plural)), None)
 
 
 def _identify(text: str, context: Context) -> tuple[Type, str]:
-    """The type and id that `article/night-ferry` names. Raises NotFoundError where it names none."""
+    """Parse `article/night-ferry` into type and id. Raises NotFoundError if the type is unknown."""
     name, _, document_id = text.partition("/")
     type_ = _type(name, context)
     if type_ is None or not document_id:
         types = [type_.singular for type_ in context.snapshot.schema.content_types]
         hint = "" if text.startswith("content/") else _hint(name, types, "", f"/{document_id or 'ID'}")
-        raise NotFoundError(f"there is no file {text}, and no document as TYPE/ID{hint}")
+        raise NotFoundError(f"{text} is neither an existing file nor a document as TYPE/ID{hint}")
     return type_, document_id.removesuffix("/")
 
 
 def _hint(word: str, known: Iterable[str], before: str, after: str = "") -> str:
-    """`; did you mean …?`, with what stands around the word."""
+    """Return `; did you mean …?`, with text around the suggested word."""
     hint = suggestion(word, known)
     return "; " + hint.replace('"', f'"{before}', 1).replace('"?', f'{after}"?') if hint else ""
 
 
 def _into_folder(old: str, new: str) -> str:
-    """A new path; where that is a folder, the name stays."""
+    """Return the new path, keeping the name if it is a folder."""
     return new + PurePosixPath(old).name if new.endswith("/") else new
 
 
 def _is_name(text: str) -> bool:
-    """Whether a path can be that of content: it has no parts that are empty, hidden or lead elsewhere."""
+    """Return whether a path can be content: no part is empty, hidden or leads elsewhere."""
     parts = text.split("/")
     return text.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files, with the texts that they are to have. Raises ConflictError where something is there."""
+    """Move files with their new texts. Raises ConflictError if a target exists."""
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():
         if changeset.exists(new):
-            raise ConflictError(f"{new} is there already")
+            raise ConflictError(f"{new} already exists")
         if os.path.islink(changeset.root / old):
             raise ConflictError(f"{old} is a link; rename it by hand")
         if old in texts:

@@ -1,1 +1,1 @@
-"""Files that are uploaded: what a form says of them, how they are stored, and the documents that get them."""
+"""Uploaded files: their descriptions, their storage, and the documents that they are attached to."""

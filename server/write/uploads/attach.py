@@ -1,6 +1,6 @@
-"""Uploaded files that a document is to have: `ref`, `refId` and `field` of an upload's form.
+"""Attachment of uploaded files to a document: `ref`, `refId` and `field` of the upload form.
 
-Nothing but the one attribute changes: neither other values of a draft nor when a version was updated.
+Changes only the one attribute: neither other values of a draft, nor timestamps.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +18,7 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A media attribute, `field`, of what `ref_id` names: a document of the content type with the uid `ref`,
-    or a component of that uid in any document.
-    """
+    """A media attribute, `field`, of the document with id `ref_id` and uid `ref`, or of a component."""
 
     ref: str
     ref_id: str
@@ -29,7 +27,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """A document, the attribute of it that changes, and how: its value now → its value with the files."""
+    """A document, the attribute to change, and a function from its value to the one with the files."""
 
     document: Document
     attribute: Attribute
@@ -37,11 +35,10 @@ class _Holder:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Give files, by their upload paths, to a document. Raises ValidationError and ForbiddenError.
+    """Add files, by upload path, to a document. Raises ValidationError and ForbiddenError.
 
-    Of what the actor may not update nothing is told, not even whether it is there: ForbiddenError.
-    What is published of it and its draft get them both, each beside what else it says; so do other
-    locales, where they share the attribute.
+    Actors without permission to update get ForbiddenError, even if the document does not exist. Published
+    version and draft both get the files, as do other locales if they share the attribute.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
@@ -52,14 +49,14 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
             values = values_of(version)
             if locale == own:
                 given[version.status] = holder.with_files(values[attribute.name])
-            told = version.status if version.status in given else PUBLISHED
-            values[attribute.name] = given.get(told, values[attribute.name])
+            status = version.status if version.status in given else PUBLISHED
+            values[attribute.name] = given.get(status, values[attribute.name])
             if changes := context.changes(version, values):
                 context.rewrite(version, changes)
 
 
 def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _Holder:
-    """What an attachment names. Raises ValidationError where there is none, and ForbiddenError."""
+    """Return the holder of an attachment. Raises ValidationError if there is none, and ForbiddenError."""
     types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
     try:
         return _find_holder(context, types, attachment, new)
@@ -70,7 +67,7 @@ def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[st
 
 
 def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment, new: list[str]) -> _Holder:
-    """What an attachment names among documents of some types. Raises ValidationError where it names none."""
+    """Return the holder of an attachment among documents of some types. Raises ValidationError."""
     type_ = context.snapshot.schema.types.get(attachment.ref)
     attribute = type_.attributes.get(attachment.field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not attachment.ref_id:
@@ -88,12 +85,12 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
 
 
 def _add_files(attribute: Attribute, held: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
-    """What a media attribute holds with more files: these behind the others, or the last in their place."""
+    """Return the value of a media attribute with added files, or with the last one if it takes only one."""
     return (*held, *new) if attribute.multiple else tuple(new[-1:])
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """The document with a documentId, in the default locale first, or that version of it with a number."""
+    """Return the document with a documentId, or its version with a number, default locale first."""
     default = context.settings.locales.default
     others = [
         locale for locale in context.settings.locales.available if type_.localized and locale != default
@@ -106,9 +103,9 @@ def _document(context: Context, type_: Type, key: str) -> Document | None:
 def _component_holder(
     context: Context, types: Sequence[Type], attachment: Attachment, attribute: Attribute, new: list[str]
 ) -> _Holder | None:
-    """The document of some types that holds a component with a number."""
+    """Return the holder of the component with a number, among documents of some types."""
 
-    def wanted(component: Component) -> bool:
+    def is_match(component: Component) -> bool:
         return component.type.uid == attachment.ref and str(component.id) == attachment.ref_id
 
     def with_files(held: Any) -> Any:
@@ -118,7 +115,7 @@ def _component_holder(
     def with_files_inside(component: Component) -> Component:
         values = []
         for inner, value in zip(component.type.attributes.values(), component.values, strict=True):
-            if inner is attribute and wanted(component):
+            if inner is attribute and is_match(component):
                 values.append(_add_files(inner, value, new))
             else:
                 values.append(with_files(value) if inner.holds_components else value)
@@ -128,13 +125,13 @@ def _component_holder(
         holding = [a for a in type_.attributes.values() if a.holds_components]
         for document in context.snapshot.tables[type_.uid].versions.values() if holding else ():
             for outer in holding:
-                if any(map(wanted, _components(document.get(outer.name)))):
+                if any(map(is_match, _components(document.get(outer.name)))):
                     return _Holder(document, outer, with_files)
     return None
 
 
 def _components(held: Any) -> Iterator[Component]:
-    """The components that an attribute holds, and those inside of them."""
+    """Yield the components in an attribute, recursively."""
     for component in components_in(held):
         yield component
         for inner, value in zip(component.type.attributes.values(), component.values, strict=True):

@@ -1,4 +1,4 @@
-"""What a form says of the files that it uploads: its `fileInfo`."""
+"""The `fileInfo` of an upload form: descriptions of files."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ MAX_NAME_CHARS = 255
 
 
 def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
-    """A text that a client said; what else JSON has for one value is text as JSON writes it."""
+    """Parse a text; booleans and numbers become text as in JSON."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if isinstance(value, str | int) and not CONTROL_CHARS.search(text):
         return text
@@ -24,13 +24,13 @@ def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
 
 
 def _point(value: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any] | None:
-    """The point of a picture that matters most, in percent of its width and height."""
+    """Parse the focal point of a picture, in percent of its width and height."""
     if not isinstance(value, dict):
         faults.append(Fault(path, "must be an object with x and y"))
         return None
-    wrong = [side for side in ("x", "y") if not _is_percent(value.get(side))]
-    faults.extend(Fault((*path, side), "must be a number from 0 to 100") for side in wrong)
-    return {side: value[side] for side in ("x", "y") if side not in wrong}
+    invalid = [side for side in ("x", "y") if not _is_percent(value.get(side))]
+    faults.extend(Fault((*path, side), "must be a number from 0 to 100") for side in invalid)
+    return {side: value[side] for side in ("x", "y") if side not in invalid}
 
 
 def _is_percent(value: Any) -> bool:
@@ -45,7 +45,7 @@ def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     return text
 
 
-# What a client may say of a file, and how that is read; what is wrong with it goes to the faults.
+# Parsers of the keys that a client may send; they append to the faults.
 INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
     "name": _name,
     "alternativeText": _text,
@@ -55,23 +55,22 @@ INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
 
 
 def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
-    """The `fileInfo` fields of an upload's form, as one description for each of `count` files.
+    """Parse the `fileInfo` fields of an upload form into one description for each of `count` files.
 
-    A description may be a field of its own, or one of a list; what none may say is ignored. Raises
-    ValidationError.
+    Descriptions may be separate fields or one list; unknown keys are ignored. Raises ValidationError.
     """
     if not texts:
         return [{} for _ in range(count)]
-    found = [_parse(text) for text in texts]
-    if len(found) == 1 and isinstance(found[0], list):
-        found = found[0]
-    if (len(found) == 1) != (count == 1):
+    descriptions = [_parse(text) for text in texts]
+    if len(descriptions) == 1 and isinstance(descriptions[0], list):
+        descriptions = descriptions[0]
+    if (len(descriptions) == 1) != (count == 1):
         expected = "one description" if count == 1 else "a list with a description for each file"
         raise error_of([Fault(("fileInfo",), f"must be {expected}")])
-    found += [{} for _ in range(count - len(found))]
+    descriptions += [{} for _ in range(count - len(descriptions))]
     faults: list[Fault] = []
     paths: list[KeyPath] = [("fileInfo",) if count == 1 else ("fileInfo", i) for i in range(count)]
-    infos = [_info(item, path, faults) for item, path in zip(found, paths, strict=False)]
+    infos = [_info(item, path, faults) for item, path in zip(descriptions, paths, strict=False)]
     if faults:
         raise error_of(faults)
     return infos
@@ -85,12 +84,12 @@ def _parse(text: str) -> Any:
 
 
 def _info(item: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any]:
-    """What a description says, with what is wrong with it added to the faults."""
+    """Parse a description; append its faults."""
     if not isinstance(item, dict):
         faults.append(Fault(path, "must be an object"))
         return {}
-    known = {key: (read, item[key]) for key, read in INFO_READERS.items() if key in item}
+    readers = {key: (read, item[key]) for key, read in INFO_READERS.items() if key in item}
     return {
         key: None if value is None else read(value, (*path, key), faults)
-        for key, (read, value) in known.items()
+        for key, (read, value) in readers.items()
     }

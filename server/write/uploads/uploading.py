@@ -1,6 +1,6 @@
-"""Files that are uploaded: their names, their descriptions, and how they come into content/uploads/.
+"""Uploaded files: names, descriptions, and storage in content/uploads/.
 
-`upload`, `change_file` and `remove` take a request and a context, as `write.prepare` has it.
+`upload`, `change_file` and `remove` take a request and a context, like the functions of `write.prepare`.
 """
 
 import re
@@ -35,9 +35,9 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A file that was received: its bytes in `source`, the client's name and type for it, its info.
+    """A received file: its bytes in `source`, the client's name and type, and its description.
 
-    `stored`: it is in a bucket already, and goes nowhere else.
+    `stored`: it is already in a bucket, and is stored nowhere else.
     """
 
     source: Path
@@ -49,7 +49,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Files that are to become media, and the document that is to have them."""
+    """Received files to store, and the document to attach them to."""
 
     files: tuple[Incoming, ...]
     actor: Actor
@@ -58,7 +58,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Another description for the media file with an id, and other content where there is a `file`."""
+    """A new description for the media file with an id, and new content if `file` is given."""
 
     key: str
     info: Mapping[str, Any]
@@ -66,34 +66,32 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """The media file with a number or documentId; `locale` is the default one. Raises NotFoundError.
+    """Return the media file with a number or documentId, in the default `locale`. Raises NotFoundError.
 
-    `missing` is the message of the error.
-
-    The index has files by documentId. Their numbers are one column, so that no row has to be read.
+    `missing` is the message of the error. Numbers are looked up in a column, without reading rows.
     """
-    type_, wanted = snapshot.schema.types[UPLOAD], compose(key)
-    if found := snapshot.get(type_, wanted, locale, PUBLISHED):
+    type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
+    if found := snapshot.get(type_, document_id, locale, PUBLISHED):
         return found
-    if wanted.isascii() and wanted.isdecimal():
+    if document_id.isascii() and document_id.isdecimal():
         files = list(snapshot.list(type_, locale, PUBLISHED))
         numbers = zip(files, column_of(files, ID), strict=True)
-        if found := next((file for file, number in numbers if str(number) == wanted), None):
+        if found := next((file for file, number in numbers if str(number) == document_id), None):
             return found
     raise NotFoundError(missing)
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
-    """Let received files become media, attached where the request says so; returns their paths."""
+    """Store received files, and attach them if requested; return their paths."""
     paths = tuple(_add(context, file) for file in request.files)
     if request.attachment:
-        inside = [media_key(path) or path for path in paths]
-        attach(context, request.actor, request.attachment, inside)
+        media_keys = [media_key(path) or path for path in paths]
+        attach(context, request.actor, request.attachment, media_keys)
     return paths
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change what is said of a file, and its content where the request has one; returns its path."""
+    """Change the description of a file, and its content if given; return its path."""
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
     if request.file:
@@ -104,7 +102,7 @@ def change_file(request: FileChange, context: Context) -> str:
 
 
 def remove(key: str, context: Context) -> str:
-    """Let a media file and its description be gone; returns the path that it had."""
+    """Delete a media file and its description; return its path."""
     path = find_file(context.snapshot, context.settings.locales.default, key).path
     context.changeset.delete(path)
     context.changeset.delete(path + SIDECAR_SUFFIX)
@@ -112,7 +110,7 @@ def remove(key: str, context: Context) -> str:
 
 
 def _add(context: Context, incoming: Incoming) -> str:
-    """Let a received file become media; returns its path."""
+    """Store a received file as media; return its path."""
     name = _name(incoming)
     path = f"{UPLOADS}/{_file_name(context, incoming, name)}"
     described = {key: value for key, value in incoming.info.items() if value is not None}
@@ -127,17 +125,17 @@ def _add(context: Context, incoming: Incoming) -> str:
 
 
 def _name(incoming: Incoming) -> str:
-    """What a file is called: what its description says, else what the client called it."""
-    told = CONTROL_CHARS.sub("", incoming.name)
-    stem, ending = told.removesuffix(_suffix(told)), _suffix(told)[:MAX_NAME_CHARS]
+    """Return a file's name: from its description, else the client's."""
+    client_name = CONTROL_CHARS.sub("", incoming.name)
+    stem, ending = client_name.removesuffix(_suffix(client_name)), _suffix(client_name)[:MAX_NAME_CHARS]
     return str(incoming.info.get("name") or stem[: MAX_NAME_CHARS - len(ending)] + ending)
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
-    """A name that is safe on every system and taken by nobody: the stem, ten digits, the ending."""
-    told = _client_ending(incoming, name)
-    ending = true_ending(incoming.source, told)
-    stem = PurePosixPath(name).name.removesuffix(told)
+    """Return an unused name that is safe on every system: stem, ten hex digits, extension."""
+    client_ending = _client_ending(incoming, name)
+    ending = true_ending(incoming.source, client_ending)
+    stem = PurePosixPath(name).name.removesuffix(client_ending)
     stem = slugify(stem, separator="_", lowercase=False, max_length=_MAX_STEM_CHARS) or "file"
     while context.changeset.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
         continue
@@ -145,23 +143,21 @@ def _file_name(context: Context, incoming: Incoming, name: str) -> str:
 
 
 def _client_ending(incoming: Incoming, name: str) -> str:
-    """The ending that the client gave a file, which is called `name`."""
+    """Return the extension that the client gave a file, whose name is `name`."""
     endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
     return next((e for e in endings if _ENDING.fullmatch(e)), "")
 
 
 def ending_of_upload(incoming: Incoming) -> str:
-    """The ending that a received file is stored under, where it is new."""
+    """Return the extension under which a new file is stored."""
     return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
 def check_replacement(file: Document, incoming: Incoming) -> None:
-    """Raise ValidationError where a received file is of another type than the one that it is to replace."""
+    """Raise ValidationError if a received file has another type than the one to replace."""
     ending = true_ending(incoming.source, _suffix(file.path))
     if mime_type(f"x{ending}") != mime_type(file.path):
-        raise ValidationError(
-            f"The new file must be of the type that the old one has: {mime_type(file.path)}"
-        )
+        raise ValidationError(f"The new file must have the type of the old one: {mime_type(file.path)}")
 
 
 def _suffix(name: str) -> str:
@@ -169,7 +165,7 @@ def _suffix(name: str) -> str:
 
 
 def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None:
-    """Change what a media file's description says."""
+    """Change the description of a media file."""
     path = file.path + SIDECAR_SUFFIX
     trees = {**info, **updated_timestamp(context.now)}
     if context.changeset.exists(path):
@@ -181,10 +177,10 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Give a media file other content, under the name that it has. ValidationError: of another type."""
+    """Replace the content of a media file, keeping its path. Raises ValidationError for another type."""
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}
-    # The formats and the focal point were those of the old content.
+    # Formats and focal point belong to the old content.
     if incoming.stored:
         context.changeset.delete(file.path)
         _describe(context, file, {**info, DESCRIPTION_KEY: incoming.stored.as_tree()})
