@@ -148,14 +148,12 @@ def _is_shown(attribute: Attribute) -> bool:
 
 
 def _differs_visibly(attribute: Attribute, old: object, new: object) -> bool:
-    """Return whether two different values of an attribute differ in visible parts."""
     if not _is_shown(attribute) or not attribute.holds_components:
         return _is_shown(attribute)
     return not same_values(_shown_components(old), _shown_components(new))
 
 
 def _shown_components(value: object) -> tuple[object, ...]:
-    """Return the type and visible values of each component in a value."""
     return tuple((one.type.uid, *_shown_values(one)) for one in components_in(value))
 
 
@@ -165,7 +163,6 @@ def _shown_values(component: Component) -> Iterator[object]:
 
 
 def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
-    """Yield the visible attributes of a component with their values."""
     for attribute, value in zip(component.type.attributes.values(), component.values, strict=True):
         if _is_shown(attribute):
             yield attribute, value

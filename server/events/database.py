@@ -60,7 +60,6 @@ class Recorded(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Return the key of its events."""
         return Key(self.uid, self.document_id, self.locale)
 
 
@@ -94,7 +93,6 @@ class EventDatabase:
 
     @property
     def path(self) -> Path:
-        """Return the path of the SQLite file."""
         return self.root / ".bifolio" / LOG_FILE
 
     @cached_property
@@ -128,7 +126,6 @@ class EventDatabase:
         return self.query(lambda c: [_event(row) for row in c.execute(statement, (since, most))])
 
     def bounds(self) -> Bounds:
-        """Return the bounds of the log. Raises StorageError."""
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
@@ -205,7 +202,6 @@ class Transaction:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other machines may share the log."""
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
@@ -213,7 +209,6 @@ class Transaction:
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
-        """Return which of some commits have recorded events."""
         found = set[str]()
         for part in _parts(commits):
             statement = f"SELECT id FROM commits WHERE id IN ({_marks(part)})"
@@ -221,16 +216,13 @@ class Transaction:
         return found
 
     def put_commits(self, commits: Iterable[str]) -> None:
-        """Mark commits as recorded, oldest first."""
         statement = "INSERT INTO commits (id) VALUES (?) ON CONFLICT (id) DO NOTHING"
         self.connection.executemany(statement, ((commit,) for commit in commits))
 
     def forget_commits(self, commits: Iterable[str]) -> None:
-        """Unmark commits as recorded."""
         self.connection.executemany("DELETE FROM commits WHERE id = ?", ((commit,) for commit in commits))
 
     def last_sources(self, paths: Sequence[str]) -> dict[str, LastSource]:
-        """Return the source of each file's last event, if known."""
         found = dict[str, LastSource]()
         for part in _parts(paths):
             statement = f"SELECT path, clone, commit_id FROM told WHERE path IN ({_marks(part)})"
@@ -255,7 +247,6 @@ class Transaction:
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
-        """Set the note with a name."""
         self.connection.execute(
             "INSERT INTO notes (clone, name, value) VALUES (?, ?, ?)"
             " ON CONFLICT (clone, name) DO UPDATE SET value = excluded.value",
@@ -263,17 +254,14 @@ class Transaction:
         )
 
     def versions(self) -> Iterator[tuple[Any, ...]]:
-        """Yield all versions as rows of `Recorded`'s columns."""
         return iter(
             self.connection.execute(f"SELECT {_VERSION} FROM versions WHERE clone = ?", (self.clone,))
         )
 
     def versions_at(self, paths: Collection[str]) -> dict[str, Recorded]:
-        """Return the versions in some files, by path."""
         return {version.path: version for version in self._versions("path", list(paths))}
 
     def versions_of(self, keys: Collection[Key]) -> list[Recorded]:
-        """Return the versions of some documents, sorted by path."""
         found = self._versions("document_id", list({key.document_id for key in keys}))
         return sorted(version for version in found if version.key in keys)
 
@@ -284,7 +272,6 @@ class Transaction:
                 yield Recorded(*row)
 
     def put_versions(self, versions: Iterable[Recorded], gone: Iterable[str] = ()) -> None:
-        """Replace the versions at some paths, and delete those at `gone`."""
         delete = "DELETE FROM versions WHERE clone = ? AND path = ?"
         self.connection.executemany(delete, ((self.clone, path) for path in gone))
         self.connection.executemany(
@@ -295,18 +282,15 @@ class Transaction:
         )
 
     def shapes(self) -> dict[str, str]:
-        """Return the digest of each type, by uid."""
         statement = "SELECT uid, shape FROM types WHERE clone = ?"
         return dict(self.connection.execute(statement, (self.clone,)).fetchall())
 
     def put_shapes(self, shapes: Iterable[tuple[str, str]]) -> None:
-        """Replace the digests of all types."""
         self.connection.execute("DELETE FROM types WHERE clone = ?", (self.clone,))
         statement = "INSERT INTO types (clone, uid, shape) VALUES (?, ?, ?)"
         self.connection.executemany(statement, ((self.clone, *shape) for shape in shapes))
 
     def bounds(self) -> Bounds:
-        """Return the bounds of the log."""
         return _bounds(self.connection)
 
     def append(self, events: Iterable[Event]) -> None:
@@ -324,7 +308,6 @@ class Transaction:
             notify(self.connection, EVENTS, f"{before + len(rows)} {self.clone}")
 
     def committed(self, write: str, commit: str) -> None:
-        """Set the commit of a write's events."""
         statement = "UPDATE events SET commit_id = ? WHERE write_name = ? AND write_name != ''"
         self.connection.execute(statement, (commit, write))
 

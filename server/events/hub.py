@@ -140,15 +140,12 @@ class Hub:
 
     @property
     def newest(self) -> int:
-        """Return the number of the last event that may be sent; 0 if unknown yet."""
         return self._source.newest()
 
     def is_full(self, limit: int) -> bool:
-        """Return whether the server has reached its limit of streams."""
         return self._ended or self._counts.total() >= limit
 
     def of_client(self, sender: str) -> int:
-        """Return how many streams a client has open, in all workers."""
         return self._counts.of_client(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
@@ -179,7 +176,6 @@ class Hub:
         return lambda: self._drop(opened)
 
     def end(self) -> None:
-        """End all streams, and refuse new ones."""
         self._ended = True
         slow = {stream.client.name for stream in self._slow}
         self._disconnect(list(self._streams), SHUTDOWN)

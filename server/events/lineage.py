@@ -63,7 +63,6 @@ class Lineage:
         return recorded
 
     def of_schema(self, schema: Schema) -> list[Event]:
-        """Return the events of changed content types and components."""
         after = shapes_of(schema)
         if self._own.is_shared:
             if self._own.shapes() == after:
@@ -116,7 +115,6 @@ class _Path:
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
 
     def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:
-        """Return which of some files are changed by commits that no machine has recorded."""
         new = set(self.entered) - self._own.recorded(self.entered) if paths else set[str]()
         changed = changed_by(self._root, new) if new else set[str]()
         if any(path.startswith(TYPES_FOLDER) for path in changed):

@@ -79,11 +79,9 @@ class Event:
 
     @property
     def is_media(self) -> bool:
-        """Whether it concerns a media file."""
         return self.uid == UPLOAD
 
     def shown(self) -> dict[str, Any]:
-        """Return its JSON for a caller with full access."""
         body: dict[str, Any] = {
             "seq": self.seq or None,
             "event": self.kind,

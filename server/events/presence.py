@@ -98,7 +98,6 @@ class PresenceTable:
             self._version[0] += 1
 
     def remove(self, caller: str, client: str) -> None:
-        """Remove a client of a caller. Raises RateLimitError."""
         self._count(caller)
         with self._lock:
             slot = self._find(_key(caller, client))
@@ -118,7 +117,6 @@ class PresenceTable:
         return [_decode(entry) for _, entry in sorted(entries)]
 
     def _count(self, caller: str) -> None:
-        """Count a message of a caller. Raises RateLimitError."""
         now = time.monotonic()
         with self._counting:
             if now - self._window > WINDOW_S:
@@ -135,7 +133,6 @@ class PresenceTable:
         return None if at < 0 else (at - start) // _KEY_BYTES
 
     def _free(self, key: bytes, now: float) -> int:
-        """Return a slot for a new key. Raises BusyError."""
         ends = self._ends.tolist()
         mine = [slot for slot in range(MAX_CLIENTS) if ends[slot] > now and self._is_of(slot, key)]
         if len(mine) >= MAX_CLIENTS_PER_CALLER:
@@ -226,7 +223,6 @@ def _components(attribute: Attribute) -> tuple[str, ...]:
 
 
 def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:
-    """Return whether an actor may know of an attribute, by the rules of `/access`."""
     if attribute.type == "relation" and attribute.target and not may_find(actor, attribute.target):
         return False
     writes = actor.may(type_.singular, "update") or may_draft(actor, type_, "update")
@@ -273,11 +269,9 @@ class PresenceSource:
         self._table, self._state = table, state
 
     def version(self) -> int:
-        """Return a number that changes with the table; cheap."""
         return self._table.version
 
     def read(self) -> Present:
-        """Return all positions, by document."""
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:

@@ -107,11 +107,9 @@ class Recorder:
 
     @property
     def missed(self) -> bool:
-        """Whether some changes are not recorded yet."""
         return self._missed[0] != 0
 
     def committed(self, write: str, commit: str) -> None:
-        """Set the commit of a write's events."""
         try:
             with self.database.writing(LOCK_TIMEOUT_S) as transaction:
                 transaction.committed(write, commit)
@@ -169,12 +167,10 @@ class Recorder:
         line.arrive()
 
     def _lineage(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> Lineage:
-        """Return the Lineage for a state whose commit times are `later`."""
         origins = _Origins(Origin("file"), contents.git.committed, later)
         return Lineage(transaction, contents.root, later.commit, origins.is_from_commit)
 
     def _before(self, contents: Contents, recorded: Recorded) -> Version:
-        """Return the content of a file at a recorded version, if still known."""
         entry = contents.entries.get(recorded.path)
         if entry and entry.document and recorded_version(entry) == recorded:
             return entry.document
@@ -198,7 +194,6 @@ class _Origins:
         self._moved = origin.source == "file" and before.commit != after.commit
 
     def of(self, event: Event, paths: Collection[str]) -> Event:
-        """Return an event with its paths and origin."""
         event, origin = replace(event, paths=tuple(sorted(paths))), self._origin
         if self._moved and any(map(self.is_from_commit, paths)):
             return replace(event, source="git", commit=self._after.commit)
@@ -245,7 +240,6 @@ def recorded_version(entry: Entry | None) -> Recorded | None:
 def _changes(
     line: Lineage, paths: Collection[str], before: Before, after: After, origins: _Origins
 ) -> list[Event]:
-    """Return the events of changes in some files, and record their versions."""
     versions = {path: recorded_version(after(path)) for path in paths}
     paths, transaction = line.differing(versions), line.versions
     known = transaction.versions_at(paths)
@@ -294,7 +288,6 @@ def _join_events(events: Iterable[Event]) -> list[Event]:
 
 
 def _bulk(events: Sequence[Event]) -> Event:
-    """Return one site.update for many events."""
     counted = Counter((event.uid, event.status, event.kind) for event in events)
     counts: dict[str, dict[str, dict[str, int]]] = {}
     for (uid, status, kind), count in sorted(counted.items()):

@@ -23,8 +23,6 @@ class RecordEvents(Job):
         self._is_due, self._recorded_at = True, 0.0
 
     def start(self, context: JobContext) -> None:
-        """Listen to other machines."""
-
         def on_notice(payload: str) -> None:
             if payload.partition(" ")[2] != self._recorder.database.clone:
                 context.wake()

@@ -39,7 +39,6 @@ class Stream:
 
     @property
     def opening(self) -> bytes:
-        """Return the first frames."""
         return opening(self.log_id, self.position, self.newest, restarted=self.restarted)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -178,24 +177,19 @@ class StreamCounts:
         self._numbers[self._slot] = os.getpid()
 
     def set(self, count: int) -> None:
-        """Set the number of streams of this process."""
         self._numbers[self._slot + 1] = count
 
     def add(self, client: str, more: int) -> None:
-        """Add to the number of a client's streams in this process."""
         self._of_clients[self._slot // 2 * CLIENT_HASHES + self._hash(client)] += more
 
     def total(self) -> int:
-        """Return the number of streams of all living processes."""
         return sum(count for _, count in self._living())
 
     def of_client(self, client: str) -> int:
-        """Return the number of a client's streams in all living processes."""
         client_hash = self._hash(client)
         return sum(self._of_clients[slot * CLIENT_HASHES + client_hash] for slot, _ in self._living())
 
     def _living(self) -> list[tuple[int, int]]:
-        """Return the slots of living processes with streams, and their counts."""
         counts = self._numbers.tolist()
         pairs = enumerate(zip(counts[::2], counts[1::2], strict=True))
         return [(slot, count) for slot, (process, count) in pairs if count and is_alive(process)]

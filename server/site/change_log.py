@@ -55,7 +55,6 @@ class ChangeLog:
 
     @property
     def end(self) -> int:
-        """Return the position after the last record."""
         return self._numbers[_END]
 
     @property
@@ -65,7 +64,6 @@ class ChangeLog:
 
     @property
     def newest(self) -> int:
-        """Return the number of the last record."""
         return self._numbers[_NEWEST]
 
     @newest.setter
@@ -129,12 +127,10 @@ class ChangeLog:
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
 
     def wait_for_laggards(self) -> None:
-        """Block until no worker may lag."""
         while time.monotonic_ns() < self._numbers[_LAG_UNTIL]:
             time.sleep(LAG_POLL_INTERVAL_S)
 
     def end_lag(self) -> None:
-        """Mark the replaced workers as ended."""
         self._numbers[_LAG_UNTIL] = 0
 
     def since(self, position: int) -> tuple[int, list[bytes]]:
@@ -182,7 +178,6 @@ class ChangeLog:
         return False
 
     def resign(self) -> None:
-        """Let another worker lead."""
         fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _LEADER_BYTE)
 
     def close(self) -> None:
@@ -206,7 +201,6 @@ class ChangeLog:
         return segment
 
     def _put(self, segment: int, at: int, record: bytes, *, checkpoint: bool, base: int | None = None) -> int:
-        """Write a record into a segment; return the position after it."""
         base = self._numbers[_BASES + segment] if base is None else base
         head = _FRAME.pack(len(record), xxh3_64_intdigest(record), checkpoint)
         for part in (head, memoryview(record)):

@@ -99,7 +99,6 @@ def is_own(contents: Contents, path: str) -> bool:
 
 
 def _is_new(contents: Contents, path: str) -> bool:
-    """Return whether a file exists at a path that will get an entry, but has none."""
     return contents.store.claimed(path) and (contents.root / path).is_file()
 
 
@@ -109,7 +108,6 @@ def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
 
 
 def _content_paths(hints: Iterable[str]) -> set[str]:
-    """Return the hints that can be content at all."""
     return {path for path in hints if not any(map(ignored, path.split("/")))}
 
 
@@ -121,7 +119,6 @@ def _beside(path: str) -> str:
 
 
 def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Return whether a file or its description has changed since it was read."""
     if has_changed(contents, path, found):
         return True
     entry = contents.entries.get(path)

@@ -44,7 +44,6 @@ class Configuration:
         return (settings.locales.default, settings.locales.available, shapes)
 
     def is_equivalent(self, other: "Configuration") -> bool:
-        """Return whether another configuration was read from the same files with the same result."""
         return (self.mark, self.settings, self.shape) == (other.mark, other.settings, other.shape)
 
 

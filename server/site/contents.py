@@ -51,7 +51,6 @@ class Contents:
     def of(
         cls, root: Path, image_cache: ImageCache, configuration: Configuration, git: GitState
     ) -> "Contents":
-        """Create contents without files."""
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
@@ -101,7 +100,6 @@ class Contents:
         self.entries[path] = entry
 
     def _compare_with_commit(self, record: Record) -> None:
-        """Update which files of a record differ from the last commit."""
         paths = {*record.entries, *self.configuration.mark}
         if record.git:
             change = record.git
@@ -155,7 +153,6 @@ class Contents:
 
     @property
     def documents(self) -> list[Document]:
-        """The documents of all files."""
         return [entry.document for entry in self.entries.values() if entry.document]
 
 

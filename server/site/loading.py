@@ -144,7 +144,6 @@ def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[C
 
 
 def _replaced_documents(kept: Mapping[str, CachedEntry], entries: Mapping[str, Entry]) -> Iterator[Document]:
-    """Yield cached documents whose files are gone or were read again."""
     for path, one in kept.items():
         document, entry = one.entry.document, entries.get(path)
         if document is not None and (entry is None or entry.document is not document):
@@ -160,7 +159,6 @@ def _read_all(
     readers: Readers | None,
     packed: bytearray | None,
 ) -> dict[str, Entry]:
-    """Return the entries of all files of a site, given those in the cache."""
     owners = {store.owner(path, listing.files.__contains__) for path in listing.files}
     used, missing = _split_cached(store, kept, owners, listing.files)
     entries = {one.entry.path: one.entry for one in used}
@@ -263,7 +261,6 @@ def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
 
 
 def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
-    """Return a block of cacheable entries of some files, and all their entries."""
     at = time.time_ns()
     entries = [entry for path in paths if (entry := store.read(path)) is not None]
     return pack(CachedEntry(e, at) for e in entries if _is_cacheable(e)), entries
@@ -278,7 +275,6 @@ _store: Any = None
 
 
 def _begin_reader(store: Store, nice: int = 0) -> None:
-    """Initialize a reader, which ends silently with its parent."""
     global _store
     _store = store
     os.nice(nice)

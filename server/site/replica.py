@@ -81,19 +81,16 @@ class Replica:
         self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
-        """Return the state with its configuration, commit times and entries."""
         with self._lock:
             contents = self.contents
             return self.state, contents.configuration, contents.git.committed, dict(contents.entries)
 
     def share(self, log: ChangeLog) -> None:
-        """Share a change log with the processes that are forked from now on."""
         log.newest = self.contents.number
         self._log, self._position = log, log.end
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes serve the same state."""
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
@@ -110,11 +107,9 @@ class Replica:
         return change
 
     def record(self) -> None:
-        """Call the observer so that it can catch up; requires the site's write lock."""
         self._publish_event(self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None)
 
     def _publish_event(self, event: int | None) -> None:
-        """Publish to all workers the last event whose changes are served."""
         if self._log is not None and event is not None:
             self._log.event = event
 

@@ -125,7 +125,6 @@ def rescan_all(
 
 
 def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
-    """Return a record of everything in `anew`, with changes since."""
     read, packed = anew.contents, anew.packed
     git = read_git_state(read.root, read.git)
     paths, folders, links = changed(read, (), walk(read.root, read.store.layout.roots))
@@ -242,7 +241,6 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
 def _read_configuration(
     root: Path, before: Configuration, mark: Mapping[str, Signature | None]
 ) -> Configuration:
-    """Read the configuration, reusing the old schema object if equal."""
     try:
         found = replace(configure(root), mark=mark)
         _refuse_emptied(found, before)
@@ -263,7 +261,6 @@ def _refuse_emptied(found: Configuration, before: Configuration) -> None:
 
 
 def _find_retimed(contents: Contents, git: GitState) -> set[str]:
-    """Return the entries whose timestamps from git have changed."""
     if git.committed is contents.git.committed:
         return set()
     beside = {path + SIDECAR_SUFFIX: path for path in contents.entries if upload_path(path)}
@@ -332,7 +329,6 @@ def _is_being_written(path: str, *, is_expected: bool) -> bool:
 
 
 def _signatures(contents: Contents, path: str) -> tuple[Signature | None, Signature | None]:
-    """Return the signatures of a file and its description."""
     described = signature_of(f"{contents.root}/{path}{SIDECAR_SUFFIX}") if upload_path(path) else None
     return signature_of(f"{contents.root}/{path}"), described
 
@@ -340,7 +336,6 @@ def _signatures(contents: Contents, path: str) -> tuple[Signature | None, Signat
 def _is_unchanged(
     contents: Contents, before: tuple[Signature | None, Signature | None], path: str, entry: Entry | None
 ) -> bool:
-    """Return whether a file was unchanged before, during and after it was read."""
     same = entry is None or entry.signature == before[0]
     return same and _signatures(contents, path) == before
 

@@ -138,7 +138,6 @@ class Site:
 
     @property
     def state(self) -> State:
-        """The state that this process serves."""
         return self._replica.state
 
     @property
@@ -148,26 +147,21 @@ class Site:
 
     @property
     def git(self) -> GitState:
-        """The last known state of the git repository."""
         return self._contents.git
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
-        """Return the state with its configuration, commit times and entries."""
         return self._replica.basis()
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The folders of documents, relative to the site."""
         return self._contents.store.layout.roots
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All problems of the site's files, by path and line."""
         return all_problems(self._contents, self.state.snapshot)
 
     @property
     def problems_in_files(self) -> tuple[Problem, ...]:
-        """The known problems of single files."""
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
@@ -374,7 +368,6 @@ class Site:
         changeset: Changeset,
         ahead: SpeculativeWrite | None = None,
     ) -> Prepared[Result]:
-        """Prepare a change of the current state without writing."""
         git, recent = self._contents.git.committed, partial(self._recent.find, self.state.schema)
         return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
 
@@ -428,7 +421,6 @@ class Site:
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
-        """Make the missing formats of a picture; return the state with them."""
         file = self.state.snapshot.media.get(media_key(path) or "")
         if file and self.image_cache.wanting(file) and self.image_cache.make(upload_path(path) or ""):
             with self._locked():
@@ -462,14 +454,12 @@ class Site:
             self._committed(write, commit)
 
     def record(self) -> None:
-        """Call the observer so that it can catch up on missed changes."""
         with self._locked():
             self._replica.record()
 
     # --- other processes -----------------------------------------------------------------------
 
     def share(self, log: ChangeLog) -> None:
-        """Share a change log with the processes that are forked from now on."""
         self._replica.share(log)
 
     def current(self) -> State:
@@ -493,7 +483,6 @@ class Site:
                 self._catch_up_locked()
 
     def _catch_up_locked(self) -> None:
-        """Run `catch_up` while holding the write lock."""
         try:
             self._replica.catch_up()
         except UnreadableRecordError as error:

@@ -53,7 +53,6 @@ class Watcher(Job):
         self._doubt_until = 0.0  # deadline for the report of a change that a patrol has found; 0: none
 
     def start(self, context: JobContext) -> None:
-        """Start watching, with a full rescan."""
         self._stop = context.stopping
         self._hints.wake = context.wake
         self._patrol_at = context.clock.monotonic() + self._timing.patrol_s
@@ -85,18 +84,15 @@ class Watcher(Job):
         return max((self._doubt_until or self._patrol_at) - context.clock.monotonic(), 0.0)
 
     def close(self) -> None:
-        """Wait for the threads to end."""
         for thread in self._threads:
             thread.join(timeout=5)
 
     # --- watching ------------------------------------------------------------------------------
 
     def _content(self) -> Folders:
-        """Return the content folders and content-types/, which are watched recursively."""
         return _existing(self.site.root / folder for folder in (*self.site.roots, TYPES))
 
     def _top(self) -> Folders:
-        """Return the site's folder (site.yaml, new folders) and git's."""
         return _existing([self.site.root, self.site.git.folder or self.site.root / ".git"])
 
     def _watch(self, folders: Callable[[], Folders], recursive: bool) -> None:
@@ -186,7 +182,6 @@ class Watcher(Job):
         return change
 
     def _find_unreported(self) -> None:
-        """Rescan everything, and log changes that the system did not report."""
         if change := self._refresh_site(None):
             paths = ", ".join((*change.read, *change.removed)[:3]) or "site.yaml or a content type"
             log.warning("the system did not report a change of %s; changes may appear late", paths)

@@ -75,7 +75,6 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
 
 
 def _parse_boolean(tree: Tree) -> bool:
-    """Parse `true` or `false`, also as text, or 1 or 0."""
     text = str(_to_whole_number(tree)).lower()
     if text not in _BOOLEANS:
         raise Unreadable("true or false")
@@ -107,12 +106,10 @@ def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def _is_json_text(tree: Tree) -> bool:
-    """Return whether a value is text that starts like a JSON object or list, as forms send it."""
     return isinstance(tree, str) and type(tree) is not Plain and tree.lstrip()[:1] in ("{", "[")
 
 
 def _parse_form_value(tree: Tree) -> Tree:
-    """Parse text that is a JSON object or list; return anything else unchanged."""
     if _is_json_text(tree):
         try:
             return read_json(tree)

@@ -47,11 +47,9 @@ class FirstSeen:
 
     @property
     def is_asked(self) -> bool:
-        """Whether the write compares versions itself."""
         return bool(self._versions)
 
     def begin(self) -> None:
-        """Start preparing the write."""
         self._next = 0
         if not self.is_again:
             self._versions.clear()
@@ -91,7 +89,6 @@ class Context:
 
     @property
     def layout(self) -> Layout:
-        """The locations of documents."""
         return self.store.layout
 
     def after(self) -> "Context":
@@ -119,14 +116,12 @@ class Context:
     def _before(
         self, replaced: Iterable[Document], type_: Type, document_id: str, locale: str
     ) -> Iterator[Document]:
-        """Yield the versions before a further change, like `recent`."""
         for document in replaced:
             if (document.type.uid, document.document_id, document.locale) == (type_.uid, document_id, locale):
                 yield document
         yield from self.recent(type_, document_id, locale)
 
     def _entry(self, path: str) -> Entry | None:
-        """Return the entry that a file will have once it is written."""
         data = self.changeset.text(path).encode()
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
@@ -193,7 +188,6 @@ class Context:
         self._put(path, text, held)
 
     def _refuse_too_many(self, path: str) -> None:
-        """Raise ValidationError if a change of this file would be one too many."""
         if self.changeset.count >= MAX_FILES and not self.changeset.changes(path):
             raise ValidationError(TOO_MANY_FILES_MESSAGE)
 
@@ -202,7 +196,6 @@ class Context:
         self.changeset.put(path, text)
 
     def _touch(self, path: str, held: Document | None) -> None:
-        """Record that a file is set or removed, with its old document."""
         for touched in (self.touched, *self._outer):
             touched.setdefault(path, held)
 
@@ -230,7 +223,6 @@ class Context:
         self.remove(document)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
-        """Return the path of another version of the document in `path`."""
         sibling_path = self.layout.sibling(path, draft=draft, locale=locale)
         if sibling_path is None:
             raise ConflictError(f"{path} is no longer a document; try again")

@@ -109,7 +109,6 @@ def write_published(
 
 
 def _no_draft_mark(context: Context, document: Document) -> Values:
-    """Return the keys to change in a draft's file when it is published."""
     key = document.type.draft_key
     if key is None or not is_draft(document.type, context.tree(document)):
         return {}

@@ -63,7 +63,6 @@ def error_of_body(
 
 
 def _error(messages: Sequence[tuple[Fault, str]]) -> ValidationError:
-    """Return the error for faults with their messages."""
     errors: list[dict[str, Any]] = []
     for fault, message in messages[:MAX_FAULTS]:
         value = {} if fault.value is UNSAID else {"value": fault.value}
@@ -95,7 +94,6 @@ class _Place:
 
     @classmethod
     def find(cls, schema: Schema, type_: Type, body: Mapping[str, Tree], path: KeyPath) -> "_Place":
-        """Follow a path through attributes, list items and components."""
         holder: Type | None = type_
         attribute: Attribute | None = None
         tree: Tree = body

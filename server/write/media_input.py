@@ -102,7 +102,6 @@ def _is_file(value: Mapping[str, Any]) -> bool:
 
 
 def _is_number(item: Any) -> bool:
-    """Return whether an item names a file by number."""
     key = item.get("id") if isinstance(item, dict) and "documentId" not in item else item
     return type(key) is int or (isinstance(key, str) and key.isascii() and key.isdecimal())
 

@@ -72,7 +72,6 @@ def _is_taken(context: Context, claim: Claim) -> bool:
 
 
 def _is_path(text: str, folders: int) -> bool:
-    """Return whether a text is a file name in a number of folders, all with valid names."""
     parts = text.split("/")
     return len(parts) == folders + 1 and all(map(_is_name, parts))
 

@@ -99,7 +99,6 @@ class Relinker:
     def _remove_from_others(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """Remove some targets of a relation from all documents except `kept`."""
         left: dict[str, set[Any]] = {}
         for target, status in product(targets, self._statuses(type_)):
             for owner in self._owners(type_, attribute, target, status):
@@ -119,13 +118,11 @@ class Relinker:
                 replace(self, locale=locale)._remove_from_others(type_, attribute, targets, kept)
 
     def _statuses(self, type_: Type) -> tuple[str, ...]:
-        """Return the statuses of a type's documents that the write is about."""
         return (DRAFT,) if self.drafts_only and type_.draft_publish else (DRAFT, PUBLISHED)
 
     def _owning_side(
         self, type_: Type, document_id: str, attribute: Attribute
     ) -> tuple[Type, Attribute, Any]:
-        """Return the owning type and attribute of a derived relation, and the document as its target."""
         owner = self.context.snapshot.schema.types[attribute.target or ""]
         owning = owner.attributes[attribute.mapped_by or ""]
         return owner, owning, (type_.uid, document_id) if owning.morph else document_id
@@ -148,7 +145,6 @@ class Relinker:
         add: Any = None,
         remove: Set[Any] = NO_IDS,
     ) -> None:
-        """Add a target to a relation of another document, or remove some."""
         context = self.context
         published, draft = context.versions(type_, document_id, self._locale(type_))
         only_draft = self.drafts_only and type_.draft_publish

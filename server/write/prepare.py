@@ -102,7 +102,6 @@ def without_batch(request: BatchRequest, context: Context) -> tuple[tuple[str, b
 
 
 def _with_merge_flag(prepare: Prepare, request: WriteRequest, context: Context) -> tuple[str, bool]:
-    """Return the result of a write, and whether it was merged with other changes."""
     document_id = prepare(request, context)
     return document_id, request.merge and _earlier(request, _address(request, context), context) is not None
 
@@ -118,7 +117,6 @@ def _keep_published(request: WriteRequest, context: Context, written: str) -> st
 
 
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
-    """Return the address and change of a request."""
     address = _address(request, context)
     earlier = _earlier(request, address, context) if request.merge else None
     if earlier is None:
@@ -166,7 +164,6 @@ def _first(
 
 
 def _is_same(one: Document | None, other: Document | None) -> bool:
-    """Return whether two versions are equal, or both None."""
     if one is None or other is None:
         return one is other
     return one is other or (one.status == other.status and version_of(one) == version_of(other))
@@ -174,7 +171,6 @@ def _is_same(one: Document | None, other: Document | None) -> bool:
 
 @contextmanager
 def _naming_document(address: Address, current: Document) -> Iterator[None]:
-    """Context manager: name the document in the error for a change that conflicts with another machine's."""
     try:
         yield
     except OverlapError as error:
@@ -182,7 +178,6 @@ def _naming_document(address: Address, current: Document) -> Iterator[None]:
 
 
 def _names(address: Address, current: Document | None) -> dict[str, object]:
-    """Return the details that identify a document in errors."""
     document_id = address.document_id or (current.document_id if current else None)
     return {"type": address.type.singular, "documentId": document_id, "locale": address.locale}
 
@@ -234,7 +229,6 @@ def _earlier(request: WriteRequest, address: Address, context: Context) -> Docum
 
 
 def _address(request: WriteRequest, context: Context) -> Address:
-    """Return the address of a request under the current schema."""
     return fit_to_schema(request.address, context)
 
 
@@ -249,7 +243,6 @@ def fit_to_schema(address: Address, context: Context) -> Address:
 
 
 def _with_current_type(address: Address, context: Context) -> Address:
-    """Return an address with the current type. Raises NotFoundError if there is none."""
     type_ = context.snapshot.schema.types.get(address.type.uid)
     if type_ is None:
         raise NotFoundError()

@@ -77,7 +77,6 @@ def rebase(
 
 
 def _as_change(change: Change, type_: Type, values: Values, current: Values) -> Change:
-    """Return the change from the values of the current version to others."""
     own = {name: a for name, a in type_.attributes.items() if not a.derived}
     changed = {name for name in own if not same_values(values[name], current[name])} | {*change.values}
     links = dict(change.links)
@@ -92,7 +91,6 @@ def _as_change(change: Change, type_: Type, values: Values, current: Values) -> 
 
 
 def _leads_to(links: Links, current: Targets, wanted: Targets, *, to_many: bool) -> bool:
-    """Return whether the relation change in a body results in the wanted targets."""
     try:
         return links.apply(current, to_many=to_many) == wanted
     except ValidationError:  # It names a position next to a missing target.

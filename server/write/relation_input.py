@@ -111,7 +111,6 @@ class _Sequence:
             target = self._after[target]
 
     def place(self, connect: Connect) -> None:
-        """Move the target of a connect to its position."""
         target, place = connect.target, connect.place
         if target in self._after:
             self._join(self._before[target], self._after[target])
@@ -245,7 +244,6 @@ def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
 
 
 def _is_item(attribute: Attribute, value: dict[str, Any]) -> bool:
-    """Return whether an object names a target, rather than operations."""
     return "documentId" in value or "id" in value or ("__type" in value and attribute.polymorphic)
 
 

@@ -24,7 +24,6 @@ class Address:
 
     @property
     def status(self) -> str:
-        """The status of the version."""
         return DRAFT if self.draft else PUBLISHED
 
 

@@ -119,7 +119,6 @@ def mask_values(
 
 
 def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree], Any]) -> Any:
-    """Return a component with masked passwords; other values unchanged."""
     if not isinstance(tree, dict):
         return tree
     type_ = schema.types.get(str(uid or tree.get("__component")))
@@ -156,7 +155,6 @@ def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
 
 
 def _handler_of(path: str, text: str) -> frontmatter.Handler:
-    """Return the format of a file's keys: its own, or its front matter's."""
     if path.endswith(MARKDOWN):
         return frontmatter.split(text).handler or frontmatter.YAML
     if path.endswith(TOML):
@@ -212,7 +210,6 @@ def replace_source(request: SourceRequest, context: Context) -> str:
 
 
 def _find_version(address: Address, context: Context) -> Document:
-    """Return the version at an address, with a file of its own. Raises NotFoundError."""
     document_id = address.document_id or single_id(
         context.snapshot, context.settings, address.type, address.locale
     )
@@ -240,13 +237,11 @@ def _locate_errors(path: str) -> Iterator[None]:
 
 
 def _text_error(path: str, line: int | None, message: str, fix: str) -> ValidationError:
-    """Return the error for a line of a text."""
     prefix = f"line {line}: " if line else ""
     return ValidationError(f"{prefix}{message}{f' ({fix})' if fix else ''}", {"line": line, "file": path})
 
 
 def _unmask(context: Context, held: Document, text: str, shown: Masked) -> str:
-    """Return the text of a request with masks replaced by passwords."""
     kept = {str(mask_of(number)): Plain(password) for number, password in enumerate(shown.passwords)}
 
     def unmask(tree: Tree) -> Plain:
@@ -262,7 +257,6 @@ def _unmask(context: Context, held: Document, text: str, shown: Masked) -> str:
 
 
 def _with_keys(held: Document, current: str, shown: Masked, keys_text: str) -> str:
-    """Return the text of a file with other keys. Raises ValidationError and SyntaxProblem."""
     keys = read_keys(held.path, current, keys_text)
     for name in keys:
         if name not in other_keys(held.type, keys):

@@ -140,7 +140,6 @@ def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
 
 
 def _documents(kept: KeptWrite, store: Store) -> Iterator[Document]:
-    """Yield the documents to restore."""
     for file in kept.files:
         if file.before is not None:
             document = _document(file.path, file.before, store)

@@ -145,7 +145,6 @@ class Validator:
             self._fail((name, known[0]), f"must not be in {name}: it is a key of its own")
 
     def _stored_in_locales(self, attribute: Attribute) -> bool:
-        """Return whether a relation is stored in files of documents with locales."""
         target = self.snapshot.schema.types.get(attribute.target or "")
         return attribute.derived and target is not None and target.localized
 
@@ -210,7 +209,6 @@ class Validator:
                 self._refuse_relations(component, item, (*path, key))
 
     def _names_type(self, item: Tree) -> bool:
-        """Return whether a target of a morph relation names a type that the caller may find."""
         uid = item.get("__type") if isinstance(item, dict) else None
         return isinstance(uid, str) and self.may_find(uid)
 
@@ -220,7 +218,6 @@ class Validator:
         return attribute.target is None or self.may_find(attribute.target)
 
     def _hidden_types(self) -> frozenset[str]:
-        """Return the uids of the content types that the caller may not find."""
         if self.hidden is None:
             types = self.snapshot.schema.content_types
             self.hidden = frozenset(type_.uid for type_ in types if not self.may_find(type_.uid))
@@ -279,7 +276,6 @@ class Validator:
             return None
 
     def _check_password(self, attribute: Attribute, tree: Tree, path: KeyPath) -> None:
-        """Check a typed password against its options, since a hash can't be checked."""
         typed = tree.typed if isinstance(tree, Hashed) else tree
         for sentence in broken_by_text(attribute, typed, Limits(self.draft)):
             self._fail(path, sentence)
@@ -340,7 +336,6 @@ class Validator:
     # --- targets -------------------------------------------------------------------------------
 
     def _resolve(self, attribute: Attribute, item: Any, path: KeyPath, existing: bool) -> Any:
-        """Return the target that an item of a relation names. Raises ValidationError if missing."""
         document_id = item.get("documentId") if isinstance(item, dict) else item
         uid = attribute.target
         if attribute.polymorphic:
@@ -373,12 +368,10 @@ class Validator:
         return self.numbers[uid].get(number) if table else None
 
     def _statuses(self, uid: str) -> tuple[str, ...]:
-        """Return the statuses of a type's documents that the caller may read, and thus relate to."""
         type_ = self.snapshot.schema.types[uid]
         return (PUBLISHED, DRAFT) if self.may_read_drafts(type_) else (PUBLISHED,)
 
     def _exists(self, uid: str, document_id: str, *, published: bool) -> bool:
-        """Return whether a document exists, or a published one."""
         table = self.snapshot.tables.get(uid)
         if table is None:
             return False
@@ -427,7 +420,6 @@ def _fraction(attribute: Attribute, tree: Tree) -> float | None:
 
 
 def _by_id(current: Any) -> _Held:
-    """Return the current components of an attribute, by type and id as text."""
     if current is _NO_VALUE:
         return None
     held = current if isinstance(current, tuple) else () if current is None else (current,)
@@ -449,7 +441,6 @@ def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: 
 
 
 def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...]:
-    """Return a list of components without repeated ids."""
     return tuple({component.id: component for component in components}.values())
 
 
@@ -479,5 +470,4 @@ def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) ->
 
 
 def _outwards(path: KeyPath) -> Iterator[KeyPath]:
-    """Yield a path and the paths of everything around it."""
     return (path[:end] for end in range(len(path), 0, -1))

@@ -56,7 +56,6 @@ class Writer:
     # --- operations ----------------------------------------------------------------------------
 
     def create(self, address: Address, change: Change) -> str:
-        """Create a document; return its id."""
         document_id = address.document_id or new_document_id()
         missing = (a for a in address.type.attributes.values() if a.name not in change.values)
         defaults = {a.name: default_of(a) for a in missing}
@@ -68,7 +67,6 @@ class Writer:
         return document_id
 
     def put_single(self, address: Address, change: Change) -> str:
-        """Change the document of a single type, creating it if needed."""
         document_id = self._single_id(address)
         if document_id is None:
             return self.create(address, change)
@@ -77,7 +75,6 @@ class Writer:
         return self.update(replace(address, document_id=document_id), change)
 
     def base(self, address: Address) -> Document | None:
-        """Return the version that a change of an address starts from; None if there is no accessible one."""
         if address.document_id is None and address.type.kind == "singleType":
             address = replace(address, document_id=self._single_id(address))
         return self._merge(address).base
@@ -89,7 +86,6 @@ class Writer:
         return [version for version in versions if version]
 
     def _merge(self, address: Address) -> DraftMerge:
-        """Return the versions that a change of an address is merged with."""
         published, draft = self.context.versions(address.type, address.document_id or "", address.locale)
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
@@ -234,7 +230,6 @@ class Writer:
                 relinker.take(address.type, document_id, attribute, values[name])
 
     def _publish_relations(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Publish relations that a draft had changed in other documents' files."""
         relinker = Relinker(self.context, address.locale, drafts_only=False)
         for attribute in address.type.attributes.values():
             if attribute.type != "relation" or attribute.name in change.links:

@@ -111,7 +111,6 @@ class Deliverer(Job):
         self._warned: set[str] = set()
 
     def start(self, context: JobContext) -> None:
-        """Keep the functions that attempts need."""
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
@@ -153,7 +152,6 @@ class Deliverer(Job):
             self._lock.release()
 
     def _log_trouble(self, error: ApiError) -> None:
-        """Log once that the database can't be used."""
         self._warn_once("trouble", f"{error.message}; webhooks wait until it is available again")
 
     def _warn_once(self, key: str, line: str) -> None:
@@ -173,7 +171,6 @@ class Deliverer(Job):
             pass
 
     def _deliver(self) -> None:
-        """Store outcomes, queue events, and start due attempts."""
         settings, at = self._settings(), self._clock.time()
         jumped = self._has_jumped(at)
         if not settings.webhooks and not self._last_state and not self._outcomes:
@@ -202,7 +199,6 @@ class Deliverer(Job):
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
     def _usable(self, settings: Settings) -> Iterator[Webhook]:
-        """Yield the enabled webhooks with their environment variables resolved."""
         for webhook in settings.webhooks:
             if webhook.enabled:
                 try:
@@ -349,7 +345,6 @@ class Deliverer(Job):
             return b""
 
     def _newest(self, delivery: Delivery) -> Event:
-        """Return the event of a delivery, with the commit that it may have received since."""
         event = delivery.event
         if event.write and not event.commit and event.counts is None:
             found = self._database.read(delivery.first - 1, 1)
@@ -374,7 +369,6 @@ class Deliverer(Job):
         self._wake()
 
     def _find_next_due(self, webhooks: Mapping[str, Webhook]) -> None:
-        """Find when the next delivery is due, among webhooks that may start an attempt."""
         names = [name for name in webhooks if self._room(name) > 0]
         due = self._database.query(lambda c: [first_due(c, name, self._busy) for name in names])
         self._next_due = min((at for at in due if at is not None), default=None)

@@ -137,7 +137,6 @@ def is_public(address: Address) -> bool:
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
-    """Return the IPv4 addresses embedded in an IPv6 address."""
     if address.ipv4_mapped:
         return [address.ipv4_mapped]
     if address in _NAT64:
@@ -193,7 +192,6 @@ class Outcome:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
 

@@ -101,7 +101,6 @@ def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> N
 
 
 def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Add an event to the current burst, or begin one."""
     pause = webhook.debounce.total_seconds()
     statement = "SELECT number, made, event FROM deliveries WHERE webhook = ? AND state = ?"
     found = connection.execute(statement, (webhook.name, GATHERING)).fetchone()

@@ -98,7 +98,7 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
 
 
 def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
-    """Run `_look` in another process. With the same schema, the old snapshot is derived from the new one."""
+    """Run `_find_problems` in another process, deriving the old snapshot if the schema is the same."""
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]
     schema = change.before.schema if change.before else new.schema
@@ -108,7 +108,6 @@ def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) ->
 
 
 def _changed_versions(before: Snapshot, after: Snapshot) -> tuple[list[Document], list[Document]]:
-    """Return the versions that only the first snapshot has, and those that only the second has."""
     removed: list[Document] = []
     added: list[Document] = []
     for uid in before.tables.keys() | after.tables.keys():
@@ -121,7 +120,6 @@ def _changed_versions(before: Snapshot, after: Snapshot) -> tuple[list[Document]
 
 
 def _keys(document: Document) -> Iterator[Key]:
-    """Yield the keys by which relations and media attributes name a document."""
     yield document.type.uid, document.document_id
     key = media_key(document.path)
     if key:
@@ -145,6 +143,5 @@ def _find_problems(
 
 
 def _with_referrers(snapshot: Snapshot, documents: Iterable[Document], keys: set[Key]) -> list[Document]:
-    """Return some documents and those that refer to some keys, without repetition."""
     affected = [*documents, *(pointing(snapshot, keys) if keys else ())]
     return list({id(document): document for document in affected}.values())

@@ -66,7 +66,6 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
 
 
 def _main() -> None:
-    """Call the function on stdin with its arguments, and write the result to stdout."""
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # Printed text must not mix with the result.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -35,12 +35,10 @@ class Audit:
 
     @cached_property
     def layout(self) -> Layout:
-        """The rules by which a path is a document."""
         return Layout(self.snapshot.schema, self.settings)
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """All files in the folders that may contain documents."""
         return frozenset(walk(self.root, self.layout.roots).files)
 
     @cached_property
@@ -56,7 +54,6 @@ class Audit:
 
     @cached_property
     def documents(self) -> Mapping[str, Document]:
-        """The documents of the content types, by path."""
         found = chain.from_iterable(self.snapshot.claims.values())
         return {d.path: d for d in found if d.type.uid != UPLOAD}
 
@@ -92,7 +89,6 @@ class Audit:
 
     @property
     def types(self) -> tuple[Type, ...]:
-        """The content types."""
         return self.snapshot.schema.content_types
 
     def position(self, path: str, at: KeyPath) -> Position | None:

@@ -58,7 +58,6 @@ class KeyFix:
     position: Position
 
     def is_of(self, problem: Problem) -> bool:
-        """Return whether it fixes a problem at its key or value."""
         line, column, value = self.position
         return (problem.path, problem.line) == (self.path, line) and problem.column in (column, value)
 
@@ -167,12 +166,10 @@ class Fix:
 
     @property
     def path(self) -> str:
-        """The path of the file."""
         return self.document.path
 
     @property
     def spelled(self) -> str:
-        """The new value as text."""
         return "null" if self.new is None else self.new
 
 
@@ -228,7 +225,6 @@ def _tree(audit: Audit, path: str) -> dict[str, Tree]:
 
 
 def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, path: KeyPath) -> Iterator[Fix]:
-    """Yield fixes of misspelled targets in a mapping and its components."""
     types = audit.snapshot.schema.types
     for name, attribute in type_.attributes.items() if isinstance(tree, dict) else ():
         value, at = tree.get(name), (*path, name)
@@ -286,7 +282,6 @@ def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tr
 
 
 def _spellings(document: Document, text: str) -> tuple[str, str]:
-    """Return a path as written, and resolved against the folder of its file."""
     beside = posixpath.join(posixpath.dirname(document.path), text)
     return posixpath.normpath(text).strip("/"), posixpath.normpath(beside).strip("/")
 
@@ -331,7 +326,6 @@ def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None
 
 
 def _renamed_target(audit: Audit, name: str, key: Key) -> _Target | None:
-    """Return the current name of a renamed target, if it exists."""
     rename = audit.renames.get(key)
     if rename is None or not exists(audit.snapshot, (key[0], rename.name)):
         return None
@@ -399,7 +393,6 @@ def _refuse_changed(tree: Tree, fix: Fix) -> None:
 
 
 def _with(tree: Tree, at: KeyPath, value: str | None) -> Any:
-    """Return a copy of a tree with another value at a path."""
     if not at:
         return value
     copy: Any = list(tree) if isinstance(tree, list) else dict(tree)

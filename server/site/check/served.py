@@ -49,7 +49,6 @@ class Change:
 
     @classmethod
     def of(cls, fix: Fix) -> "Change":
-        """Return the change of a fix."""
         return cls(fix.path, ".".join(map(str, fix.at)), fix.old or None, fix.new)
 
 
@@ -171,7 +170,6 @@ def check(
 
 
 def _with_document(audit: Audit, problem: Problem, fix: Fix | None) -> Found:
-    """Return a problem with its document."""
     change = Change.of(fix) if fix else None
     if is_upload(problem.path):
         return Found(problem, UPLOAD, fix=change)

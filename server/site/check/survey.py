@@ -73,7 +73,6 @@ def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Positi
 
 
 def _value(tree: Any, at: KeyPath) -> Any:
-    """Return the value at a path, or None."""
     for key in at:
         try:
             tree = tree[key]
@@ -157,12 +156,10 @@ class Survey:
 
     @property
     def errors(self) -> int:
-        """The number of errors."""
         return sum(problem.severity == "error" for problem in self.problems)
 
     @property
     def warnings(self) -> int:
-        """The number of warnings."""
         return len(self.problems) - self.errors
 
 
@@ -179,7 +176,6 @@ def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = Fa
 
 
 def _with_key_fixes(root: Path, found: Survey) -> Survey:
-    """Add the fixes of the configuration to a survey."""
     fixes = find_key_fixes(root, found.problems)
     problems = (
         replace(problem, fix=next((f"--fix writes {f.new}" for f in fixes if f.is_of(problem)), problem.fix))
@@ -229,7 +225,6 @@ def _join_users(site: Site) -> tuple[Snapshot, str]:
 
 
 def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
-    """Add to a problem what --fix would write, or a suggestion."""
     if fix is None:
         return problem
     if fix.rule == REPEATED:
@@ -240,7 +235,6 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
 
 
 def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], Fix]:
-    """Return the possible fixes by path, position and rule of a problem."""
     fixes = {}
     for fix in possible_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE_RULES}):
         position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
@@ -250,7 +244,6 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
 
 
 def _configuration(root: Path) -> list[Problem]:
-    """Return the problems of site.yaml and content-types/."""
     links = list(configuration_links(root))
     schema, schema_errors = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
     with noting(schema_errors):
@@ -286,7 +279,6 @@ def _find_interrupted(root: Path) -> list[Problem]:
 
 
 def _finished_write(path: str) -> Problem:
-    """Return the problem of an interrupted write that was finished when the site was read."""
     fix = "check `git diff`: all files of that change are written now"
     what = "a write of this file was interrupted, and has been finished"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
@@ -303,7 +295,6 @@ _DROPPED_PROBLEM = Problem(
 
 
 def _unsaved_write(path: str) -> Problem:
-    """Return the problem of an interrupted write to a file that was edited meanwhile."""
     fix = "copy what you need from it, then delete it"
     what = "is left from an interrupted write, whose file was edited meanwhile"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
@@ -314,7 +305,6 @@ def _problem_of(error: SetupError, rule: str) -> Problem:
 
 
 def _with_position(root: Path, problem: Problem) -> Problem:
-    """Add the position of the document id to a problem with it."""
     if problem.rule != "duplicate-id":
         return problem
     position = nearest(parsed(root, problem.path)[1], ("documentId",))

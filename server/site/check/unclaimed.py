@@ -65,7 +65,6 @@ def _lost_description(audit: Audit, path: str, described: str) -> Problem:
 
 
 def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
-    """Return why no type claims a path, and how to fix it."""
     if not path.endswith(ENDINGS):
         return "is not a document", f"move it to {UPLOADS}, or remove it"
     name = path.removeprefix(f"{CONTENT}/")
@@ -172,7 +171,6 @@ def _ids(audit: Audit, type_: Type, locale: str) -> set[str]:
 
 
 def _sibling(audit: Audit, path: str, locale: str) -> str:
-    """Return the path of the same document's file in another locale."""
     claim = audit.claims[path]
     wanted = Claim(claim.type, claim.name, locale, False)
     return audit.layout.path_of(wanted, os.path.splitext(path)[1], audit.layout.pattern_of(path))

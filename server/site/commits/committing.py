@@ -402,7 +402,6 @@ class Committer:
         return commit
 
     def _publish(self, index: LockedIndex, new: NewCommit, head: str, commit: str, changed: Tree) -> None:
-        """Move the branch to a finished commit and append the record of it, under the write lock."""
         environment = new.committer.environment("COMMITTER", new.committed)
         move_head = partial(index.move_head, head, commit, environment)
         record = record_of_commit(self._replica.contents, new, commit, changed, move_head)
@@ -417,7 +416,6 @@ class Committer:
         return head
 
     def _sync_index(self, repository: Repository, files: Tree) -> None:
-        """Write some files of a finished commit into the index."""
         with locked_index(repository, files) as index, self._unreverted():
             index.replace()
 
@@ -449,7 +447,6 @@ class Committer:
         return reverted_writes(repository, unseen)
 
     def log_reverted(self, writes: list[Write]) -> None:
-        """Log the files that are written again after a git command reverted them."""
         for write in writes:
             log.warning(
                 "%s: a git command has reverted an uncommitted write of %s; it is written again",
@@ -459,14 +456,12 @@ class Committer:
     # --- logs ------------------------------------------------------------------------------------------
 
     def _log_failure(self, error: Exception) -> None:
-        """Log once why commits wait."""
         reason = str(error)
         if isinstance(error, OSError):
             reason = f"{error.filename or 'a file'} can't be written: {error.strerror}"
         self._trouble.tell(Concern.COMMITS, reason, "commits wait")
 
     def _log_places(self, group: Group) -> None:
-        """Log once that HEAD is detached, and that files belong to another repository."""
         if checked_out(self.root):
             self._trouble.end(Concern.DETACHED)
         else:

@@ -20,7 +20,6 @@ class Group:
 
     @property
     def files(self) -> dict[str, bytes | Path | None]:
-        """The last content of each file."""
         return {path: content for write in self.writes for path, content in write.files.items()}
 
     @property
@@ -56,7 +55,6 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
 
 
 def _find_group(groups: list[Group], write: Pending) -> Group:
-    """Return the group that a write can join, or a new one."""
     for group in reversed(groups):
         if _author(group.last) == _author(write) and not group.last.alone:
             return group

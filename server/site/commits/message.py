@@ -46,7 +46,6 @@ class Authorship:
     describe: Callable[[Any], str] | None = None
 
     def origin(self, write: str) -> Origin:
-        """Return the origin of a change with a name in the commit queue."""
         return Origin(self.source, self.actor if self.source == "api" else "", write)
 
 
@@ -81,7 +80,6 @@ class Joined:
 
     @property
     def noted(self) -> dict[str, Any]:
-        """The fields that are stored in the commit queue."""
         fields = {"base": self.base, "joins": self.joins, "ready": self.ready, "exact": self.exact}
         return {**fields, "beside": self.beside} if self.beside else fields
 
@@ -98,7 +96,6 @@ class Touched:
 
     @property
     def sentence(self) -> str:
-        """One line of a message."""
         return f'{self.verb} {self.kind} "{self.title}"'
 
 
@@ -128,7 +125,6 @@ def touched_documents(
 
 
 def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Document | None:
-    """Return the document of a written file, or of a deleted one."""
     if write.data is None:
         entry = entries.get(write.path)
     else:

@@ -35,14 +35,12 @@ class Chain:
         self._disk = WorkingTree(root)
 
     def signature(self, path: str) -> Signature | None:
-        """See `server.storage.changeset.Files`."""
         if path not in self._contents:
             return self._disk.signature(path)
         content = self._contents[path]
         return content[1] if content else None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """See `server.storage.changeset.Files`."""
         if path not in self._contents:
             return self._disk.read(path)
         content = self._contents[path]
@@ -51,11 +49,9 @@ class Chain:
         return content
 
     def is_below_file(self, path: str) -> bool:
-        """See `server.storage.changeset.Files`."""
         return self._disk.is_below_file(path)
 
     def changes(self, path: str) -> bool:
-        """Return whether one of the writes changes a file."""
         return path in self._contents
 
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:

@@ -29,7 +29,6 @@ class Retarget:
     new: str
 
     def apply(self, context: Context) -> tuple[str, ...]:
-        """Update every reference in the files of all documents; return their paths."""
         changed = []
         for document in pointing(context.snapshot, {self.key}):
             changes = self.changes(document.type, context.tree(document))
@@ -39,7 +38,6 @@ class Retarget:
         return tuple(sorted(changed))
 
     def changes(self, type_: Type, tree: Mapping[str, Tree]) -> dict[str, Any]:
-        """Return the attributes of a mapping that refer to it, with their new values."""
         changed = {}
         for name, attribute in type_.attributes.items():
             if name in tree and not attribute.derived:
@@ -49,7 +47,6 @@ class Retarget:
         return changed
 
     def _value(self, attribute: Attribute, value: Tree) -> Any:
-        """Return an attribute's value with references replaced; the same object if there are none."""
         change = self._entry if attribute.has_targets else self._component
         if not attribute.has_targets and not attribute.holds_components:
             return value

@@ -213,7 +213,6 @@ def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _type(name: str, context: Context) -> Type | None:
-    """Return the content type with a singular or plural API id."""
     types = context.snapshot.schema.content_types
     return next((type_ for type_ in types if name in (type_.singular, type_.plural)), None)
 
@@ -230,13 +229,11 @@ def _identify(text: str, context: Context) -> tuple[Type, str]:
 
 
 def _hint(word: str, known: Iterable[str], before: str, after: str = "") -> str:
-    """Return `; did you mean …?`, with text around the suggested word."""
     hint = suggestion(word, known)
     return "; " + hint.replace('"', f'"{before}', 1).replace('"?', f'{after}"?') if hint else ""
 
 
 def _into_folder(old: str, new: str) -> str:
-    """Return the new path, keeping the name if it is a folder."""
     return new + PurePosixPath(old).name if new.endswith("/") else new
 
 

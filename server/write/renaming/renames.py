@@ -49,7 +49,6 @@ def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: La
 
 
 def _key_of(path: str, layout: Layout) -> Key | None:
-    """Return the key by which relations and media attributes name the file at a path."""
     claim = layout.claim(path)
     if claim is not None:
         return claim.type.uid, claim.document_id

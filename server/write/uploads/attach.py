@@ -67,7 +67,6 @@ def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[st
 
 
 def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment, new: list[str]) -> _Holder:
-    """Return the holder of an attachment among documents of some types. Raises ValidationError."""
     type_ = context.snapshot.schema.types.get(attachment.ref)
     attribute = type_.attributes.get(attachment.field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not attachment.ref_id:
@@ -85,7 +84,6 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
 
 
 def _add_files(attribute: Attribute, held: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
-    """Return the value of a media attribute with added files, or with the last one if it takes only one."""
     return (*held, *new) if attribute.multiple else tuple(new[-1:])
 
 
@@ -103,8 +101,6 @@ def _document(context: Context, type_: Type, key: str) -> Document | None:
 def _component_holder(
     context: Context, types: Sequence[Type], attachment: Attachment, attribute: Attribute, new: list[str]
 ) -> _Holder | None:
-    """Return the holder of the component with a number, among documents of some types."""
-
     def is_match(component: Component) -> bool:
         return component.type.uid == attachment.ref and str(component.id) == attachment.ref_id
 
@@ -131,7 +127,6 @@ def _component_holder(
 
 
 def _components(held: Any) -> Iterator[Component]:
-    """Yield the components in an attribute, recursively."""
     for component in components_in(held):
         yield component
         for inner, value in zip(component.type.attributes.values(), component.values, strict=True):

@@ -15,7 +15,6 @@ MAX_NAME_CHARS = 255
 
 
 def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
-    """Parse a text; booleans and numbers become text as in JSON."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if isinstance(value, str | int) and not CONTROL_CHARS.search(text):
         return text
@@ -84,7 +83,6 @@ def _parse(text: str) -> Any:
 
 
 def _info(item: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any]:
-    """Parse a description; append its faults."""
     if not isinstance(item, dict):
         faults.append(Fault(path, "must be an object"))
         return {}

@@ -110,7 +110,6 @@ def remove(key: str, context: Context) -> str:
 
 
 def _add(context: Context, incoming: Incoming) -> str:
-    """Store a received file as media; return its path."""
     name = _name(incoming)
     path = f"{UPLOADS}/{_file_name(context, incoming, name)}"
     described = {key: value for key, value in incoming.info.items() if value is not None}
@@ -125,7 +124,6 @@ def _add(context: Context, incoming: Incoming) -> str:
 
 
 def _name(incoming: Incoming) -> str:
-    """Return a file's name: from its description, else the client's."""
     client_name = CONTROL_CHARS.sub("", incoming.name)
     stem, ending = client_name.removesuffix(_suffix(client_name)), _suffix(client_name)[:MAX_NAME_CHARS]
     return str(incoming.info.get("name") or stem[: MAX_NAME_CHARS - len(ending)] + ending)
@@ -143,7 +141,6 @@ def _file_name(context: Context, incoming: Incoming, name: str) -> str:
 
 
 def _client_ending(incoming: Incoming, name: str) -> str:
-    """Return the extension that the client gave a file, whose name is `name`."""
     endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
     return next((e for e in endings if _ENDING.fullmatch(e)), "")
 
@@ -165,7 +162,6 @@ def _suffix(name: str) -> str:
 
 
 def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None:
-    """Change the description of a media file."""
     path = file.path + SIDECAR_SUFFIX
     trees = {**info, **updated_timestamp(context.now)}
     if context.changeset.exists(path):
