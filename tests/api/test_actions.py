@@ -137,7 +137,7 @@ def test_what_can_not_be_discarded_is_refused(make_api: MakeApi) -> None:
     assert (status, message) == (400, "This document has no draft to discard")
     status, message = error(act(api, "articles/new/actions/discard"))
     assert status == 400
-    assert message.startswith("Nothing is published of this document")
+    assert message.startswith("This document is not published")
     assert error(act(api, "articles/none/actions/discard")) == (404, "Not Found")
     assert error(act(api, "articles/none/actions/unpublish")) == (404, "Not Found")
     status, message = error(act(api, "authors/ada/actions/unpublish"))

@@ -317,7 +317,9 @@ def test_who_has_taken_a_value_since_is_told_to_those_who_may_see_it(make_api: M
     )
     api.accounts.revoke_token("some")
     api.token("some", may=[*deleting, "page.find"])
-    assert "content/pages/secret.md has since taken" in undo(api, id_, "some").error["message"]
+    assert (
+        "content/pages/secret.md now has an id or unique value of" in undo(api, id_, "some").error["message"]
+    )
 
 
 def test_they_are_kept_for_an_hour_and_no_more_than_there_is_room_for(

@@ -610,4 +610,4 @@ class Check:
         assert f"notes/{self.created}.md" in listed
         assert self.name in ("lfs", "broken filter") or "notes/three.md" not in listed
         if self.name == "rebase":
-            assert "a git command has reverted a write of content/notes/two.md" in self.caplog.text
+            assert "write of content/notes/two.md" in self.caplog.text
