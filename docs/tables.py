@@ -39,18 +39,18 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _attribute_types() -> str:
     rows = ([f"`{row.name}`", row.sentence, row.group] for row in ATTRIBUTE_TYPES.values())
-    return _table(["type", "holds", "group"], rows)
+    return _table(["type", "value", "group"], rows)
 
 
 def _operators() -> str:
     rows = [[f"`{row.name}`", row.sentence, row.takes] for row in OPERATORS.values()]
     rows += [[f"`{name}`", sentence, "conditions"] for name, sentence in LOGIC.items()]
-    return _table(["operator", "true where the value", "takes"], rows)
+    return _table(["operator", "true if the value", "operand"], rows)
 
 
 def _publication_filters() -> str:
     rows = ([f"`{name}`", sentence] for name, sentence in PUBLICATION_FILTERS.items())
-    return _table(["`publicationFilter`", "finds what"], rows)
+    return _table(["`publicationFilter`", "finds a document if it"], rows)
 
 
 def _settings() -> str:
@@ -58,7 +58,7 @@ def _settings() -> str:
         [f"`{key.name}`", key.holds, key.sentence, key.otherwise or _default(value_of(DEFAULTS, name))]
         for name, key in KEYS.items()
     )
-    return _table(["key", "holds", "says", "without it"], rows)
+    return _table(["key", "value", "meaning", "default"], rows)
 
 
 def _default(value: Any) -> str:
@@ -70,18 +70,18 @@ def _default(value: Any) -> str:
 
 
 def _rules() -> str:
-    return _table(["rule", "says"], ([f"`{name}`", sentence] for name, sentence in RULES.items()))
+    return _table(["rule", "meaning"], ([f"`{name}`", sentence] for name, sentence in RULES.items()))
 
 
 def _export_keys() -> str:
     return _table(
-        ["key of a type", "says"], ([f"`{name}`", sentence] for name, sentence in TYPE_KEYS.items())
+        ["key of a type", "meaning"], ([f"`{name}`", sentence] for name, sentence in TYPE_KEYS.items())
     )
 
 
 def _webhook_keys() -> str:
     return _table(
-        ["key of a webhook", "says"], ([f"`{name}`", sentence] for name, sentence in WEBHOOK_KEYS.items())
+        ["key of a webhook", "meaning"], ([f"`{name}`", sentence] for name, sentence in WEBHOOK_KEYS.items())
     )
 
 
@@ -109,7 +109,7 @@ def _by_status(kind: type[ApiError]) -> tuple[int, str]:
 def _packages() -> str:
     rows = [["(top)", "What everything is written in.", _listed(modules(""))]]
     rows += (row for package in PACKAGES for row in _package_rows(package))
-    return _table(["package", "what it is", "modules"], rows)
+    return _table(["package", "contents", "modules"], rows)
 
 
 def _package_rows(package: str) -> Iterator[list[str]]:
@@ -130,13 +130,13 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _events() -> str:
-    return _table(["event", "says that"], ([f"`{kind}`", sentence] for kind, sentence in KINDS.items()))
+    return _table(["event", "meaning"], ([f"`{kind}`", sentence] for kind, sentence in KINDS.items()))
 
 
 def _deviations() -> str:
     entries = json.loads(DEVIATIONS.read_text(encoding="utf-8"))
     rows = ([entry[key] for key in ("about", "strapi", "bifolio", "why")] for entry in entries)
-    return _table(["what", "Strapi 5", "Bifolio", "why"], rows)
+    return _table(["subject", "Strapi 5", "Bifolio", "reason"], rows)
 
 
 def _licences() -> str:
