@@ -20,10 +20,10 @@ def is_postgres(url: str) -> bool:
 
 def file_of(url: str) -> Path:
     """Return the path in `sqlite:///path`. Raises ValueError for any other address."""
-    found = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
-    if found is None:
+    match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
+    if match is None:
         raise ValueError("it must be at postgresql://…, or at sqlite:/// and a path")
-    return Path(found[1])
+    return Path(match[1])
 
 
 def require_driver(url: str) -> None:

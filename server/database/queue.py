@@ -88,5 +88,5 @@ class Queue:
 
     @property
     def _errors(self) -> type[Exception]:
-        found: type[Exception] = self._postgres.BoundedConnection.Error
-        return found
+        error_type: type[Exception] = self._postgres.BoundedConnection.Error
+        return error_type

@@ -34,9 +34,9 @@ class JobTable:
 
     def reports(self) -> tuple[Report, ...]:
         """Return the reports of all jobs; none before a worker leads."""
-        found = []
+        result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):
                 message = error.rstrip(b"\0").decode(errors="replace")
-                found.append(Report(text.decode(errors="replace"), None if due < 0 else due, ended, message))
-        return tuple(found)
+                result.append(Report(text.decode(errors="replace"), None if due < 0 else due, ended, message))
+        return tuple(result)

@@ -40,8 +40,8 @@ class WorkingTree:
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         with open(open_file(self.root, path), "rb") as file:
-            found = signature(os.fstat(file.fileno()))
-            return file.read(), found
+            signature_ = signature(os.fstat(file.fileno()))
+            return file.read(), signature_
 
     def is_below_file(self, path: str) -> bool:
         return is_below_file(self.root, path)

@@ -23,10 +23,10 @@ def encode_checked(value: object) -> bytes:
 
 def read_checked(path: Path) -> Any:
     """Read a value. Raises OSError if the file is missing, ValueError if it is damaged."""
-    found = json.loads(path.read_bytes())
-    if not isinstance(found, dict) or found.get(_SUM) != _checksum(found.get(_VALUE)):
+    data = json.loads(path.read_bytes())
+    if not isinstance(data, dict) or data.get(_SUM) != _checksum(data.get(_VALUE)):
         raise ValueError(f"{path.name} is damaged")
-    return found[_VALUE]
+    return data[_VALUE]
 
 
 def _checksum(value: object) -> str:

@@ -170,19 +170,19 @@ def expected_mark(write: Write, target: Path) -> FileMark | None:
     """
     try:
         itself = os.lstat(target)
-        found = file_mark(os.stat(target) if stat.S_ISLNK(itself.st_mode) else itself)
+        mark = file_mark(os.stat(target) if stat.S_ISLNK(itself.st_mode) else itself)
     except FileNotFoundError:
-        itself, found = None, None
+        itself, mark = None, None
     except NotADirectoryError as error:
         raise below_file(write.path) from error
-    _require_unchanged(write.path, target, write.before and write.before[:3], found)
-    return file_mark(itself) if write.deletes and itself else found
+    _require_unchanged(write.path, target, write.before and write.before[:3], mark)
+    return file_mark(itself) if write.deletes and itself else mark
 
 
-def _require_unchanged(path: str, target: Path, before: FileMark | None, found: FileMark | None) -> None:
-    if found != before:
-        raise _conflict(path, "was changed" if before and found else "was removed" if before else "appeared")
-    if found and not mode_of(path, target, follow=False) & 0o222:
+def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: FileMark | None) -> None:
+    if mark != before:
+        raise _conflict(path, "was changed" if before and mark else "was removed" if before else "appeared")
+    if mark and not mode_of(path, target, follow=False) & 0o222:
         raise OSError(errno.EACCES, "the file is read-only", str(target))
 
 

@@ -113,13 +113,13 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
     raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")
 
 
-def _is_expected(found: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:
-    for key in found.keys() | expected.keys():
+def _is_expected(actual: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:
+    for key in actual.keys() | expected.keys():
         new = expected.get(key)
         if new is REMOVE or key not in expected:
-            if key in found:
+            if key in actual:
                 return False
-        elif not same(found.get(key), new):
+        elif not same(actual.get(key), new):
             return False
     return True
 

@@ -73,9 +73,9 @@ def size_signature(size: int, mtime: int = 0) -> Signature:
     return (mtime, size, 0, 0)
 
 
-def last_change(found: Signature) -> int:
+def last_change(signature: Signature) -> int:
     """Return when a file last changed, in ns since 1970."""
-    return max(found[0], found[3])
+    return max(signature[0], signature[3])
 
 
 def is_below_file(root: Path, path: str) -> bool:
@@ -144,23 +144,23 @@ def is_skipped(path: str) -> bool:
 
 def walk(root: Path, folders: Iterable[str]) -> Walk:
     """List all files in folders of the site at `root`, recursively."""
-    found = Walk()
+    result = Walk()
     top = os.path.realpath(root)
     for folder in folders:
         path = os.path.join(top, folder) if folder else top
         wrong = link_problem(path, folder, top)
         if wrong:
-            found.problems.append(wrong)
+            result.problems.append(wrong)
         elif os.path.isdir(path):
             if os.path.islink(path):
-                _note_link(path, folder, top, found)
-            _walk_folder(path, folder, (), top, found)
+                _note_link(path, folder, top, result)
+            _walk_folder(path, folder, (), top, result)
         elif os.path.lexists(path) and not os.path.isfile(path):
-            found.problems.append(Problem(folder, None, "can't be read as a folder"))
-    return found
+            result.problems.append(Problem(folder, None, "can't be read as a folder"))
+    return result
 
 
-def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top: str, found: Walk) -> None:
+def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top: str, result: Walk) -> None:
     try:
         status = os.stat(path)
         with os.scandir(path) as listing:
@@ -168,44 +168,44 @@ def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top:
     except MISSING_FILE_ERRORS:
         return
     except OSError as error:
-        found.problems.append(
+        result.problems.append(
             Problem(shown, None, f"the folder can't be read: {error.strerror}", "look at its permissions")
         )
-        found.unread.append(shown)
+        result.unread.append(shown)
         return
     here = (*above, (status.st_dev, status.st_ino))
     for entry in entries:
         if not ignored(entry.name):
-            _walk_entry(entry, f"{shown}/{entry.name}" if shown else entry.name, here, top, found)
+            _walk_entry(entry, f"{shown}/{entry.name}" if shown else entry.name, here, top, result)
 
 
 def _walk_entry(
-    entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, found: Walk
+    entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, result: Walk
 ) -> None:
     if not is_utf_8(shown):
         name = os.fsencode(shown).decode(errors="backslashreplace")
-        found.problems.append(Problem(name, None, "the file's name is not UTF-8", "rename it"))
+        result.problems.append(Problem(name, None, "the file's name is not UTF-8", "rename it"))
         return
     try:
-        if entry.is_symlink() and not _link_is_sound(entry, shown, above, top, found):
+        if entry.is_symlink() and not _link_is_sound(entry, shown, above, top, result):
             return
         if entry.is_dir():
-            _walk_folder(entry.path, shown, above, top, found)
+            _walk_folder(entry.path, shown, above, top, result)
             return
         status = entry.stat()
     except MISSING_FILE_ERRORS:
         return
     except OSError as error:
-        found.problems.append(Problem(shown, None, f"can't be read: {error.strerror}"))
+        result.problems.append(Problem(shown, None, f"can't be read: {error.strerror}"))
         return
     if stat.S_ISREG(status.st_mode):
-        found.files[shown] = signature(status)
+        result.files[shown] = signature(status)
     else:
-        found.problems.append(Problem(shown, None, "is not a regular file", "remove it from the content"))
+        result.problems.append(Problem(shown, None, "is not a regular file", "remove it from the content"))
 
 
 def _link_is_sound(
-    entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, found: Walk
+    entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, result: Walk
 ) -> bool:
     problem = link_problem(entry.path, shown, top)
     if problem is None and entry.is_dir():
@@ -213,25 +213,25 @@ def _link_is_sound(
         if (status.st_dev, status.st_ino) in above:
             problem = Problem(shown, None, "a link that forms a cycle", "remove it")
     if problem:
-        found.problems.append(problem)
+        result.problems.append(problem)
         return False
-    _note_link(entry.path, shown, top, found)
+    _note_link(entry.path, shown, top, result)
     return True
 
 
-def _note_link(path: str, shown: str, top: str, found: Walk) -> None:
+def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
     if target := inner_path(os.path.realpath(path), top):
-        found.links[shown] = target
+        result.links[shown] = target
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
     """Return paths and all other paths that lead to the same files through links."""
-    found = set(paths)
+    result = set(paths)
     for link, target in links.items():
-        found |= {target + path.removeprefix(link) for path in found if _is_below(path, link)}
+        result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
     for link, target in links.items():
-        found |= {link + path.removeprefix(target) for path in found if _is_below(path, target)}
-    return found
+        result |= {link + path.removeprefix(target) for path in result if _is_below(path, target)}
+    return result
 
 
 def _is_below(path: str, top: str) -> bool:

@@ -46,10 +46,10 @@ class _Lease:
 
     @classmethod
     def of(cls, text: str) -> "_Lease":
-        found = json.loads(text)
-        if not isinstance(found, dict):
+        data = json.loads(text)
+        if not isinstance(data, dict):
             raise TypeError("no lease")
-        return cls(str(found.get("host")), str(found.get("name")), int(found.get("renewals", 0)))
+        return cls(str(data.get("host")), str(data.get("name")), int(data.get("renewals", 0)))
 
 
 class HostLease:
@@ -82,10 +82,10 @@ class HostLease:
             return
         self._held = True
         time.sleep(CONTEST_DELAY_S)
-        found = self._read()
-        if found and found.host != self._own.host:
+        lease = self._read()
+        if lease and lease.host != self._own.host:
             self._held = False
-            raise _refusal(found)
+            raise _refusal(lease)
 
     def renew(self) -> float | None:
         """Renew the lease if due; return the seconds until the next renewal, None without a lease."""
@@ -101,18 +101,18 @@ class HostLease:
 
     def release(self) -> None:
         if self._held:
-            found = self._read()
-            if found and found.host == self._own.host:
+            lease = self._read()
+            if lease and lease.host == self._own.host:
                 with suppress(OSError):
                     self._path.unlink()
             self._held = False
 
     def _renew(self) -> None:
-        found = self._read()
-        if found and found.host != self._own.host:
+        lease = self._read()
+        if lease and lease.host != self._own.host:
             if not self._is_conflict_logged:
                 self._is_conflict_logged = True
-                log.error("%s; this server was suspended for too long: stop one of them", _sentence(found))
+                log.error("%s; this server was suspended for too long: stop one of them", _sentence(lease))
             return
         self._write()
 
@@ -121,13 +121,13 @@ class HostLease:
         deadline = time.monotonic() + LEASE_TTL_S
         while first and first.host != self._own.host and time.monotonic() < deadline:
             time.sleep(_POLL_INTERVAL_S)
-            found = self._read()
-            if found is None:  # It was released.
+            lease = self._read()
+            if lease is None:  # It was released.
                 return
-            if found != first:
-                if found.host == self._own.host:
+            if lease != first:
+                if lease.host == self._own.host:
                     return
-                raise _refusal(found)
+                raise _refusal(lease)
 
     def _read(self) -> _Lease | None:
         """Read the lease. Opening the file bypasses the client cache of network file systems."""
@@ -146,14 +146,14 @@ class HostLease:
             os.close(descriptor)
 
 
-def _refusal(found: _Lease) -> SetupError:
+def _refusal(lease: _Lease) -> SetupError:
     return SetupError(
-        STATE_FOLDER, None, _sentence(found), "stop it first, or serve a clone of the repository here"
+        STATE_FOLDER, None, _sentence(lease), "stop it first, or serve a clone of the repository here"
     )
 
 
-def _sentence(found: _Lease) -> str:
-    return f"a server on the machine {found.name} serves this folder; only one machine at a time can"
+def _sentence(lease: _Lease) -> str:
+    return f"a server on the machine {lease.name} serves this folder; only one machine at a time can"
 
 
 def _host() -> str:

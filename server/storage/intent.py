@@ -52,8 +52,8 @@ def read_intent(path: Path) -> list[Step] | None:
         return None
 
 
-def _mark(found: list[int] | None) -> FileMark | None:
-    return (found[0], found[1], found[2]) if found else None
+def _mark(numbers: list[int] | None) -> FileMark | None:
+    return (numbers[0], numbers[1], numbers[2]) if numbers else None
 
 
 def _digest(data: bytes) -> str:

@@ -184,7 +184,7 @@ class ParseCache:
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
         """Return valid entries by path, up to the first damaged block."""
-        found: dict[str, CachedEntry] = {}
+        valid: dict[str, CachedEntry] = {}
         usable: Usable | None = None
         try:
             with self.path.open("rb") as file:
@@ -196,12 +196,12 @@ class ParseCache:
                         self._last, usable = self._stamp_in(block)
                     else:
                         entries = [*_unpack(block, types, usable)]
-                        found.update((kept.entry.path, kept) for kept in entries if kept)
+                        valid.update((kept.entry.path, kept) for kept in entries if kept)
                         self.unused += entries.count(None)
                     self._length = file.tell()
         except (OSError, ValueError):
             pass  # `add` will overwrite the damaged rest.
-        return found
+        return valid
 
     def add(self, blocks: list[bytes]) -> None:
         if self._last != self._stamp:

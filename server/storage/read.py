@@ -81,8 +81,8 @@ def read_text(root: Path, path: str) -> tuple[str, Signature]:
 
     Raises OSError, and SyntaxProblem if it is not UTF-8 text or larger than MAX_FILE_BYTES.
     """
-    data, found = read_bytes(root, path)
-    return decode(data), found
+    data, signature_ = read_bytes(root, path)
+    return decode(data), signature_
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:

@@ -108,15 +108,15 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
     """Return a digest of a type's attributes and components: only versions with the same ones can be used."""
-    found: dict[str, str] = {}
+    shapes: dict[str, str] = {}
     waiting = [type_.uid]
     while waiting:
         uid = waiting.pop()
-        if uid not in found:
+        if uid not in shapes:
             attributes = schema.types[uid].attributes
-            found[uid] = repr(dict(attributes))
+            shapes[uid] = repr(dict(attributes))
             waiting += [name for a in attributes.values() for name in (a.component, *a.components) if name]
-    return xxh3_128_digest(repr((__version__, type_.uid, sorted(found.items()))).encode())
+    return xxh3_128_digest(repr((__version__, type_.uid, sorted(shapes.items()))).encode())
 
 
 def _rows(index: bytes, key: bytes) -> Iterator[tuple[int, int, int]]:

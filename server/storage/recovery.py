@@ -31,9 +31,11 @@ class Recovery:
 
     def interrupted(self) -> list[str]:
         """Return the paths that `recover` is going to write."""
-        found = (step for _, steps in self._records() for step in steps)
+        all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
-            step.target for step in found if step.after and link_mark(self.journal / step.aside) == step.after
+            step.target
+            for step in all_steps
+            if step.after and link_mark(self.journal / step.aside) == step.after
         )
 
     def dropped(self) -> bool:
@@ -44,8 +46,8 @@ class Recovery:
     def unsaved(self) -> list[str]:
         """Return the files in unsaved/: versions that lost against a simultaneous edit."""
         aside = self.journal.parent / "unsaved"
-        found = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
-        return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in found)
+        paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
+        return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 
     def recover(self) -> int:
         """Finish, roll back or drop every interrupted write. Returns how many files changed."""

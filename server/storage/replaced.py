@@ -112,14 +112,14 @@ class ReplacedFiles:
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
     """Whether a file is gone or equals what the step found or wrote."""
-    found = reader.mark if reader else link_mark(file)
-    if found is None:
+    current = reader.mark if reader else link_mark(file)
+    if current is None:
         return True
     versions = ((step.before, step.before_digest), (step.after, step.after_digest))
     if reader is None or not (step.before_digest or step.after_digest):
-        return found in (step.before, step.after)
+        return current in (step.before, step.after)
     digest = digest_of(reader.read()).hex()
-    return any(digest == expected if expected else found == mark for mark, expected in versions)
+    return any(digest == expected if expected else current == mark for mark, expected in versions)
 
 
 def _is_put(file: Path, aside: Path, folder: int) -> bool:

@@ -96,7 +96,7 @@ class Store:
         except Exception as error:  # One broken file must not stop the others from being served.
             return unreadable_entry(self.root, path, problem_of(path, error))
 
-    def entry(self, path: str, data: bytes, found: Signature) -> Entry | None:
+    def entry(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
         """Parse a document's bytes into an entry; None if no type claims the path.
 
         Of media, this accepts only the description of a file in a bucket.
@@ -104,8 +104,8 @@ class Store:
         claim = self.layout.claim(path)
         try:
             if upload_path(path):
-                return self._stored_media(path, data, found)
-            return self._document(path, claim, data, found) if claim else None
+                return self._stored_media(path, data, signature_)
+            return self._document(path, claim, data, signature_) if claim else None
         except Exception as error:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
@@ -115,34 +115,34 @@ class Store:
         status, facts = os.stat(self.root / path), NO_FACTS
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(path)
-        found = signature(status)
+        signature_ = signature(status)
         if self.image_cache:
             facts = self.image_cache.facts(upload_path(path) or "")
         sidecar = path + SIDECAR_SUFFIX
         if link_problem(str(self.root / sidecar), sidecar, str(self.root)):
-            return self.media_entry(path, found, facts)
+            return self.media_entry(path, signature_, facts)
         try:
             beside = signature(os.stat(self.root / sidecar))
         except MISSING_FILE_ERRORS:
-            return self.media_entry(path, found, facts)
+            return self.media_entry(path, signature_, facts)
         try:
-            return self.media_entry(path, found, facts, read_bytes(self.root, sidecar)[0], beside)
+            return self.media_entry(path, signature_, facts, read_bytes(self.root, sidecar)[0], beside)
         except MISSING_FILE_ERRORS:
-            return self.media_entry(path, found, facts)
+            return self.media_entry(path, signature_, facts)
         except SyntaxProblem as error:
-            entry = self.media_entry(path, found, facts, b"", beside)
+            entry = self.media_entry(path, signature_, facts, b"", beside)
             return replace(entry, problems=(syntax_problem(sidecar, error, "warning"),))
 
     def media_entry(
         self,
         path: str,
-        found: Signature,
+        signature_: Signature,
         facts: ImageFacts,
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
         """Return a media file's entry. `described` and `beside` are its description's text and signature."""
-        created, updated = self.timestamps(path, found[0] / 1e9)
+        created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
         description: Tree = None
         problems: list[Problem] = []
@@ -160,7 +160,7 @@ class Store:
         document = read_media(
             self.schema.types[UPLOAD],
             path,
-            found[1],
+            signature_[1],
             description,
             (created, updated),
             self.settings.locales.default,
@@ -168,9 +168,9 @@ class Store:
             *facts,
         )
         problems += [_problem(sidecar, wrong, positions, "warning") for wrong in reading.wrong]
-        return Entry(path, found, document, tuple(problems), beside=beside)
+        return Entry(path, signature_, document, tuple(problems), beside=beside)
 
-    def _stored_media(self, path: str, data: bytes, found: Signature) -> Entry | None:
+    def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
         """Parse the description of a file in a bucket; None if it describes a local file."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
@@ -186,11 +186,11 @@ class Store:
                 str(error), positions[DESCRIPTION_KEY,].line, "write it as it was in git"
             ) from error
         written = not (is_null(description.get("createdAt")) or is_null(description.get("updatedAt")))
-        derived = None if written else self.timestamps(path, found[0] / 1e9)
+        derived = None if written else self.timestamps(path, signature_[0] / 1e9)
         reading = Reading(self.schema.types, described)
         timestamps = _timestamps(description, derived or ("", ""), reading)
         if not all(timestamps):
-            derived = self.timestamps(path, found[0] / 1e9)
+            derived = self.timestamps(path, signature_[0] / 1e9)
             timestamps = timestamps[0] or derived[0], timestamps[1] or derived[1]
         document = stored_media(
             self.schema.types[UPLOAD],
@@ -202,9 +202,9 @@ class Store:
             reading,
         )
         problems = tuple(_problem(path, wrong, positions, "warning") for wrong in reading.wrong)
-        return Entry(path, found, document, problems, digest_of(data), derived)
+        return Entry(path, signature_, document, problems, digest_of(data), derived)
 
-    def _document(self, path: str, claim: Claim, data: bytes, found: Signature) -> Entry:
+    def _document(self, path: str, claim: Claim, data: bytes, signature_: Signature) -> Entry:
         text, digest = decode(data), digest_of(data)
         refuse_empty(text)
         repeats: list[RepeatedKey] = []
@@ -226,10 +226,10 @@ class Store:
                         fix = "the file has no front matter (its first line should be ---)"
                     reading.fail(at, sentence, fix, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
-        derived = None if written else self.derived_timestamps(path, found[0] / 1e9)
+        derived = None if written else self.derived_timestamps(path, signature_[0] / 1e9)
         created, updated = _timestamps(tree, derived or ("", ""), reading)
         if not (created and updated):  # The file has an invalid timestamp.
-            derived = self.derived_timestamps(path, found[0] / 1e9)
+            derived = self.derived_timestamps(path, signature_[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
         # A type without drafts publishes on creation.
         default = updated if claim.type.draft_publish else created
@@ -239,10 +239,10 @@ class Store:
         if reading.wrong:
             problems += problems_of(path, text, reading.wrong)
         if any(not wrong.warning for wrong in reading.wrong):
-            return Entry(path, found, None, problems, digest, derived)
+            return Entry(path, signature_, None, problems, digest, derived)
         timestamps = (created, updated, published)
         document = make(claim.type, document_id, values, timestamps, claim.locale, path)
-        return Entry(path, found, document, problems, digest, derived)
+        return Entry(path, signature_, document, problems, digest, derived)
 
 
 def _lacks_front_matter(path: str, text: str) -> bool:

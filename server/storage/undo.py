@@ -98,10 +98,10 @@ def unpack(data: bytes) -> KeptWrite:
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
         raise ValueError("a kept write is damaged")
-    found = json.loads(text)
+    values = json.loads(text)
     try:
-        permits = tuple(Permit(**permit) for permit in found["permits"])
-        return KeptWrite(found["caller"], permits, tuple(KeptFile(**file) for file in found["files"]))
+        permits = tuple(Permit(**permit) for permit in values["permits"])
+        return KeptWrite(values["caller"], permits, tuple(KeptFile(**file) for file in values["files"]))
     except (KeyError, TypeError) as error:
         raise ValueError("a kept write is of another version") from error
 
@@ -160,13 +160,13 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _make_room(folder: Path, size: int) -> None:
-    found = []
+    files = []
     for path in folder.iterdir():
         with suppress(OSError):
             status = path.stat()
-            found.append((status.st_mtime, status.st_size, path))
-    oldest, count, total = time.time() - RETENTION_S, len(found), size + sum(each[1] for each in found)
-    for modified, length, path in sorted(found):
+            files.append((status.st_mtime, status.st_size, path))
+    oldest, count, total = time.time() - RETENTION_S, len(files), size + sum(each[1] for each in files)
+    for modified, length, path in sorted(files):
         if modified >= oldest and count < MAX_WRITES and total <= MAX_BYTES:
             break
         with suppress(OSError):

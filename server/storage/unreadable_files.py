@@ -20,10 +20,10 @@ log = logging.getLogger("bifolio")
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
     """Return the entry of a file that can't be read."""
     try:
-        found = signature(os.stat(root / path))
+        signature_ = signature(os.stat(root / path))
     except OSError:
-        found = None
-    return Entry(path, found, None, (problem,))
+        signature_ = None
+    return Entry(path, signature_, None, (problem,))
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:

@@ -184,7 +184,7 @@ def finish(root: Path) -> None:
     journal = Journal(root, root / ".bifolio")
     with journal.writing():
         journal.recover()
-    journal.left.replaced.sweep(0)
+    journal.recovery.replaced.sweep(0)
     assert not any((root / ".bifolio/journal").glob("*"))
     assert not any((root / ".bifolio/replaced").glob("*"))
 
@@ -235,7 +235,7 @@ def settle(pipe: Connection, path: Path) -> bool:
 def test_replaced_files_are_kept_for_a_while(tmp_path: Path) -> None:
     begin(tmp_path)
     write_things(tmp_path, WRITTEN)
-    replaced = Journal(tmp_path, tmp_path / ".bifolio").left.replaced
+    replaced = Journal(tmp_path, tmp_path / ".bifolio").recovery.replaced
     replaced.sweep()
     assert len([*replaced.folder.iterdir()]) == 3
     replaced.sweep(0)
@@ -254,12 +254,12 @@ def test_what_a_killed_process_has_replaced_is_swept_by_another(
     for later in (0, RETENTION_S + 0.1):
         monkeypatch.setattr("server.storage.replaced.time.monotonic", lambda later=later: now + later)
         other.sweep()
-    assert len([*other.left.replaced.folder.iterdir()]) == 3
-    record = next(other.left.replaced.folder.glob("*.kept"))
+    assert len([*other.recovery.replaced.folder.iterdir()]) == 3
+    record = next(other.recovery.replaced.folder.glob("*.kept"))
     until(lambda: time.time() - record.stat().st_ctime > RETENTION_S)
     monkeypatch.setattr("server.storage.replaced.time.monotonic", lambda: now + 3 * RETENTION_S)
     other.sweep()
-    assert [*other.left.replaced.folder.iterdir()] == []
+    assert [*other.recovery.replaced.folder.iterdir()] == []
 
 
 def test_a_file_that_is_renamed_over_one_to_remove_is_kept(tmp_path: Path) -> None:

@@ -153,11 +153,11 @@ class Bucket:
         with self._requesting():
             try:
                 if not object_.size:
-                    found = obstore.head(self._store, object_.key)["size"]
+                    size = obstore.head(self._store, object_.key)["size"]
                 else:
                     response = obstore.get(self._store, object_.key, options={"range": (start, end)})
-                    found = response.meta["size"]
-                if found != object_.size:
+                    size = response.meta["size"]
+                if size != object_.size:
                     raise self._damage_error(object_)
                 if object_.size:
                     yield from response.stream(READ_CHUNK_BYTES)

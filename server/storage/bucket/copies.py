@@ -111,16 +111,16 @@ class Copies:
         if self._added < most // _EVICTED_DIVISOR:
             return
         self._added = 0
-        found = []
+        copies = []
         for path in self.folder.glob("*/*"):
             with suppress(OSError):
                 status = path.stat()
-                found.append((status.st_mtime, status.st_size, path))
-        size = sum(length for _, length, _ in found)
+                copies.append((status.st_mtime, status.st_size, path))
+        size = sum(length for _, length, _ in copies)
         if size <= most:
             return
         goal = most - most // _EVICTED_DIVISOR
-        for _, length, path in sorted(found):
+        for _, length, path in sorted(copies):
             if size <= goal:
                 break
             path.unlink(missing_ok=True)

@@ -99,12 +99,12 @@ class Keeper:
             with source.open("rb") as file:
                 make_formats(self.formats, key, file, ending)
             record = read_record(self.formats, key)
-            found = {}
+            formats = {}
             for name, entry in record.items():
                 path = format_file(self.formats, key, name, f"x{ending}")
                 data = path.read_bytes()
                 object_ = StoredObject(hashlib.sha256(data).hexdigest(), ending_for(ending), len(data))
-                found[name] = StoredFormat(object_, entry["width"], entry["height"]), path
-            return found
+                formats[name] = StoredFormat(object_, entry["width"], entry["height"]), path
+            return formats
         except (UnscalableError, BusyError, OSError, ValueError):
             return {}

@@ -122,10 +122,10 @@ def _read_format(tree: Tree, ext: str) -> StoredFormat:
 
 
 def _mapping(tree: Tree) -> Mapping[str, Tree]:
-    found: Mapping[str, Tree] | None = tree if isinstance(tree, dict) else None
-    if found is None:
+    mapping: Mapping[str, Tree] | None = tree if isinstance(tree, dict) else None
+    if mapping is None:
         raise ValueError(f"{DESCRIPTION_KEY}.formats must be a mapping of mappings")
-    return found
+    return mapping
 
 
 def _object(tree: Mapping[str, Tree], ext: str) -> StoredObject:

@@ -109,7 +109,7 @@ def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> 
     few = len(requested) <= MAX_PATH_ARGUMENTS
     named = (commit, "--", *sorted(requested)) if few else ("-r", commit)
     output = git_or_fail(root, "ls-tree", "-t", "-z", *named)
-    found = {}
+    modes = {}
     for line in filter(None, output.split("\0")):
         about, _, path = line.partition("\t")
         mode = about.split()[0]
@@ -122,8 +122,8 @@ def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> 
         elif mode != _FOLDER_MODE and path in needed:
             raise below_file(next(below for below in files - deleted if below.startswith(f"{path}/")))
         elif mode.startswith("100") and path in files:
-            found[path] = mode
-    return found
+            modes[path] = mode
+    return modes
 
 
 def _folders_of(files: Iterable[str]) -> set[str]:

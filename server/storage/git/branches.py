@@ -32,15 +32,15 @@ def branches(root: Path) -> list[Branch]:
     if place_mark(root) is None:
         return []
     output = git_or_fail(root, "for-each-ref", f"--format={form}", BRANCH_PREFIX)
-    found = []
+    result = []
     for line in output.splitlines():
         name, commit, author, email, authored, worktree = line.split("\0")
         if commit and authored:
             name, author, email = (
                 _readable(text) for text in (name.removeprefix(BRANCH_PREFIX), author, email)
             )
-            found.append(Branch(name, commit, author, email, int(authored), worktree))
-    return found
+            result.append(Branch(name, commit, author, email, int(authored), worktree))
+    return result
 
 
 def _readable(text: str) -> str:
@@ -97,5 +97,5 @@ def merge_base(root: Path, one: str, other: str) -> str:
     """Return the merge base of two commits; "" if there is none. Raises GitError."""
     if not (one and other):
         return ""
-    found = (git(root, "merge-base", one, other) or "").strip()
-    return found if COMMIT_ID.fullmatch(found) else ""
+    base = (git(root, "merge-base", one, other) or "").strip()
+    return base if COMMIT_ID.fullmatch(base) else ""

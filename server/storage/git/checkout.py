@@ -108,15 +108,15 @@ def in_place_of(repository: Repository, files: Tree) -> set[str]:
 
     They are inside a folder that becomes a file or link, or are a file that becomes a folder.
     """
-    found = set[str]()
+    blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
         place = repository.root / path
         if place.is_dir() and not place.is_symlink():
             below = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
-            found.update(os.path.relpath(one, repository.root) for one in below)
+            blocking.update(os.path.relpath(one, repository.root) for one in below)
         above = (repository.root / one for one in folders_above(path))
-        found.update(str(one.relative_to(repository.root)) for one in above if _is_file(one))
-    return {path for path in found if path not in files or files[path]}
+        blocking.update(str(one.relative_to(repository.root)) for one in above if _is_file(one))
+    return {path for path in blocking if path not in files or files[path]}
 
 
 def folders_above(path: str) -> Iterator[str]:

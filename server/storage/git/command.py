@@ -302,8 +302,8 @@ def filter_names(root: Path) -> tuple[str, ...] | None:
 
     Raises GitError.
     """
-    found = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
-    keys = (found or "").split("\0")
+    output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
+    keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))
     return None if any("=" in name for name in names) else names
 

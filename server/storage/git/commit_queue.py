@@ -150,9 +150,9 @@ class CommitQueue:
 
     def pending(self) -> list[Pending]:
         names = self._names(_QUEUED_SUFFIX)
-        known = self._known  # Replaced, never changed: another thread may read it at the same time.
-        found = ((name, known.get(name) or self._read(name, _QUEUED_SUFFIX)) for name in names)
-        self._known = {name: pending for name, pending in found if pending}
+        cached = self._known  # Replaced, never changed: another thread may read it at the same time.
+        entries = ((name, cached.get(name) or self._read(name, _QUEUED_SUFFIX)) for name in names)
+        self._known = {name: pending for name, pending in entries if pending}
         return list(self._known.values())
 
     @property
@@ -197,16 +197,16 @@ class CommitQueue:
 
     def _names(self, suffix: str) -> list[str]:
         try:
-            found = os.listdir(self.folder)
+            names = os.listdir(self.folder)
         except OSError:
             return []
-        return sorted(name.removesuffix(suffix) for name in found if name.endswith(suffix))
+        return sorted(name.removesuffix(suffix) for name in names if name.endswith(suffix))
 
     def _read(self, name: str, suffix: str) -> Pending | None:
         try:
-            found = json.loads((self.folder / (name + suffix)).read_bytes())
-            files = {path: self._content(kept) for path, kept in found.pop("files").items()}
-            return Pending(name, files=files, **{**found, "documents": tuple(found["documents"])})
+            data = json.loads((self.folder / (name + suffix)).read_bytes())
+            files = {path: self._content(kept) for path, kept in data.pop("files").items()}
+            return Pending(name, files=files, **{**data, "documents": tuple(data["documents"])})
         except (OSError, ValueError, TypeError, LookupError, AttributeError):
             return None
 

@@ -136,13 +136,13 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
     output = git_as_owner(root, "ls-files", "--stage", "-z", "--", *listed)
     differing = git_as_owner(root, "diff-files", "--name-only", "--relative", "-z", "--", *listed)
     differing_paths = set(os.fsdecode(differing).split("\0"))
-    unchanged, found = set(paths) - differing_paths, {}
+    unchanged, result = set(paths) - differing_paths, {}
     for line in filter(None, os.fsdecode(output).split("\0")):
         about, _, path = line.partition("\t")
         mode, id_, _stage = about.split()
         if path in unchanged:
-            found[path] = Staged(mode, id_)
-    return found
+            result[path] = Staged(mode, id_)
+    return result
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:

@@ -108,10 +108,10 @@ class CommitLog:
                         heappush(ready, (-self.commits[parent].committed, count, parent))
 
     def main_line(self, commit: str) -> Iterator[Commit]:
-        found = self.commits.get(commit)
-        while found is not None:
-            yield found
-            found = self.commits.get(found.parents[0]) if found.parents else None
+        one = self.commits.get(commit)
+        while one is not None:
+            yield one
+            one = self.commits.get(one.parents[0]) if one.parents else None
 
     def _children(self, commit: str, stop: frozenset[str]) -> dict[str, int]:
         children: dict[str, int] = {}

@@ -29,8 +29,8 @@ def head_commit(root: Path) -> str:
     Like all lookups here, raises GitError if git fails, and returns "" if nothing is found.
     """
     name = _head(root)
-    if found := name if COMMIT_ID.fullmatch(name) else _in_file(root, name):
-        return found
+    if commit := name if COMMIT_ID.fullmatch(name) else _in_file(root, name):
+        return commit
     return head_by_git(root)
 
 
@@ -42,8 +42,8 @@ def checked_out(root: Path) -> str:
 
 def ref_commit(root: Path, name: str) -> str:
     """Return the commit of a full ref name such as `refs/remotes/origin/main`; "" if there is none."""
-    if found := _in_file(root, name):
-        return found
+    if commit := _in_file(root, name):
+        return commit
     # `show-ref --verify` has the same status for a missing ref and a failure.
     output = git(root, "for-each-ref", "--format=%(objectname) %(refname)", "--", name) or ""
     ids = {one: id_ for id_, one in (line.split(" ", 1) for line in output.splitlines())}
@@ -84,8 +84,8 @@ def find_commit(root: Path, name: str) -> str:
     base, suffix = _split(name)
     if is_git_word(base) or COMMIT_ID.fullmatch(base):
         return _parse(root, name)
-    found = _by_short_id(root, base) or _tag_commit(root, base) or branch_commit(root, base)
-    return _parse(root, f"{found or base}{suffix}") if suffix or not found else found
+    commit = _by_short_id(root, base) or _tag_commit(root, base) or branch_commit(root, base)
+    return _parse(root, f"{commit or base}{suffix}") if suffix or not commit else commit
 
 
 def is_git_word(name: str) -> bool:
@@ -102,8 +102,8 @@ def _parse(root: Path, name: str) -> str:
     if not _NAME.fullmatch(name) or ".." in name or "@{" in name:
         return ""
     options = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    found = (git(root, "rev-parse", *options) or "").strip()
-    return found if COMMIT_ID.fullmatch(found) else ""
+    commit = (git(root, "rev-parse", *options) or "").strip()
+    return commit if COMMIT_ID.fullmatch(commit) else ""
 
 
 def _by_short_id(root: Path, text: str) -> str:
@@ -133,8 +133,8 @@ def _tag_commit(root: Path, name: str) -> str:
 
 
 def _peel(root: Path, name: str) -> str:
-    found = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return (found or "").strip()
+    commit = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return (commit or "").strip()
 
 
 def branch_commit(root: Path, name: str) -> str:
@@ -190,10 +190,10 @@ def read_time(text: str, *, end: bool = True) -> float | None:
 
     Returns None for an invalid text.
     """
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         return None
-    day, clock, zone = found.groups()
+    day, clock, zone = match.groups()
     # In a URL's query, an unescaped "+" is decoded to a space.
     zone = "+00:00" if zone in (None, "Z") else zone.replace(" ", "+")
     try:

@@ -297,10 +297,14 @@ def _environment(root: Path) -> Mapping[str, str]:
         for name, value in os.environ.items()
         if name != "SSH_ASKPASS" and (not name.startswith("GIT_") or name.startswith(_INHERITED_VARIABLES))
     }
-    found = {**inherited, **_ENVIRONMENT}
-    if not ("GIT_SSH_COMMAND" in found or "GIT_SSH" in found or _has_own_ssh(root, _settings_mark(root))):
-        found["GIT_SSH_COMMAND"] = _SSH_COMMAND
-    return found
+    environment = {**inherited, **_ENVIRONMENT}
+    if not (
+        "GIT_SSH_COMMAND" in environment
+        or "GIT_SSH" in environment
+        or _has_own_ssh(root, _settings_mark(root))
+    ):
+        environment["GIT_SSH_COMMAND"] = _SSH_COMMAND
+    return environment
 
 
 def _settings_mark(root: Path) -> object:

@@ -76,14 +76,14 @@ def place_mark(root: Path) -> object:
 
 def git_folder(root: Path) -> Path | None:
     """Return the folder with a site's HEAD, index and index.lock, or None."""
-    found = location(root)
-    return found.folder if found else None
+    place = location(root)
+    return place.folder if place else None
 
 
 def prefix_of(root: Path) -> str:
     """Return the path of a site in its working tree, with a trailing "/"; "" at the top."""
-    found = location(root)
-    return found.prefix if found else ""
+    place = location(root)
+    return place.prefix if place else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
@@ -101,8 +101,8 @@ def head_by_git(root: Path) -> str:
 
     Raises GitError if HEAD points to a missing commit, which git itself treats like none.
     """
-    if found := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
-        return found.strip()
+    if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
+        return commit.strip()
     if object_id := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
         raise GitError(
             f"the object {object_id.strip()}, the commit that is checked out, is missing or damaged"
@@ -138,8 +138,8 @@ def git_lock(folder: Path) -> FileMark | None:
 
 def under_way(folder: Path) -> str:
     """Return the operation in progress in a repository, such as "a merge"; "" if there is none."""
-    found = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
-    return next(found, "")
+    operations = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
+    return next(operations, "")
 
 
 def is_at_work(lock: FileMark | None) -> bool:
@@ -186,10 +186,10 @@ class Repository:
 
     def head(self) -> str:
         """Return the checked-out commit, "" if there is none yet. Raises GitError."""
-        found = head_by_git(self.root)
-        if not found:  # Raises if the repository was removed since.
+        commit = head_by_git(self.root)
+        if not commit:  # Raises if the repository was removed since.
             git_or_fail(self.root, "rev-parse", "--git-dir")
-        return found
+        return commit
 
     @property
     def runs_programs(self) -> bool:
@@ -220,12 +220,12 @@ class Repository:
         selection = ("--", *map(self.full, paths)) if len(paths) <= MAX_PATH_ARGUMENTS else ("-r",)
         options, arguments = (selection, ()) if selection == ("-r",) else ((), selection)
         output = git_bytes_or_fail(self.root, "ls-tree", "-z", "--full-tree", *options, commit, *arguments)
-        found = {}
+        files = {}
         for line in filter(None, output.split(b"\0")):
             about, _, path = line.partition(b"\t")
             mode, _, id_ = about.decode().split()
-            found[os.fsdecode(path)] = Staged(mode, id_)
-        return {path: found[full] for path in paths if (full := self.full(path)) in found}
+            files[os.fsdecode(path)] = Staged(mode, id_)
+        return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
         """Return files as they are in a commit, None for missing ones."""

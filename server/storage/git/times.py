@@ -36,16 +36,16 @@ class CommitTimes:
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
         """Return (createdAt, updatedAt) of a file; `modified` is its mtime in seconds since 1970."""
-        found = self.times.get(path)
-        if found is None:
+        times = self.times.get(path)
+        if times is None:
             at = from_seconds(modified)
             return at, at
-        return from_seconds(found[0]), from_seconds(self.modified(path, modified))
+        return from_seconds(times[0]), from_seconds(self.modified(path, modified))
 
     def modified(self, path: str, modified: float) -> float:
         """Return when a file last changed, in seconds since 1970; `modified` is its mtime."""
-        found = self.times.get(path)
-        return modified if found is None or path in self.changed else found[1]
+        times = self.times.get(path)
+        return modified if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:

@@ -51,7 +51,7 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
         path: normpath(join(dirname(path), (read[blob.id] or b"").decode(errors="surrogateescape")))
         for path, blob in links.items()
     }
-    found: dict[str, Blob] = {}
+    result: dict[str, Blob] = {}
     for path, target in targets.items():
         for _ in range(MAX_LINKS):
             if target not in targets:
@@ -60,11 +60,11 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
         if target in targets or not may_lead(path, target):
             continue
         if target in files:
-            found[path] = files[target]
+            result[path] = files[target]
         inside = f"{target}/"
         below = {p.removeprefix(inside): blob for p, blob in files.items() if p.startswith(inside)}
-        found.update((f"{path}/{rest}", blob) for rest, blob in below.items())
-    return found
+        result.update((f"{path}/{rest}", blob) for rest, blob in below.items())
+    return result
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
@@ -126,9 +126,9 @@ def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | 
     stdin = "".join(f"{name}\n" for name in requested)
     lines = git_bytes_or_fail(root, "cat-file", "--batch-check", "--buffer", stdin=stdin).split(b"\n")
     heads = (line.split() for line in lines[: len(requested)])
-    found = [Blob(h[0].decode(), int(h[2])) if len(h) == 3 and h[1] == b"blob" else None for h in heads]
-    found += [None] * (len(requested) - len(found))
-    for part in _parts([blob if blob and blob.size <= most else None for blob in found]):
+    blobs = [Blob(h[0].decode(), int(h[2])) if len(h) == 3 and h[1] == b"blob" else None for h in heads]
+    blobs += [None] * (len(requested) - len(blobs))
+    for part in _parts([blob if blob and blob.size <= most else None for blob in blobs]):
         read = read_blobs(root, [blob.id for blob in part if blob])
         yield from (next(read) if blob else None for blob in part)
 
@@ -154,12 +154,12 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
     prefix = prefix_of(root)
     output = git_bytes_or_fail(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
     words = output.decode(errors="surrogateescape").split("\0")
-    found = {}
+    result = {}
     for about, path in zip(words[0::2], words[1::2], strict=False):
         modes = about.removeprefix(":").split()
         place = path.removeprefix(prefix) if path.startswith(prefix) else f"../{path}"
-        found[place] = _staged_entry(modes[0], modes[2]), _staged_entry(modes[1], modes[3])
-    return found
+        result[place] = _staged_entry(modes[0], modes[2]), _staged_entry(modes[1], modes[3])
+    return result
 
 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:

@@ -112,8 +112,8 @@ def trouble_log(root: Path) -> TroubleLog:
 
 
 def _kind_of(reason: str) -> int:
-    found = next((kind for kind, pattern in enumerate(_PATTERNS) if pattern.search(reason)), None)
-    if found is not None:
-        return found
+    known_kind = next((kind for kind, pattern in enumerate(_PATTERNS) if pattern.search(reason)), None)
+    if known_kind is not None:
+        return known_kind
     # Ignore numbers such as process ids.
     return len(_MENDING) + crc32(re.sub(r"\d+", "", reason).encode()) % (_BITS - len(_MENDING))

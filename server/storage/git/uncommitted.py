@@ -82,12 +82,12 @@ def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: P
             # git refreshes the index that it uses: a copy, which no other process locks.
             copy = Path(shutil.copy2(index, Path(folder) / "index"))
             before = file_mark_of(copy)
-            found = git_or_fail(root, *arguments, index=copy, filters=filters)
+            output = git_or_fail(root, *arguments, index=copy, filters=filters)
             if cached and file_mark_of(copy) != before:
                 _keep(copy, cached)
     except OSError as error:
         raise GitError(f"the index of git can't be copied: {error.strerror}") from error
-    return found
+    return output
 
 
 def _keep(index: Path, cached: Path) -> None:
@@ -119,8 +119,8 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
         with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
             copy = Path(shutil.copy2(source, Path(folder) / "index"))
             listed = ("ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
-            found = git_or_fail(root, *listed, index=copy, filters=filters)
-            new = [path for path in found.split("\0") if path and not path.endswith("/")][:_MAX_NEW_FILES]
+            untracked = git_or_fail(root, *listed, index=copy, filters=filters)
+            new = [path for path in untracked.split("\0") if path and not path.endswith("/")][:_MAX_NEW_FILES]
             # Mark new files as intended in the copied index, so one diff covers all files.
             if new:
                 added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -149,10 +149,10 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
     """
     prefix = prefix_of(root)
     output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
-    found = {line[3:].removeprefix(prefix) for line in output.split("\0") if line}
-    folders = tuple(path for path in found if path.endswith("/"))  # ignored as a whole
+    changed = {line[3:].removeprefix(prefix) for line in output.split("\0") if line}
+    folders = tuple(path for path in changed if path.endswith("/"))  # ignored as a whole
     inside = {p for p in paths if p.startswith(folders) and os.path.lexists(root / p)}
-    return frozenset(inside | (found & set(paths)) | hidden_edits(repository_of(root), paths))
+    return frozenset(inside | (changed & set(paths)) | hidden_edits(repository_of(root), paths))
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
@@ -162,7 +162,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
     """
     full = {repository.full(path): path for path in paths}
     output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
-    found = set()
+    edited = set()
     for line in output.split("\0"):
         about, _, name = line.partition("\t")
         if name not in full or not (about[0] == "S" or about[0].islower()):
@@ -171,8 +171,8 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
         # A missing file is outside of a sparse checkout, so nothing can be lost.
         is_there = os.path.lexists(repository.top / name)
         if is_there and not holds(repository, full[name], Staged(mode, id_)):
-            found.add(full[name])
-    return found
+            edited.add(full[name])
+    return edited
 
 
 def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
@@ -184,18 +184,18 @@ def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]
     output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))
     above = {folder for path in new_paths for folder in folders_above(path)}
-    found = (
+    blocking = (
         path
         for path in output.split("\0")
         if path not in new_paths and (path in above or not new_paths.isdisjoint(folders_above(path)))
     )
     prefix = repository.prefix
-    return {path.removeprefix(prefix) if path.startswith(prefix) else f"../{path}" for path in found}
+    return {path.removeprefix(prefix) if path.startswith(prefix) else f"../{path}" for path in blocking}
 
 
 def staged_renames(root: Path) -> list[FileChange]:
     """Return renames in the index, such as those by `git mv`. Raises GitError."""
     arguments = ("diff", *_DIFF_OPTIONS, "--cached", "-M", "--diff-filter=R", "--name-status")
     words = git_or_fail(root, *arguments, "-z", "--relative", "HEAD").split("\0")
-    found = zip(words[0::3], words[1::3], words[2::3], strict=False)
-    return [FileChange("R", path, before, int(status[1:])) for status, before, path in found]
+    renames = zip(words[0::3], words[1::3], words[2::3], strict=False)
+    return [FileChange("R", path, before, int(status[1:])) for status, before, path in renames]

@@ -106,11 +106,11 @@ class ImageCache:
             return image_size, None
         return image_size, cached_formats(self.folder, key, compose(inside))
 
-    def picture(self, inside: str, found: Signature) -> Picture | None:
+    def picture(self, inside: str, signature_: Signature) -> Picture | None:
         """Return what is cached for an image, or None if its signature has changed."""
         self._look(inside)
-        known = self._known.get(inside)
-        return Picture(known[1], known[2]) if known and known[0] == found else None
+        cached = self._known.get(inside)
+        return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
         """Whether a media file's formats are still to be made, or to be added to its document.
@@ -168,11 +168,11 @@ class ImageCache:
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
         """Return the file of an image's format, such as `small_a.png`, if it is made."""
-        found = format_of(inside)
-        if found is None or found[1] not in images:
+        format_ = format_of(inside)
+        if format_ is None or format_[1] not in images:
             return None
-        _, key = self._look(_inside(images[found[1]]))
-        return self.checked_file(key, found[0], found[1]) if key else None
+        _, key = self._look(_inside(images[format_[1]]))
+        return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
         """Return the file of a format if it is undamaged; otherwise have all formats made again.
@@ -205,8 +205,8 @@ class ImageCache:
     def _last_key(self, inside: str) -> str:
         """Return the key of an image's formats, even while its file can't be read."""
         key = self._look(inside)[1]
-        known = self._known.get(inside)
-        return key or (known[2] if known else "")
+        cached = self._known.get(inside)
+        return key or (cached[2] if cached else "")
 
     def save(self) -> None:
         with self._lock:
@@ -220,19 +220,19 @@ class ImageCache:
 
     def _look(self, inside: str) -> tuple[ImageSize | None, str]:
         try:
-            found = signature(os.stat(self.root / UPLOADS / inside))
-            known = self._known.get(inside)
-            if known is None or known[0] != found:
+            signature_ = signature(os.stat(self.root / UPLOADS / inside))
+            cached = self._known.get(inside)
+            if cached is None or cached[0] != signature_:
                 with self._open(inside) as file:
                     status = os.fstat(file.fileno())  # before reading, during which it may change
-                    found = signature(status)
+                    signature_ = signature(status)
                     picture = self._picture_of(file, file_mark(status), posixpath.splitext(inside)[1])
-                known = found, picture.size, "" if picture.key in self._unscalable else picture.key
+                cached = signature_, picture.size, "" if picture.key in self._unscalable else picture.key
                 with self._lock:
-                    self._known[inside] = known
+                    self._known[inside] = cached
         except (OSError, ValueError):
             return None, ""
-        return known[1], known[2]
+        return cached[1], cached[2]
 
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
         """Return what `read_ahead` found for an image, or else read it.
@@ -240,9 +240,9 @@ class ImageCache:
         The mark suffices for a short time: the signature's ctime changes with each hard link.
         """
         with self._lock:
-            known = self._read_ahead.get(mark)
-        if known and known[0] == ending.lower() and time.monotonic() - known[2] < READ_AHEAD_TTL_S:
-            return known[1]
+            cached = self._read_ahead.get(mark)
+        if cached and cached[0] == ending.lower() and time.monotonic() - cached[2] < READ_AHEAD_TTL_S:
+            return cached[1]
         return read_picture(file, ending)
 
     def _open(self, inside: str) -> BufferedReader:
@@ -261,18 +261,18 @@ class ImageCache:
         """Note that the image with a key can't be scaled, until its content changes."""
         with self._lock:
             self._unscalable.add(key)
-            found, image_size, known = self._known[inside]
+            signature_, image_size, known = self._known[inside]
             if known == key:
-                self._known[inside] = (found, image_size, "")
+                self._known[inside] = (signature_, image_size, "")
 
     def _load(self) -> None:
         try:
             data = read_checked(self.folder / "known.json")
             if data["version"] != _VERSION:
                 return
-            for inside, (found, size, key) in data["known"].items():
+            for inside, (numbers, size, key) in data["known"].items():
                 image_size = ImageSize(int(size[0]), int(size[1])) if size else None
-                at, length, inode, changed = map(int, found)
+                at, length, inode, changed = map(int, numbers)
                 self._known[inside] = ((at, length, inode, changed), image_size, str(key))
         except (OSError, ValueError, KeyError, TypeError):
             self._known = {}

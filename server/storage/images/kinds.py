@@ -22,11 +22,11 @@ class ImageSize:
 
 def sniff(path: Path) -> tuple[str, str] | None:
     """Return the media type and ending by a file's first bytes; None if unknown."""
-    found = filetype.guess(str(path))
-    if found is None:
+    guess = filetype.guess(str(path))
+    if guess is None:
         return None
-    ending = "png" if found.extension == "apng" else found.extension  # an animated PNG is a PNG
-    return str(found.mime), f".{ending}"
+    ending = "png" if guess.extension == "apng" else guess.extension  # an animated PNG is a PNG
+    return str(guess.mime), f".{ending}"
 
 
 def is_text(path: Path) -> bool:

@@ -67,7 +67,7 @@ def orientation(image: Image.Image) -> int:
 
 
 def _drawing_size(file: IO[bytes]) -> ImageSize | None:
-    return ImageSize(*found) if (found := svg_size(file)) else None
+    return ImageSize(*size) if (size := svg_size(file)) else None
 
 
 def _icon_size(file: IO[bytes]) -> ImageSize:

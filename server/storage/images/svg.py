@@ -47,11 +47,11 @@ def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
 
 
 def _root(head: bytes) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    root_attributes: dict[str, str] = {}
 
     def start(name: str, attributes: dict[str, str]) -> None:
         if name.rpartition(":")[2] == "svg":
-            found.update(attributes)
+            root_attributes.update(attributes)
         raise _EndError
 
     def entity(name: str, parameter: bool, value: str | None, *_: object) -> None:
@@ -63,13 +63,13 @@ def _root(head: bytes) -> Mapping[str, str]:
     parser.EntityDeclHandler = entity
     with suppress(_EndError, expat.ExpatError, ValueError):  # ValueError: an encoding that expat lacks
         parser.Parse(head, False)
-    return found
+    return root_attributes
 
 
 def _length(text: str) -> float | None:
     """Parse a length into pixels; None for one relative to the surroundings."""
-    found = _LENGTH.fullmatch(text)
-    return float(found[1]) * _PIXELS_PER_UNIT[found[2] or "px"] if found else None
+    match = _LENGTH.fullmatch(text)
+    return float(match[1]) * _PIXELS_PER_UNIT[match[2] or "px"] if match else None
 
 
 def _view_box(text: str) -> tuple[float, float] | None:
