@@ -34,18 +34,18 @@ def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
 
 @click.group()
 def token() -> None:
-    """API tokens: make, list and revoke them."""
+    """Create, list and revoke API tokens."""
 
 
 @token.command("create")
 @click.argument("name")
 @site_option
-@click.option("--type", "kind", type=click.Choice(KINDS), required=True, help="What it may do.")
-@click.option("--permission", "permissions", multiple=True, metavar="SUBJECT.ACTION", help="For custom ones.")
-@click.option("--expires", metavar="SPAN", help="30d, 12h, 1y …; without it, never.")
+@click.option("--type", "kind", type=click.Choice(KINDS), required=True, help="The kind of permissions.")
+@click.option("--permission", "permissions", multiple=True, metavar="SUBJECT.ACTION", help="With --type custom: a permission. Repeatable.")
+@click.option("--expires", metavar="SPAN", help="When the token expires, such as 30d, 12h or 1y. [default: never]")
 @one_line_errors
 def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None) -> None:
-    """Make a token and print it. Only its hash is kept, so that it can't be shown again."""
+    """Create a token and print it. Only its hash is stored, so it can't be shown again."""
     check_site(root)
     _check_permissions(root, kind, permissions)
     try:
@@ -85,7 +85,7 @@ def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> N
 @site_option
 @one_line_errors
 def list_tokens(root: Path) -> None:
-    """List the tokens: names, what they may do, and until when."""
+    """List tokens with their permissions and expiry."""
     with accounts_of(root) as (accounts, _):
         for found in accounts.tokens():
             until = f"until {found.expires_at}" if found.expires_at else "for ever"
@@ -99,7 +99,7 @@ def list_tokens(root: Path) -> None:
 @site_option
 @one_line_errors
 def revoke_token(root: Path, name: str) -> None:
-    """Revoke a token: the next request that carries it is refused."""
+    """Revoke a token. Requests with it are refused from now on."""
     with accounts_of(root) as (accounts, _):
         known = [found.name for found in accounts.tokens()]
         done = accounts.revoke_token(name)
@@ -111,18 +111,18 @@ def revoke_token(root: Path, name: str) -> None:
 
 @click.group()
 def user() -> None:
-    """Users: make, list, block them, give them a role or a password."""
+    """Create, list and block users; set roles and passwords."""
 
 
 @user.command("create")
 @click.argument("username")
 @click.argument("email")
 @site_option
-@click.option("--role", default="authenticated", show_default=True, help="A role of site.yaml.")
-@click.option("--password", help="Asked for where it is not given.")
+@click.option("--role", default="authenticated", show_default=True, help="A role defined in site.yaml.")
+@click.option("--password", help="The password. [default: prompt]")
 @one_line_errors
 def create_user(root: Path, username: str, email: str, role: str, password: str | None) -> None:
-    """Make a user, confirmed and ready to log in."""
+    """Create a confirmed user."""
     with accounts_of(root) as (accounts, settings):
         _check_role(settings, role)
         _check_field("username", username, MIN_NAME_CHARS)
@@ -140,7 +140,7 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
 @site_option
 @one_line_errors
 def list_users(root: Path) -> None:
-    """List the users: names, addresses, roles."""
+    """List users with their e-mail addresses and roles."""
     with accounts_of(root) as (accounts, _):
         for found in Users(accounts).all():
             notes = [] if found.confirmed else ["not confirmed"]
@@ -152,10 +152,10 @@ def list_users(root: Path) -> None:
 @user.command("block")
 @click.argument("username")
 @site_option
-@click.option("--undo", is_flag=True, help="Let the user in again.")
+@click.option("--undo", is_flag=True, help="Unblock the user.")
 @one_line_errors
 def block_user(root: Path, username: str, undo: bool) -> None:
-    """Block a user: no login any more, and no use of sessions that there are."""
+    """Block a user and end the user's sessions."""
     _change(root, username, {"blocked": not undo})
     click.echo(f"{'unblocked' if undo else 'blocked'} {username}")
 
@@ -166,7 +166,7 @@ def block_user(root: Path, username: str, undo: bool) -> None:
 @site_option
 @one_line_errors
 def give_role(root: Path, username: str, role: str) -> None:
-    """Give a user another role of site.yaml."""
+    """Change a user's role."""
     check_site(root)
     _check_role(read_settings(root), role)
     _change(root, username, {"role": role})
@@ -176,10 +176,10 @@ def give_role(root: Path, username: str, role: str) -> None:
 @user.command("password")
 @click.argument("username")
 @site_option
-@click.option("--password", help="Asked for where it is not given.")
+@click.option("--password", help="The password. [default: prompt]")
 @one_line_errors
 def set_password(root: Path, username: str, password: str | None) -> None:
-    """Give a user another password, which ends the sessions that there are."""
+    """Change a user's password and end the user's sessions."""
     _change(root, username, {"password": _ask_password(password)})
     click.echo(f"{username} has a new password")
 
@@ -216,7 +216,7 @@ def _change(root: Path, username: str, values: dict[str, Any]) -> User:
 
 @click.group()
 def key() -> None:
-    """The key that signs logins: replace it."""
+    """Replace the key that signs sessions."""
 
 
 @key.command("rotate")
@@ -226,11 +226,11 @@ def key() -> None:
     metavar="SPAN",
     default="1d",
     show_default=True,
-    help="How long existing logins stay valid; 0 ends them.",
+    help="How long existing sessions stay valid; 0 ends them now.",
 )
 @one_line_errors
 def rotate(root: Path, grace: str) -> None:
-    """Make a new key for logins. Servers use it after their next start."""
+    """Create a new key for signing sessions. Servers use it after a restart."""
     check_site(root)
     try:
         span = read_duration(grace).total_seconds() if grace != "0" else 0.0

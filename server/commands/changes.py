@@ -35,15 +35,15 @@ _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "stat
 
 @click.command("changes")
 @site_option
-@click.option("--since", metavar="PLACE", help="Where --save left off; or a commit, tag, branch or date.")
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write where to go on here.")
-@click.option("--last", is_flag=True, help="Print where to go on, and no changes.")
-@click.option("--type", "types", multiple=True, help="Of this type alone; several are possible.")
-@click.option("--event", "events", multiple=True, help="These alone: entry.publish, or media.* for all.")
-@click.option("--locale", "locales", multiple=True, help="Of this locale alone.")
-@click.option("--status", type=click.Choice(["published", "draft"]), help="Of this status alone.")
-@click.option("--paths", "as_paths", is_flag=True, help="Print the paths of the files alone.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, an event a line.")
+@click.option("--since", metavar="PLACE", help="A position from --save, or a commit, tag, branch or date.")
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Save the position for the next --since to this file.")
+@click.option("--last", is_flag=True, help="Print only the current position.")
+@click.option("--type", "types", multiple=True, help="Only this content type. Repeatable.")
+@click.option("--event", "events", multiple=True, help="Only these events, such as entry.publish or media.*. Repeatable.")
+@click.option("--locale", "locales", multiple=True, help="Only this locale. Repeatable.")
+@click.option("--status", type=click.Choice(["published", "draft"]), help="Only this status.")
+@click.option("--paths", "as_paths", is_flag=True, help="Print only the file paths.")
+@click.option("--json", "as_json", is_flag=True, help="Print each event as one line of JSON.")
 @one_line_errors
 def changes(
     root: Path,
@@ -57,14 +57,14 @@ def changes(
     as_paths: bool,
     as_json: bool,
 ) -> None:
-    """List what has changed since PLACE, a line for each event (docs/events.md).
+    """List changes since PLACE, one event per line (docs/events.md).
 
     Exits with status 3 if the log does not reach back that far; fetch everything instead.
     """
     if (since is None) == (not last):
-        raise click.UsageError("Say --since PLACE, or --last.")
+        raise click.UsageError("Pass either --since PLACE or --last.")
     if as_paths and as_json:
-        raise click.UsageError("--paths and --json exclude each other.")
+        raise click.UsageError("--paths and --json can't be combined.")
     wanted = {"types": types, "events": events, "locales": locales, "status": (status or "",)}
     log = _Log.of(root)
     known = True

@@ -44,14 +44,14 @@ MAX_FIXED_KEYS = 1000  # Keys of the configuration that one --fix fixes.
 @click.command("check")
 @site_option
 @click.option(
-    "--format", "format_", type=click.Choice(["text", *FORMATS]), default="text", help="How to say it."
+    "--format", "format_", type=click.Choice(["text", *FORMATS]), default="text", help="The output format."
 )
-@click.option("--strict", is_flag=True, help="Fail on warnings as well.")
-@click.option("--translations", is_flag=True, help="Warn of documents that a locale does not have.")
-@click.option("--all", "every", is_flag=True, help="List every problem, also of causes with many.")
-@click.option("--media", is_flag=True, help="Ask the bucket whether it has all media.")
-@click.option("--fix", is_flag=True, help="Fix what can be fixed without a decision.")
-@click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and change nothing.")
+@click.option("--strict", is_flag=True, help="Also exit with status 1 on warnings.")
+@click.option("--translations", is_flag=True, help="Also report documents missing from a locale.")
+@click.option("--all", "every", is_flag=True, help="List every problem instead of a few per cause.")
+@click.option("--media", is_flag=True, help="Also look for media files missing from the bucket.")
+@click.option("--fix", is_flag=True, help="Fix problems that have one obvious solution.")
+@click.option("--dry-run", is_flag=True, help="With --fix: show the changes without making them.")
 @one_line_errors
 def check(
     root: Path,
@@ -63,9 +63,9 @@ def check(
     fix: bool,
     dry_run: bool,
 ) -> None:
-    """Say everything that is wrong with a site: where, what, and how to fix it.
+    """Report problems in a site's content and schemas, with their places and fixes.
 
-    The status is 1 where there are errors (with --strict, also where there are warnings).
+    Exits with status 1 if there are errors.
     """
     check_site(root)
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The command line: a table of commands, each of which is loaded when it is called."""
+"""The command line: a table of commands, each imported when it is called."""
 
 import gc
 import platform
@@ -18,61 +18,60 @@ from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """The module and name of a command, and what `bifolio --help` says of it."""
+    """The module, function and `--help` summary of a command."""
 
     module: str
     name: str
     summary: str
 
 
-# `bifolio --help` prints these summaries, so that it need not load the commands.
+# `bifolio --help` prints these summaries without importing the commands.
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
     "init": CommandEntry(
-        "server.commands.init", "init", "Make a site: a new one, or one from a tree of files."
+        "server.commands.init", "init", "Create a site, empty or from existing files."
     ),
-    "check": CommandEntry("server.commands.check", "check", "Say everything that is wrong with a site."),
-    "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file, and what refers to it."),
-    "log": CommandEntry("server.commands.history", "log", "Show who changed which documents, and when."),
-    "diff": CommandEntry("server.commands.history", "diff", "Show what differs in documents, by attribute."),
+    "check": CommandEntry("server.commands.check", "check", "Report problems in a site's content and schemas."),
+    "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file and update references."),
+    "log": CommandEntry("server.commands.history", "log", "Show the history of documents."),
+    "diff": CommandEntry("server.commands.history", "diff", "Show changes in documents, attribute by attribute."),
     "blame": CommandEntry(
-        "server.commands.history", "blame_command", "Show which commit each line of a document is from."
+        "server.commands.history", "blame_command", "Show the commit that last changed each line."
     ),
     "changes": CommandEntry(
-        "server.commands.changes", "changes", "List what has changed, for scripts: since a build, say."
+        "server.commands.changes", "changes", "List changes since a commit or date, for scripts."
     ),
     "export": CommandEntry(
-        "server.commands.export", "export_command", "Write the API to a folder, as static files."
+        "server.commands.export", "export_command", "Export the API as static files."
     ),
-    "import": CommandEntry("server.commands.import_strapi", "import_", "Take over content from elsewhere."),
+    "import": CommandEntry("server.commands.import_strapi", "import_", "Import content from another system."),
     "media": CommandEntry(
         "server.commands.media",
         "media",
-        "Move media into a bucket and back; remove what nobody names.",
+        "Move media to or from a bucket; remove unused objects.",
     ),
-    "types": CommandEntry("server.commands.types", "types", "Write TypeScript types for the content types."),
+    "types": CommandEntry("server.commands.types", "types", "Generate TypeScript types for the content types."),
     "search": CommandEntry(
-        "server.commands.search", "search", "Find documents by their words, the best first."
+        "server.commands.search", "search", "Search documents, best matches first."
     ),
     "webhook": CommandEntry(
-        "server.commands.webhook", "webhook", "Webhooks: list and test them, and what came of deliveries."
+        "server.commands.webhook", "webhook", "List, test and replay webhooks."
     ),
-    "token": CommandEntry("server.commands.accounts", "token", "API tokens: make, list and revoke them."),
+    "token": CommandEntry("server.commands.accounts", "token", "Create, list and revoke API tokens."),
     "user": CommandEntry(
-        "server.commands.accounts", "user", "Users: make, list, block them; roles and passwords."
+        "server.commands.accounts", "user", "Create, list and block users; set roles and passwords."
     ),
-    "key": CommandEntry("server.commands.accounts", "key", "The key that signs logins: replace it."),
+    "key": CommandEntry("server.commands.accounts", "key", "Replace the key that signs sessions."),
 }
 
 
 WINDOWS_MESSAGE = (
-    "bifolio: Bifolio does not run on Windows itself, which has no fcntl: "
-    "use WSL 2 or Docker, see docs/platforms.md"
+    "bifolio: Bifolio does not run on Windows, which has no fcntl. Use WSL 2 or Docker (docs/platforms.md)."
 )
 
 
 class _Commands(click.Group):
-    """The commands of the table, in the order of the table."""
+    """Click group that lists COMMANDS in order and imports a command on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -99,7 +98,7 @@ class _Commands(click.Group):
 
 
 def _load(entry: CommandEntry) -> click.Command:
-    """A command; the garbage collector does not go through its modules, now or later: all of them stay."""
+    """Import a command and exempt its modules from garbage collection, since they stay loaded."""
     gc.disable()
     command = getattr(import_module(entry.module), entry.name)
     gc.freeze()
@@ -122,7 +121,7 @@ def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> 
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Say which this is.",
+    help="Show the version and exit.",
 )
 def main() -> None:
     """A content server whose documents are files in git."""
@@ -131,18 +130,18 @@ def main() -> None:
 # --- version --------------------------------------------------------------------------------------
 
 _PACKAGE = Path(__file__).parent.parent
-# `make dist` writes it, so that an installed Bifolio knows its commit without git.
+# Written by `make dist`, for packages installed without git.
 _COMMIT = _PACKAGE / "commit.txt"
 
 
 def describe() -> str:
-    """`0.1.0 (commit 24834d8, Python 3.11.7)`; without the commit where nothing tells it."""
+    """Return `0.1.0 (commit 24834d8, Python 3.11.7)`, without the commit if it is unknown."""
     commit = _commit()
     return f"{__version__} ({f'commit {commit}, ' if commit else ''}Python {platform.python_version()})"
 
 
 def _commit() -> str:
-    if (_PACKAGE.parent / ".git").exists():  # A repository further up would be somebody else's.
+    if (_PACKAGE.parent / ".git").exists():  # A repository further up is another project's.
         printed = git_if_possible(_PACKAGE.parent, "rev-parse", "--short", "HEAD", seconds=DEFAULT_TIMEOUT_S)
         return (printed or "").strip()
     return _COMMIT.read_text(encoding="ascii").strip() if _COMMIT.is_file() else ""

@@ -29,13 +29,13 @@ MAX_SHOWN_PROBLEMS = 10
 @click.command("export")
 @click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
 @site_option
-@click.option("--at", "name", metavar="REF", help="Export the site as it was at a commit.")
-@click.option("--role", default="public", show_default=True, help="Export what this role may see.")
-@click.option("--everything", is_flag=True, help="Export what a read-only token may see: all types.")
-@click.option("--drafts", is_flag=True, help="Export drafts in place of what is published.")
-@click.option("--base-url", default="", metavar="URL", help="Put before the addresses of media files.")
-@click.option("--skip-broken", is_flag=True, help="Leave out files that can't be read, and export the rest.")
-@click.option("--force", is_flag=True, help="Write into a folder that holds something else.")
+@click.option("--at", "name", metavar="REF", help="Export a past commit.")
+@click.option("--role", default="public", show_default=True, help="Export what this role can read.")
+@click.option("--everything", is_flag=True, help="Export what a read-only token can read: all types.")
+@click.option("--drafts", is_flag=True, help="Export drafts instead of published versions.")
+@click.option("--base-url", default="", metavar="URL", help="The prefix of media file URLs.")
+@click.option("--skip-broken", is_flag=True, help="Skip files that can't be read.")
+@click.option("--force", is_flag=True, help="Write to a folder that contains other files.")
 @one_line_errors
 def export_command(
     root: Path,
@@ -48,9 +48,9 @@ def export_command(
     skip_broken: bool,
     force: bool,
 ) -> None:
-    """Write the API to DIR, as files that any web server can serve.
+    """Export the API to DIR as static files that any web server can serve.
 
-    Only what changed is written, and what is gone is removed. See docs/static.md.
+    A repeated export writes only changed files and removes obsolete ones (docs/static.md).
     """
     began = time.perf_counter()
     check_site(root)

@@ -43,8 +43,8 @@ _COMMITS_HINT = (
 )
 
 document_options = (
-    click.option("--locale", help="Of this locale; the default one else."),
-    click.option("--draft", is_flag=True, help="Of the draft."),
+    click.option("--locale", help="The locale. [default: the site's default locale]"),
+    click.option("--draft", is_flag=True, help="Use the draft instead of the published version."),
 )
 
 
@@ -136,12 +136,12 @@ class Repository:
 @click.command("log")
 @click.argument("document", required=False)
 @site_option
-@click.option("--since", help="Since a date (2026-11-01) or after a commit.")
-@click.option("--author", help="Part of a name, or an e-mail address.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Entries to show.")
+@click.option("--since", help="Only commits since a date (2026-11-01) or after a commit.")
+@click.option("--author", help="Only commits by an author with this e-mail address or part of a name.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Number of commits to show.")
 @one_line_errors
 def log(document: str | None, root: Path, since: str | None, author: str | None, limit: int) -> None:
-    """Show who changed what: of DOCUMENT (a file or TYPE/ID), or of the whole site."""
+    """Show the history of DOCUMENT (a file or TYPE/ID) or of the whole site."""
     repository = Repository.of(root)
     wanted = repository.selection(since or "", author or "")
     if document is None:
@@ -163,15 +163,18 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
 @click.command("diff")
 @click.argument("document", required=False)
 @site_option
-@click.option("--from", "since", help="The commit to compare; the last one that is committed else.")
-@click.option("--to", help="The commit to compare it with; the files as they are else.")
+@click.option("--from", "since", help="The older commit. [default: HEAD]")
+@click.option("--to", help="The newer commit. [default: the files on disk]")
 @document_options[0]
 @document_options[1]
 @one_line_errors
 def diff(
     document: str | None, root: Path, since: str | None, to: str | None, locale: str | None, draft: bool
 ) -> None:
-    """Show what differs, by attribute: in DOCUMENT (a file or TYPE/ID), or in all that is not committed."""
+    """Show changes, attribute by attribute, in DOCUMENT (a file or TYPE/ID) or the whole site.
+
+    Compares the files on disk with HEAD unless you pass commits.
+    """
     repository = Repository.of(root)
     first = repository.commit(since or "HEAD")
     last = repository.commit(to) if to else ""
@@ -200,7 +203,7 @@ def diff(
 @document_options[1]
 @one_line_errors
 def blame_command(document: str, root: Path, locale: str | None, draft: bool) -> None:
-    """Show which commit each attribute, and each line of a text, of DOCUMENT is from."""
+    """Show the commit that last changed each attribute and each line of text in DOCUMENT."""
     repository = Repository.of(root)
     type_, _, versions = repository.of_document(document)
     where = repository.where(type_, versions, locale, draft=draft)

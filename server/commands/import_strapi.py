@@ -18,23 +18,23 @@ from server.tools.terminal import check_folder, one_line_errors, site_option
 
 @click.group("import")
 def import_() -> None:
-    """Take over content from elsewhere."""
+    """Import content from another system."""
 
 
 @import_.command("strapi")
 @click.argument("source")
 @site_option
 @click.option(
-    "--token", envvar="STRAPI_TOKEN", show_envvar=True, help="A full-access API token, where SOURCE is a URL."
+    "--token", envvar="STRAPI_TOKEN", show_envvar=True, help="A full-access API token, if SOURCE is a URL."
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing; say what would be written.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, without writing.")
 @click.option(
-    "--overwrite", is_flag=True, help="Take what the source says also where files were changed here."
+    "--overwrite", is_flag=True, help="Also replace files that were edited here since the last import."
 )
 @click.option(
     "--project",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder of the Strapi project, whose config/api is read as well.",
+    help="The folder of the Strapi project, to import its config/api as well.",
 )
 @one_line_errors
 def import_strapi(
@@ -42,8 +42,8 @@ def import_strapi(
 ) -> None:
     """Import from Strapi 5.
 
-    SOURCE is an archive that `strapi export --no-encrypt` made, or the URL of an installation.
-    Running it again takes over what has changed there; it exits 1 where something was kept back.
+    SOURCE is an archive from `strapi export --no-encrypt`, or the URL of a running Strapi. Run it again to
+    import later changes. Exits with status 1 if files edited here were kept.
     """
     check_folder(root)
     imported = run(

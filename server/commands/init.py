@@ -36,26 +36,26 @@ _DATA_ENDINGS = (*YAML, ".json")
 @click.argument("folder", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
 @click.option(
     "--name",
-    help="What the site is called. Default: what its generator's settings say, or the folder's name.",
+    help="The site's name. [default: from the generator's settings, or the folder's name]",
 )
 @click.option(
-    "--locale", "locales", multiple=True, help="A locale; the first is the default one. Repeatable."
+    "--locale", "locales", multiple=True, help="A locale; the first one is the default. Repeatable."
 )
-@click.option("--example/--no-example", default=None, help="Whether a new site has a first article.")
+@click.option("--example/--no-example", default=None, help="Add a first article to a new site.")
 @click.option(
-    "--docker", is_flag=True, help="Write compose.yaml as well, which serves the site in a container."
+    "--docker", is_flag=True, help="Also write compose.yaml, to serve the site in a container."
 )
 @click.option(
-    "--ci", is_flag=True, help="Write a GitHub workflow as well, which checks the content of each push."
+    "--ci", is_flag=True, help="Also write a GitHub workflow that checks the content of each push."
 )
 @click.option(
     "--from",
     "repository",
     metavar="URL",
-    help="Bifolio's git repository, for --docker and --ci. Default: where this one is from.",
+    help="Bifolio's git repository, for --docker and --ci. [default: where this one is from]",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, without writing.")
+@click.option("--yes", "-y", is_flag=True, help="Don't ask questions.")
 @one_line_errors
 def init(
     folder: Path,
@@ -68,11 +68,11 @@ def init(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Make a site: a new one, or content types for the Markdown or data files of a folder.
+    """Create a site, empty or from the Markdown, YAML and JSON files of a folder.
 
-    A folder without files of content gets content types, a site.yaml and a first article. In one with
-    Markdown, or with YAML and JSON files alone, only content-types/ and site.yaml are written. A folder that
-    is a site already gets what --docker and --ci write. A file that is there already is never changed.
+    An empty folder gets content types, site.yaml and a first article. A folder with content gets only
+    content-types/ and site.yaml. An existing site gets only the files of --docker and --ci. Existing files
+    are never changed.
     """
     interactive = sys.stdin.isatty() and sys.stdout.isatty() and not (yes or dry_run)
     _check(folder, locales)

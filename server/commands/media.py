@@ -34,18 +34,18 @@ _GRACE_HOURS = int(GRACE_PERIOD.total_seconds() // 3600)
 
 @click.group("media")
 def media() -> None:
-    """Media in a bucket: move a site's files there and back, and remove what nobody names."""
+    """Move media files to or from a bucket; remove unused objects."""
 
 
 @media.command("push")
 @site_option
-@click.option("--keep", is_flag=True, help="Leave the files in content/uploads/ as well.")
+@click.option("--keep", is_flag=True, help="Keep the local files.")
 @one_line_errors
 def push_command(root: Path, keep: bool) -> None:
-    """Move the media of a site into its bucket.
+    """Move the site's media files into its bucket.
 
-    Each file is taken out of content/uploads/ once all of it was read back from the bucket. What was moved
-    stays moved: run it again after an interruption. A server may run meanwhile.
+    Each file is removed from content/uploads/ after its copy in the bucket was verified. If interrupted, run
+    it again. A server can keep running.
     """
     opened, bucket = _open(root, Mode.COMMAND)
     writes, caller = writes_of_command(opened), caller_of_command(opened)
@@ -58,9 +58,9 @@ def push_command(root: Path, keep: bool) -> None:
 @site_option
 @one_line_errors
 def pull_command(root: Path) -> None:
-    """Move the media of a site from its bucket into content/uploads/.
+    """Move the site's media files from its bucket into content/uploads/.
 
-    The objects stay in the bucket, since earlier commits name them. A server may run meanwhile.
+    The objects stay in the bucket for earlier commits. A server can keep running.
     """
     opened, bucket = _open(root, Mode.COMMAND)
     writes, caller = writes_of_command(opened), caller_of_command(opened)
@@ -71,21 +71,21 @@ def pull_command(root: Path) -> None:
 
 @media.command("gc")
 @site_option
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="List the unused objects without removing them.")
 @click.option(
     "--grace",
     default=_GRACE_HOURS,
     show_default=True,
     type=click.IntRange(min=_GRACE_HOURS),
     metavar="HOURS",
-    help="Leave objects that are younger.",
+    help="Keep objects younger than this.",
 )
 @one_line_errors
 def gc_command(root: Path, dry_run: bool, grace: int) -> None:
-    """Remove the objects that no description names, in any commit of any branch or on disk.
+    """Remove objects that no file on disk and no commit on any branch refers to.
 
-    All branches of all remotes are fetched first. Commits that another machine has made and not pushed yet
-    are not known here: use --grace where that may be for longer than a day.
+    Fetches all branches of all remotes first. Commits that another machine has not pushed are unknown here:
+    if that can take longer than a day, raise --grace.
     """
     opened, bucket = _open(root, Mode.READ)
     with _one_line():

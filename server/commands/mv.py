@@ -26,13 +26,13 @@ from server.write.renaming.rename import Rename, Renamed
 @click.argument("old")
 @click.argument("new")
 @site_option
-@click.option("--dry-run", is_flag=True, help="Show what would be renamed and changed, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @one_line_errors
 def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
-    """Rename a document or media file, and change what refers to it.
+    """Rename a document or media file and update the references to it.
 
-    OLD and NEW are paths of files, or TYPE/ID: bifolio mv article/night-ferry article/ferry-by-night. All
-    locales and drafts are renamed together, in one step, also while a server runs.
+    OLD and NEW are file paths or TYPE/ID: bifolio mv article/night-ferry article/ferry-by-night. All locales
+    and drafts are renamed together. A server can keep running.
     """
     check_site(root)
     opened = open_site(root, Mode.READ if dry_run else Mode.COMMAND)

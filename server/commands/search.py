@@ -28,11 +28,11 @@ MAX_FRAGMENTS = 2  # Of a document.
 @click.command("search")
 @click.argument("words", nargs=-1, required=True)
 @site_option
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this content type; repeatable.")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this content type. Repeatable.")
 @click.option("--locale", help="Only this locale.")
-@click.option("--draft", is_flag=True, help="What drafts say, where there are some.")
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="Hits to show.")
-@click.option("--paths", is_flag=True, help="Only the paths of the files.")
+@click.option("--draft", is_flag=True, help="Search drafts where they exist.")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="Number of hits to show.")
+@click.option("--paths", is_flag=True, help="Print only the file paths.")
 @one_line_errors
 def search(
     words: tuple[str, ...],
@@ -43,7 +43,7 @@ def search(
     limit: int,
     paths: bool,
 ) -> None:
-    """Find documents by their words, the best first: search tide "slack water" title:harbour -ferry."""
+    """Search documents, best matches first: search tide "slack water" title:harbour -ferry."""
     check_site(root)
     site = open_site(root, Mode.READ).site
     scope = _scope(site.state, types, locale, draft=draft)

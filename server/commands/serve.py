@@ -54,26 +54,26 @@ START_TIMEOUT_S = 60.0  # A server that needs longer logs its other troubles.
 @click.command("serve")
 @site_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=1337, show_default=True, type=click.IntRange(1, 65535), help="The port.")
+@click.option("--port", default=1337, show_default=True, type=click.IntRange(1, 65535), help="The port to listen on.")
 @click.option(
-    "--workers", type=click.IntRange(1, 64), help="Processes that answer. [default: the cores, up to 4]"
+    "--workers", type=click.IntRange(1, 64), help="Number of worker processes. [default: the cores, up to 4]"
 )
-@click.option("--at", "name", metavar="REF", help="Serve the site as it was at a commit, to read alone.")
+@click.option("--at", "name", metavar="REF", help="Serve a past commit, read-only.")
 @click.option("--open", "opens", is_flag=True, help="Open the studio in a browser.")
 @click.option(
     "--takeover",
     "takes_over",
     is_flag=True,
-    help="Take the port over from the server of this site that has it, once this one answers.",
+    help="Replace the running server of this site without dropping requests.",
 )
-@click.option("--quiet", is_flag=True, help="Print the address and errors alone.")
-@click.option("--verbose", is_flag=True, help="Print every file that is read or written, and every problem.")
+@click.option("--quiet", is_flag=True, help="Print only the address and errors.")
+@click.option("--verbose", is_flag=True, help="Print every file read or written, and every problem.")
 @click.option(
     "--log",
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="What is printed: text for people, or JSON objects, one for each request as well.",
+    help="Log as text, or as JSON with one object per line, requests included.",
 )
 @click.option("--reload", is_flag=True, hidden=True)
 @click.make_pass_decorator(Timing, ensure=True)  # as `main(obj=Timing(...))` has it
@@ -92,7 +92,7 @@ def serve_command(
     form: str,
     reload: bool,
 ) -> None:
-    """Serve a site. Files that change are served changed, without a restart."""
+    """Serve a site. Changed files are served without a restart."""
     terminal = _log(form, quiet=quiet, verbose=verbose)
     check_site(root)
     configuration = first_configuration(root)  # so that what is broken is told before anything begins
@@ -192,7 +192,7 @@ def _open(
 
 def _log(form: str, *, quiet: bool, verbose: bool) -> Log:
     if quiet and verbose:
-        raise click.UsageError("--quiet and --verbose exclude each other.")
+        raise click.UsageError("--quiet and --verbose can't be combined.")
     return JsonLog(quiet) if form == "json" else Terminal(quiet=quiet, verbose=verbose)
 
 

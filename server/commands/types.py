@@ -18,12 +18,12 @@ from server.tools.typescript import write_module
     "--out",
     "out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write, such as bifolio.ts.",
+    help="The file to write, such as bifolio.ts. [default: standard output]",
 )
-@click.option("--check", "check", is_flag=True, help="Write nothing; exit 1 where --out is not up to date.")
+@click.option("--check", "check", is_flag=True, help="Write nothing; exit with status 1 if --out is out of date.")
 @one_line_errors
 def types(root: Path, out: Path | None, check: bool) -> None:
-    """Write TypeScript types for all content types and components."""
+    """Generate TypeScript types for all content types and components."""
     check_site(root)
     if check and out is None:
         raise SetupError("--check", None, "there is no file to look at", "name it with --out")

@@ -61,14 +61,14 @@ def _find_webhook(settings: Settings, name: str) -> Webhook:
 
 @click.group()
 def webhook() -> None:
-    """Webhooks: list and test them, and what came of deliveries."""
+    """List, test and replay webhooks."""
 
 
 @webhook.command("list")
 @site_option
 @one_line_errors
 def list_webhooks(root: Path) -> None:
-    """List the webhooks: how many deliveries wait, and what came of the last."""
+    """List webhooks with their waiting deliveries and last result."""
     settings = _settings(root)
     if not settings.webhooks:
         click.echo(f"{FILE} has no webhooks.")
@@ -108,7 +108,7 @@ def _outcome(delivery: Delivery) -> str:
 @site_option
 @one_line_errors
 def test(root: Path, name: str) -> None:
-    """Send a sample to a webhook now, and say what came back."""
+    """Send a sample event to a webhook and print the response status."""
     settings = _settings(root)
     one = resolve_environment(_find_webhook(settings, name), os.environ)
     said = Event(TEST_EVENT, "", at=now()).shown()
@@ -133,11 +133,11 @@ def test(root: Path, name: str) -> None:
 @click.argument("name", required=False)
 @site_option
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Deliveries to show."
+    "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Number of deliveries to show."
 )
 @one_line_errors
 def log(root: Path, name: str | None, limit: int) -> None:
-    """Show the last deliveries, the newest last: what was told, and what came of it."""
+    """Show recent deliveries and their results, newest last."""
     settings = _settings(root)
     names = [_find_webhook(settings, name).name] if name else [one.name for one in settings.webhooks]
     with _log_of(root, settings) as database:
@@ -162,13 +162,13 @@ def _line(one: Delivery) -> list[Part]:
 @webhook.command("replay")
 @click.argument("name")
 @site_option
-@click.option("--since", type=click.IntRange(0), metavar="SEQ", help="All events after this one in the log.")
+@click.option("--since", type=click.IntRange(0), metavar="SEQ", help="All events after this sequence number.")
 @click.option("--id", "webhook_id", metavar="ID", help="The delivery with this webhook-id.")
 @one_line_errors
 def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> None:
-    """Tell a webhook again. What was told before has the same webhook-id; bodies are as documents are now."""
+    """Send deliveries again, with their webhook-id and the current content of documents."""
     if (since is None) == (webhook_id is None):
-        raise click.UsageError("Give either --since or --id.")
+        raise click.UsageError("Pass either --since or --id.")
     settings = _settings(root)
     one = _find_webhook(settings, name)
     if not one.enabled:
@@ -205,10 +205,10 @@ def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
 @webhook.command("secret")
 @click.argument("name")
 @site_option
-@click.option("--rotate", "wants_another", is_flag=True, help="Make another; for a day, both sign.")
+@click.option("--rotate", "wants_another", is_flag=True, help="Create a new secret; the old one stays valid for a day.")
 @one_line_errors
 def secret(root: Path, name: str, wants_another: bool) -> None:
-    """Show what the requests of a webhook are signed with; it is made where there is none."""
+    """Print the secret that signs a webhook's requests, creating it if needed."""
     one = resolve_environment(_find_webhook(_settings(root), name), os.environ)
     if wants_another:
         made = rotate(root, one)
@@ -223,7 +223,7 @@ def secret(root: Path, name: str, wants_another: bool) -> None:
 @site_option
 @one_line_errors
 def enable_webhook(root: Path, name: str) -> None:
-    """Tell a webhook again that answered 410, of what changes from now on."""
+    """Re-enable a webhook that was disabled by a 410 response."""
     settings = _settings(root)
     _find_webhook(settings, name)
     with _log_of(root, settings) as database:
