@@ -6,10 +6,12 @@ A page has `<!-- table: NAME -->`, the table, and `<!-- end of table -->`.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from docs.licences import LICENCES, bundled_packages
+from docs.messages import SOURCES, messages_of
 from docs.packages import LAZY, PACKAGES, about, modules
 from server.config.model import ACTIONS, DEFAULTS, KEYS, value_of
 from server.config.sections import TYPE_KEYS
@@ -148,6 +150,15 @@ def _bundled() -> str:
     return _table(["package", "version", "licence", "in"], rows)
 
 
+def _messages(table: str) -> str:
+    rows = ([_code(one.text), one.fix and _code(one.fix)] for one in messages_of(table))
+    return _table(["message", "fix"], rows)
+
+
+def _code(text: str) -> str:
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "attribute types": _attribute_types,
     "operators": _operators,
@@ -164,4 +175,5 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "events": _events,
     "licences": _licences,
     "bundled packages": _bundled,
+    **{table: partial(_messages, table) for table in SOURCES},
 }

@@ -80,8 +80,25 @@ class SetupError(BifolioError):
         self, path: str, line: int | None, message: str, fix: str = "", column: int | None = None
     ) -> None:
         self.path, self.line, self.column, self.message, self.fix = path, line, column, message, fix
-        where = f"{path}:{line}" if line else path
-        super().__init__(f"{where}: {message}" + (f" ({fix})" if fix else ""))
+        super().__init__(f"{place_of(path, line, column)}: {with_fix(message, fix)}")
+
+
+def place_of(path: str, line: int | None, column: int | None) -> str:
+    """Return `path:line:column`, without the parts that are not known."""
+    return ":".join(str(part) for part in (path, line, line and column) if part)
+
+
+def with_fix(message: str, fix: str) -> str:
+    """Return what is wrong and how to mend it as sentences; a message without a fix as it is."""
+    if not fix:
+        return message
+    return f"{as_sentence(message, upper=False)} {as_sentence(fix)}"
+
+
+def as_sentence(text: str, *, upper: bool = True) -> str:
+    """Return a text with its final mark and, if `upper`, a capital letter at its beginning."""
+    text = f"{text[0].upper()}{text[1:]}" if upper else text
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 class NeedsThreadPool(BifolioError):

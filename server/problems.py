@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from server.errors import place_of, with_fix
+
 Severity = Literal["error", "warning"]
 
 # The rules by name, with what a problem of each says; docs/check.md shows this table.
@@ -62,8 +64,7 @@ class Problem:
         }
 
     def __str__(self) -> str:
-        where = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{where}: {self.message}" + (f" ({self.fix})" if self.fix else "")
+        return f"{place_of(self.path, self.line, self.column)}: {with_fix(self.message, self.fix)}"
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -102,8 +102,8 @@ class Accounts:
             with self.engine.writing() as connection:
                 connection.execute(f"INSERT INTO tokens (hash, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)
         except DuplicateError as error:
-            fix = f"bifolio token revoke {name}, or choose another name"
-            raise SetupError("token", None, f'there is a token named "{name}"', fix) from error
+            fix = f"run `bifolio token revoke {name}`, or choose another name"
+            raise SetupError("token", None, f'the token "{name}" already exists', fix) from error
         return token
 
     def tokens(self) -> list[Token]:
@@ -161,7 +161,7 @@ def _open(root: Path, url: str) -> Engine:
         engine = make_engine(url, lambda: path or database_file(root), tables, size, NAME)
         engine.open()
     except ModuleNotFoundError as error:
-        fix = "pip install 'bifolio[postgres]'"
+        fix = "run `pip install 'bifolio[postgres]'`"
         raise SetupError(FILE, None, f"{NAME} has no driver: {error}", fix) from error
     except SetupError:
         raise

@@ -49,7 +49,7 @@ def session_key(root: Path) -> str:
             what = f"the folder can't be written by user {_user()}, and Bifolio keeps {STATE_FOLDER}/ in it"
             fix = "chown it, or run as its owner"
             raise SetupError(os.path.abspath(root), None, what, fix) from error
-        fix = "look at its permissions, or delete it, which ends all sessions"
+        fix = "check its permissions, or delete it, which ends all sessions"
         raise SetupError(".bifolio/jwt.key", None, f"can't be used: {error}", fix) from error
     if len(key) < MIN_KEY_CHARS:  # With a key that can be guessed, anybody can log in as anybody.
         fix = "delete it, which ends all sessions"

@@ -41,8 +41,14 @@ def token() -> None:
 @click.argument("name")
 @site_option
 @click.option("--type", "kind", type=click.Choice(KINDS), required=True, help="The kind of permissions.")
-@click.option("--permission", "permissions", multiple=True, metavar="SUBJECT.ACTION", help="With --type custom: a permission. Repeatable.")
-@click.option("--expires", metavar="SPAN", help="When the token expires, such as 30d, 12h or 1y. [default: never]")
+@click.option(
+    "--permission",
+    "permissions",
+    multiple=True,
+    metavar="SUBJECT.ACTION",
+    help="A permission of a custom token.",
+)
+@click.option("--expires", metavar="SPAN", help="Expire after 30d, 12h or 1y. [default: never]")
 @one_line_errors
 def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None) -> None:
     """Create a token and print it. Only its hash is stored, so it can't be shown again."""
@@ -51,34 +57,31 @@ def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...],
     try:
         span = read_duration(expires) if expires else None
     except ValueError:
-        raise SetupError(
-            "--expires", None, f'"{expires}" is no length of time', "write 30d, 12h or 1y"
-        ) from None
+        what = f'must be a length of time (found "{expires}")'
+        raise SetupError("--expires", None, what, "write 30d, 12h or 1y") from None
     with accounts_of(root) as (accounts, _):
         made = accounts.create_token(name, kind, permissions, span)
-    click.echo(f"The token {name} ({kind}). Keep it: it is not shown again.", err=True)
+    click.echo(f"Token {name} ({kind}). Copy it now: it is not shown again.", err=True)
     click.echo(made)
 
 
 def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> None:
     if permissions and kind != "custom":
-        raise SetupError(
-            "--permission", None, f"a {kind} token has permissions of its own", "use --type custom"
-        )
+        what = f"a {kind} token can't have other permissions"
+        raise SetupError("--permission", None, what, "use --type custom")
     if kind == "custom" and not permissions:
-        raise SetupError(
-            "--permission", None, "a custom token needs one", "such as --permission article.find"
-        )
+        fix = "pass one, such as --permission article.find"
+        raise SetupError("--permission", None, "a custom token needs permissions", fix)
     subjects = [*(t.singular for t in read_content_types(root).content_types), *filter(None, ACTIONS)]
     for permission in permissions:
         subject, _, action = permission.rpartition(".")
         if subject not in subjects:
             fix = suggestion(subject, subjects) or "use the singular API id of a content type"
-            raise SetupError("--permission", None, f'"{subject}" is no content type', fix)
+            raise SetupError("--permission", None, f'unknown content type "{subject}"', fix)
         known = known_actions(subject)
         if action not in known:
             fix = suggestion(action, known) or "use one of " + ", ".join(known)
-            raise SetupError("--permission", None, f'"{action}" is no action of {subject}', fix)
+            raise SetupError("--permission", None, f'unknown action "{action}" of {subject}', fix)
 
 
 @token.command("list")
@@ -104,8 +107,8 @@ def revoke_token(root: Path, name: str) -> None:
         known = [found.name for found in accounts.tokens()]
         done = accounts.revoke_token(name)
     if not done:
-        fix = suggestion(name, known) or "bifolio token list shows those that there are"
-        raise SetupError("token", None, f'there is no token named "{name}"', fix)
+        fix = suggestion(name, known) or "list all with `bifolio token list`"
+        raise SetupError("token", None, f'unknown token "{name}"', fix)
     click.echo(f"revoked {name}")
 
 
@@ -131,9 +134,9 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
         try:
             made = Users(accounts).create(username, email, chosen, role=role, confirmed=True)
         except ApiError as error:
-            fix = "bifolio user list shows those that there are"
-            raise SetupError("user", None, f"{username} or {email} is taken", fix) from error
-    click.echo(f"made {made.username} ({made.email}), {made.role}")
+            fix = "list all users with `bifolio user list`"
+            raise SetupError("user", None, f"{username} or {email} is already taken", fix) from error
+    click.echo(f"created {made.username} ({made.email}), {made.role}")
 
 
 @user.command("list")
@@ -198,8 +201,8 @@ def _check_field(name: str, value: str, least: int = 1) -> None:
 
 def _check_role(settings: Settings, role: str) -> None:
     if role not in settings.roles or role == "public":
-        fix = suggestion(role, settings.roles) or "roles are named in site.yaml"
-        raise SetupError("role", None, f'there is no role "{role}" for users', fix)
+        fix = suggestion(role, settings.roles) or "use a role defined in site.yaml"
+        raise SetupError("role", None, f'unknown role "{role}"', fix)
 
 
 def _change(root: Path, username: str, values: dict[str, Any]) -> User:
@@ -207,8 +210,10 @@ def _change(root: Path, username: str, values: dict[str, Any]) -> User:
         users = Users(accounts)
         found = users.named(username)
         if found is None:
-            fix = suggestion(username, [u.username for u in users.all()]) or "bifolio user list shows all"
-            raise SetupError("user", None, f'there is no user "{username}"', fix)
+            fix = (
+                suggestion(username, [u.username for u in users.all()]) or "list all with `bifolio user list`"
+            )
+            raise SetupError("user", None, f'unknown user "{username}"', fix)
         changed = users.update(found.id, values)
         assert changed is not None
         return changed
@@ -235,7 +240,8 @@ def rotate(root: Path, grace: str) -> None:
     try:
         span = read_duration(grace).total_seconds() if grace != "0" else 0.0
     except ValueError:
-        raise SetupError("--grace", None, f'"{grace}" is no length of time', "write 1d, 12h or 0") from None
+        what = f'must be a length of time (found "{grace}")'
+        raise SetupError("--grace", None, what, "write 1d, 12h or 0") from None
     rotate_key(root, span)
-    kept = f"existing logins stay valid for {grace}" if span else "all existing logins end"
-    click.echo(f"made a new key; {kept}. Restart the servers of this site to use it.")
+    kept = f"existing sessions stay valid for {grace}" if span else "all existing sessions end"
+    click.echo(f"created a new key; {kept}. Restart the site's servers to use it.")

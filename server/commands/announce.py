@@ -42,13 +42,13 @@ class Terminal:
         if commit and not self.quiet:
             id_, date, subject = commit
             lines.append(f"  as it was at commit {id_[:10]} of {date}: {printable(subject)}")
-            lines.append("  to read alone; who may read what is as it is today")
+            lines.append("  read-only, with today's permissions")
         errors = [p for p in problems if p.severity == "error"]
         warnings = [] if self.quiet else [p for p in problems if p.severity == "warning"]
         if self.verbose or not warnings:
             lines.extend(self._problems([*errors, *warnings]))
         else:
-            more = f" and {len(warnings) - 1} more" if len(warnings) > 1 else ""
+            more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
             lines.extend(self._problems(errors))
             lines.append(_problem(warnings[0], more))
         if studio:
@@ -84,7 +84,7 @@ class Terminal:
 
     def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
         return self._problem_lines(
-            [_problem(problem) for problem in problems], "to fix, which `bifolio check` shows"
+            [_problem(problem) for problem in problems], "to fix; run `bifolio check` to list them"
         )
 
     def _problem_lines(self, lines: Sequence[str], what: str) -> Iterator[str]:

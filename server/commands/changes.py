@@ -11,7 +11,7 @@ import click
 
 from server.auth.permissions import Actor, subject_of
 from server.documents.timestamps import from_seconds
-from server.errors import ApiError, GoneError, SetupError, StorageError, ValidationError
+from server.errors import ApiError, GoneError, SetupError, StorageError, ValidationError, with_fix
 from server.events.change_events import events_since
 from server.events.database import Bounds, EventDatabase
 from server.events.model import Event
@@ -36,10 +36,19 @@ _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "stat
 @click.command("changes")
 @site_option
 @click.option("--since", metavar="PLACE", help="A position from --save, or a commit, tag, branch or date.")
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Save the position for the next --since to this file.")
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save the position for the next --since.",
+)
 @click.option("--last", is_flag=True, help="Print only the current position.")
 @click.option("--type", "types", multiple=True, help="Only this content type. Repeatable.")
-@click.option("--event", "events", multiple=True, help="Only these events, such as entry.publish or media.*. Repeatable.")
+@click.option(
+    "--event",
+    "events",
+    multiple=True,
+    help="Only these events, such as media.*. Repeatable.",
+)
 @click.option("--locale", "locales", multiple=True, help="Only this locale. Repeatable.")
 @click.option("--status", type=click.Choice(["published", "draft"]), help="Only this status.")
 @click.option("--paths", "as_paths", is_flag=True, help="Print only the file paths.")
@@ -74,7 +83,7 @@ def changes(
             happened = _select_events(log.since(since.strip()), found, log.site.state.schema)
             _print(happened, as_paths=as_paths, as_json=as_json)
         except GoneError as error:
-            click.echo(f"bifolio: {error.message}: fetch everything", err=True)
+            click.echo(f"bifolio: {with_fix(error.message, 'fetch everything instead')}", err=True)
             known = False
     else:
         click.echo(log.place)
@@ -106,10 +115,10 @@ class _Log:
         if recorder.missed:
             site.record()
         if recorder.missed:
-            raise StorageError("What has changed can't be recorded now; try again")
+            raise StorageError("The changes can't be recorded now. Try again")
         for problem in site.problems:
             if problem.severity == "error":
-                click.echo(f"bifolio: {printable(str(problem))}: nothing is said of this file", err=True)
+                click.echo(f"bifolio: changes not listed: {printable(str(problem))}", err=True)
         return cls(site, recorder.database, bounds)
 
     @property
@@ -120,12 +129,12 @@ class _Log:
     def since(self, text: str) -> Iterable[Event]:
         """The events since what somebody names. Raises GoneError where they are not known, SetupError."""
         if not text:
-            raise GoneError("There is no place to go on from")
+            raise GoneError("The position is empty")
         place = _PLACE.fullmatch(text)
         if place is None:
             return self._since_commit(text)
         if place[1] and place[1] != self.bounds.id:
-            raise GoneError(f"The log {place[1]} is gone, and another was begun")
+            raise GoneError(f"The log {place[1]} was replaced by another")
         return self._after(int(place[2]))
 
     def _after(self, seq: int) -> Iterator[Event]:

@@ -12,6 +12,7 @@ from typing import cast
 import click
 
 from server import __version__
+from server.errors import as_sentence, with_fix
 from server.schema.spelling import suggestion
 from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
@@ -28,35 +29,27 @@ class CommandEntry:
 # `bifolio --help` prints these summaries without importing the commands.
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
-    "init": CommandEntry(
-        "server.commands.init", "init", "Create a site, empty or from existing files."
-    ),
-    "check": CommandEntry("server.commands.check", "check", "Report problems in a site's content and schemas."),
+    "init": CommandEntry("server.commands.init", "init", "Create a site, empty or from existing files."),
+    "check": CommandEntry("server.commands.check", "check", "Report problems in content and schemas."),
     "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file and update references."),
     "log": CommandEntry("server.commands.history", "log", "Show the history of documents."),
-    "diff": CommandEntry("server.commands.history", "diff", "Show changes in documents, attribute by attribute."),
+    "diff": CommandEntry("server.commands.history", "diff", "Show changes in documents, by attribute."),
     "blame": CommandEntry(
         "server.commands.history", "blame_command", "Show the commit that last changed each line."
     ),
     "changes": CommandEntry(
         "server.commands.changes", "changes", "List changes since a commit or date, for scripts."
     ),
-    "export": CommandEntry(
-        "server.commands.export", "export_command", "Export the API as static files."
-    ),
+    "export": CommandEntry("server.commands.export", "export_command", "Export the API as static files."),
     "import": CommandEntry("server.commands.import_strapi", "import_", "Import content from another system."),
     "media": CommandEntry(
         "server.commands.media",
         "media",
         "Move media to or from a bucket; remove unused objects.",
     ),
-    "types": CommandEntry("server.commands.types", "types", "Generate TypeScript types for the content types."),
-    "search": CommandEntry(
-        "server.commands.search", "search", "Search documents, best matches first."
-    ),
-    "webhook": CommandEntry(
-        "server.commands.webhook", "webhook", "List, test and replay webhooks."
-    ),
+    "types": CommandEntry("server.commands.types", "types", "Generate TypeScript types of the content."),
+    "search": CommandEntry("server.commands.search", "search", "Search documents, best matches first."),
+    "webhook": CommandEntry("server.commands.webhook", "webhook", "List, test and replay webhooks."),
     "token": CommandEntry("server.commands.accounts", "token", "Create, list and revoke API tokens."),
     "user": CommandEntry(
         "server.commands.accounts", "user", "Create, list and block users; set roles and passwords."
@@ -88,8 +81,8 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            hint = "write bifolio --help" if name == "help" else suggestion(name, COMMANDS)
-            ctx.fail(f'No such command "{name}"' + (f": {hint}" if hint else "."))
+            hint = "run bifolio --help" if name == "help" else suggestion(name, COMMANDS)
+            ctx.fail(as_sentence(with_fix(f'No such command "{name}"', hint)))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

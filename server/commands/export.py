@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from server.errors import SetupError
+from server.errors import SetupError, with_fix
 from server.service.opening import Mode, open_site
 from server.site.site import Site
 from server.storage.git.refs import describe
@@ -72,10 +72,12 @@ def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
     for problem in errors[:MAX_SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)
     if len(errors) > MAX_SHOWN_PROBLEMS:
-        click.echo(f"  … and {len(errors) - MAX_SHOWN_PROBLEMS} more, which bifolio check shows", err=True)
+        click.echo(
+            f"  … and {len(errors) - MAX_SHOWN_PROBLEMS} more; run `bifolio check` to list them", err=True
+        )
     if errors and not skip_broken:
         what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be fixed first"
-        raise SetupError(str(root.resolve()), None, what, "or left out, with --skip-broken")
+        raise SetupError(str(root.resolve()), None, what, "fix them, or pass --skip-broken")
 
 
 def _report(site: Site, options: ExportOptions, target: Path, done: Done, seconds: float) -> None:
@@ -94,12 +96,12 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
         counts.append(f"{done.files} media file{'s' * (done.files != 1)}")
     click.echo(f"  {', '.join(counts) or 'nothing'}")
     if done.left_out:
-        click.echo(f"  left out, since it may not find them: {', '.join(done.left_out)}")
+        click.echo(f"  left out for lack of permission to find them: {', '.join(done.left_out)}")
     if is_shallow(site.root):
-        _warn("the clone is shallow: createdAt and updatedAt are wrong in it", "git fetch --unshallow")
+        _warn("the clone is shallow, so createdAt and updatedAt are wrong", "run `git fetch --unshallow`")
     if done.unscaled:
         what = f"{done.unscaled} image{'s have' if done.unscaled != 1 else ' has'} no formats"
-        _warn(what, "are they damaged, or can .bifolio/ not be written?")
+        _warn(what, "check the images and the permissions of .bifolio/")
     total = tally.written + tally.unchanged
     click.echo(
         f"  {total} files, {tally.size / 1e6:.1f} MB: {tally.written} written, "
@@ -108,4 +110,4 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
 
 
 def _warn(what: str, fix: str) -> None:
-    click.secho(f"  ! {what} ({fix})", fg="yellow")
+    click.secho(f"  ! {with_fix(what, fix)}", fg="yellow")

@@ -37,10 +37,8 @@ TERMINAL_ACTOR = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 MAX_SHOWN_CHANGES = 10  # Of one commit.
 UNCOMMITTED_LABEL = "not committed"
-_NAMES_HINT = "name a file, or TYPE/ID such as article/night-ferry"
-_COMMITS_HINT = (
-    "commits are named by options: bifolio diff --from COMMIT --to COMMIT, bifolio log --since COMMIT"
-)
+_NAMES_HINT = "pass a file, or TYPE/ID such as article/night-ferry"
+_COMMITS_HINT = "pass commits as options: bifolio diff --from COMMIT --to COMMIT, bifolio log --since COMMIT"
 
 document_options = (
     click.option("--locale", help="The locale. [default: the site's default locale]"),
@@ -90,7 +88,7 @@ class Repository:
             fix = suggestion(name, types) or (
                 _COMMITS_HINT if self._is_commit(text.partition("..")[0]) else _NAMES_HINT
             )
-            raise SetupError(text, None, "there is no such document", fix)
+            raise SetupError(text, None, "no such document", fix)
         return types[name], document_id or self.versions.single_id(self.site.state, types[name])
 
     def _is_commit(self, text: str) -> bool:
@@ -106,7 +104,7 @@ class Repository:
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
             raise SetupError(
-                text, None, "there is no such document, and there was none", "look at bifolio log"
+                text, None, "no such document, now or earlier", "find documents with `bifolio log`"
             )
         return type_, document_id, found
 
@@ -138,7 +136,9 @@ class Repository:
 @site_option
 @click.option("--since", help="Only commits since a date (2026-11-01) or after a commit.")
 @click.option("--author", help="Only commits by an author with this e-mail address or part of a name.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Number of commits to show.")
+@click.option(
+    "--limit", default=20, show_default=True, type=click.IntRange(1), help="The maximum number of commits."
+)
 @one_line_errors
 def log(document: str | None, root: Path, since: str | None, author: str | None, limit: int) -> None:
     """Show the history of DOCUMENT (a file or TYPE/ID) or of the whole site."""

@@ -62,7 +62,7 @@ def _reader(source: str, token: str | None) -> SourceReader:
     if not source.startswith(("http://", "https://")):
         return Archive(Path(source))
     if not token:
-        raise SetupError(source, None, "a token is needed", FULL_ACCESS)
+        raise SetupError(source, None, "--token is missing", FULL_ACCESS)
     return Remote(source, token)
 
 

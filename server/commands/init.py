@@ -42,12 +42,8 @@ _DATA_ENDINGS = (*YAML, ".json")
     "--locale", "locales", multiple=True, help="A locale; the first one is the default. Repeatable."
 )
 @click.option("--example/--no-example", default=None, help="Add a first article to a new site.")
-@click.option(
-    "--docker", is_flag=True, help="Also write compose.yaml, to serve the site in a container."
-)
-@click.option(
-    "--ci", is_flag=True, help="Also write a GitHub workflow that checks the content of each push."
-)
+@click.option("--docker", is_flag=True, help="Also write compose.yaml, to serve the site in a container.")
+@click.option("--ci", is_flag=True, help="Also write a GitHub workflow that checks the content of each push.")
 @click.option(
     "--from",
     "repository",
@@ -113,9 +109,10 @@ def _is_site(folder: Path) -> bool:
 def _check(folder: Path, locales: tuple[str, ...]) -> None:
     for code in locales:
         if not LOCALE.fullmatch(code):
-            raise SetupError("--locale", None, f'"{code}" is no locale code', "use codes such as en or pt-BR")
+            what = f'must be a locale code (found "{code}")'
+            raise SetupError("--locale", None, what, "use codes such as en or pt-BR")
     if folder.exists() and not folder.is_dir():
-        raise SetupError(str(folder), None, "is no folder", "name a folder, or one that is to be made")
+        raise SetupError(str(folder), None, "is not a folder", "pass an existing or a new folder")
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
@@ -123,9 +120,9 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
         files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
-        raise SetupError(str(folder), None, "no file in it can be taken", f"see above{files}")
+        raise SetupError(str(folder), None, "no file can become a document", f"see above{files}")
     kept = f"its types have {count(documents, 'document')}"
-    click.echo(f"this folder is a site already: {kept}; nothing new to take")
+    click.echo(f"this folder is already a site: {kept}; nothing new to add")
 
 
 def _look(folder: Path) -> tuple[Scan, list[str], int]:
@@ -166,14 +163,14 @@ def _ask(
     """Ask on the terminal for what no option says."""
     title = name or click.prompt("Name of the site", default=title)
     while not locales:
-        told = click.prompt("Locales, the default one first", default="en")
+        told = click.prompt("Locales, default first", default="en")
         locales = tuple(told.replace(",", " ").split())
         wrong = [code for code in locales if not LOCALE.fullmatch(code)]
         if wrong:
-            click.echo(f'"{wrong[0]}" is no locale code; use codes such as en or pt-BR')
+            click.echo(f'"{wrong[0]}" is not a locale code. Use codes such as en or pt-BR.')
             locales = ()
     if example is None:
-        example = click.confirm("With a first article to look at?", default=True)
+        example = click.confirm("Add a first article?", default=True)
     return title, locales, example
 
 
@@ -182,7 +179,7 @@ def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():
-            click.echo(f"  kept {path}: it is there already" + ("; it may need" if path == FILE else ""))
+            click.echo(f"  kept {path}: it already exists" + ("; it may need" if path == FILE else ""))
             if path == FILE:
                 click.echo("".join(f"    {line}\n" for line in text.splitlines() if line.strip()), nl=False)
             continue
@@ -222,7 +219,7 @@ def _report(folder: Path) -> None:
         click.echo(f"\nServe it:  bifolio serve{option}")
         if sizes:
             largest = max(sizes, key=lambda name: sizes[name])
-            click.echo(f"Ask it:    curl 'http://localhost:1337/api/{largest}'")
+            click.echo(f"Query it:  curl 'http://localhost:1337/api/{largest}'")
         if git_folder(folder) is None:
             there = f"cd {shlex.quote(str(folder))} && " if option else ""
-            click.echo(f"Keep it:   {there}git init -b main && git add -A && git commit -m Begin")
+            click.echo(f"Commit it: {there}git init -b main && git add -A && git commit -m Begin")

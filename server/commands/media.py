@@ -28,7 +28,7 @@ from server.tools.terminal import (
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-_one_line = partial(refuse_in_one_line, "media", "what was moved stays moved")
+_one_line = partial(refuse_in_one_line, "media", "files moved so far stay moved; run it again")
 _GRACE_HOURS = int(GRACE_PERIOD.total_seconds() // 3600)
 
 
@@ -98,7 +98,7 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
                 remove(bucket, found, progress, timedelta(hours=grace))
     did = "would be removed" if dry_run else "removed"
     click.echo(
-        f"{found.objects:,} objects: {found.named:,} named, {found.young:,} too young to tell,"
+        f"{found.objects:,} objects: {found.named:,} used, {found.young:,} too recent,"
         f" {len(found.unnamed):,} {did} ({_size(found.bytes)})"
     )
 
@@ -109,7 +109,7 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
     opened = open_site(root, mode)
     settings = opened.site.state.settings
     if not settings.media.store:
-        raise SetupError("site.yaml", None, "there is no bucket of media", "set media.store")
+        raise SetupError("site.yaml", None, "media.store is missing", "set it to the address of a bucket")
     bucket = open_bucket(settings, patient=True)
     bucket.check()
     return opened, bucket

@@ -54,15 +54,15 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
 
 def _lines_of(renamed: Renamed) -> Iterator[str]:
     yield from (f"{before} → {after}" for before, after in renamed.files.items())
-    yield from (f"{path}: refers to it" for path in renamed.references)
+    yield from (f"{path}: reference updated" for path in renamed.references)
     yield from (
-        f"{link.path}:{link.line}: links to it, which is left to you: {link.old} → {link.new}"
+        f"{link.path}:{link.line}: link not updated, change it yourself: {link.old} → {link.new}"
         for link in renamed.links
     )
     if renamed.ids:
         yield f"documentId: {renamed.ids[0]} → {renamed.ids[1]}"
     elif not all(path.startswith(f"{UPLOADS}/") for path in renamed.files):
-        yield "documentId: stays, as the files say it themselves"
+        yield "documentId: unchanged, because the files contain it"
 
 
 def _inside(text: str, root: Path) -> str:

@@ -31,7 +31,9 @@ MAX_FRAGMENTS = 2  # Of a document.
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this content type. Repeatable.")
 @click.option("--locale", help="Only this locale.")
 @click.option("--draft", is_flag=True, help="Search drafts where they exist.")
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="Number of hits to show.")
+@click.option(
+    "--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="The maximum number of hits."
+)
 @click.option("--paths", is_flag=True, help="Print only the file paths.")
 @one_line_errors
 def search(
@@ -66,24 +68,24 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
     named = {name: t for t in state.schema.content_types for name in (t.singular, t.plural)}
     for name in types:
         if name not in named:
-            raise SetupError(f"--type {name}", None, "there is no such content type", suggestion(name, named))
+            raise SetupError(f"--type {name}", None, "no such content type", suggestion(name, named))
     if locale is not None and locale not in state.settings.locales.available:
         known = ", ".join(state.settings.locales.available)
-        raise SetupError(f"--locale {locale}", None, "the site has no such locale", f"it has {known}")
+        raise SetupError(f"--locale {locale}", None, "no such locale", f"use one of {known}")
     shown = {t.uid: edited_status(t) if draft else PUBLISHED for t in state.schema.content_types}
     unlocalized = frozenset(t.uid for t in state.schema.content_types if not t.localized)
     return Scope(shown, frozenset(named[name].uid for name in types) or None, locale, unlocalized)
 
 
 def _question(words: tuple[str, ...], state: State) -> Question:
-    """The question of the arguments; an argument with spaces in it is a phrase."""
+    """Parse the arguments into a question; an argument with spaces is a phrase. Raises SetupError."""
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     if len(text) > MAX_QUESTION_CHARS:
-        raise SetupError("search", None, f"takes at most {MAX_QUESTION_CHARS} characters")
+        raise SetupError("search", None, f"must have at most {MAX_QUESTION_CHARS} characters")
     fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=False)
     if not question.wanted:
-        raise SetupError("search", None, "has no word to look for", "write one beside those to leave out")
+        raise SetupError("search", None, "must have a word to find", "add one besides the excluded words")
     return question
 
 
@@ -153,7 +155,7 @@ def _line(path: Path, finder: Finder) -> int:
 def _summary(found: Results, count: int) -> Iterator[list[Part]]:
     shown = len(found.documents)
     said = "nothing found" if not count else f"{shown} of {count:,}" if shown < count else f"{count:,} found"
-    said += "" if found.indexed else "; there is no index, every document was looked at"
+    said += "" if found.indexed else "; searched without an index"
     yield [(said, {"dim": True})]
     if found.suggestion:
         yield [("Did you mean ", {}), (found.suggestion, {"bold": True}), ("?", {})]

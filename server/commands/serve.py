@@ -54,7 +54,9 @@ START_TIMEOUT_S = 60.0  # A server that needs longer logs its other troubles.
 @click.command("serve")
 @site_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=1337, show_default=True, type=click.IntRange(1, 65535), help="The port to listen on.")
+@click.option(
+    "--port", default=1337, show_default=True, type=click.IntRange(1, 65535), help="The port to listen on."
+)
 @click.option(
     "--workers", type=click.IntRange(1, 64), help="Number of worker processes. [default: the cores, up to 4]"
 )

@@ -20,13 +20,13 @@ from server.tools.typescript import write_module
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file to write, such as bifolio.ts. [default: standard output]",
 )
-@click.option("--check", "check", is_flag=True, help="Write nothing; exit with status 1 if --out is out of date.")
+@click.option("--check", "check", is_flag=True, help="Write nothing; exit with 1 if --out is out of date.")
 @one_line_errors
 def types(root: Path, out: Path | None, check: bool) -> None:
     """Generate TypeScript types for all content types and components."""
     check_site(root)
     if check and out is None:
-        raise SetupError("--check", None, "there is no file to look at", "name it with --out")
+        raise SetupError("--check", None, "--out is missing", "pass the file to check with --out")
     made = write_module(read_content_types(root), read_settings(root)).encode()
     if out is None:
         sys.stdout.buffer.write(made)
@@ -51,12 +51,12 @@ def _refuse_old(path: Path, made: bytes) -> None:
     if there == made:
         click.echo(f"{path} is up to date")
         return
-    fix = f"run bifolio types --out {path}"
+    fix = f"run `bifolio types --out {path}`"
     if there is None:
-        raise SetupError(str(path), None, "there is no such file", fix)
+        raise SetupError(str(path), None, "no such file", fix)
     lines = zip([*there.splitlines(), b""], [*made.splitlines(), b""], strict=False)
     line = next((i for i, (old, new) in enumerate(lines, start=1) if old != new), None)
-    raise SetupError(str(path), line, "is not what the content types say now", fix)
+    raise SetupError(str(path), line, "is out of date", fix)
 
 
 def _write(path: Path, made: bytes) -> None:

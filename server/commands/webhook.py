@@ -52,10 +52,8 @@ def _find_webhook(settings: Settings, name: str) -> Webhook:
     """The webhook with a name. Raises SetupError where there is none."""
     found = {webhook.name: webhook for webhook in settings.webhooks}
     if name not in found:
-        known = ", ".join(found) or "none"
-        raise SetupError(
-            name, None, "there is no such webhook", suggestion(name, found) or f"there are: {known}"
-        )
+        fix = suggestion(name, found) or (f"use one of {', '.join(found)}" if found else f"add it to {FILE}")
+        raise SetupError(name, None, "no such webhook", fix)
     return found[name]
 
 
@@ -80,9 +78,8 @@ def list_webhooks(root: Path) -> None:
             if not one.enabled:
                 state = "off"
             elif stands.disabled is not None:
-                state = (
-                    f"disabled by 410 at {from_seconds(stands.disabled)}; bifolio webhook enable {one.name}"
-                )
+                since = from_seconds(stands.disabled)
+                state = f"disabled by 410 at {since}; run `bifolio webhook enable {one.name}`"
             came = (
                 f"last at {from_seconds(last.tried)}: {_outcome(last)}"
                 if last and last.tried
@@ -100,7 +97,7 @@ def _public_url(one: Webhook) -> str:
 def _outcome(delivery: Delivery) -> str:
     if delivery.state == DELIVERED:
         return f"{delivery.status}"
-    return brief(printable(delivery.error)) or "no answer yet"
+    return brief(printable(delivery.error)) or "no response yet"
 
 
 @webhook.command("test")
@@ -133,7 +130,11 @@ def test(root: Path, name: str) -> None:
 @click.argument("name", required=False)
 @site_option
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Number of deliveries to show."
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="The maximum number of deliveries.",
 )
 @one_line_errors
 def log(root: Path, name: str | None, limit: int) -> None:
@@ -172,7 +173,7 @@ def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> 
     settings = _settings(root)
     one = _find_webhook(settings, name)
     if not one.enabled:
-        raise SetupError(name, None, "is switched off", "write enabled: true")
+        raise SetupError(name, None, "is disabled", "write enabled: true")
     with _log_of(root, settings) as database:
         last = database.bounds().last
         events = _events(database, since) if since is not None else []
@@ -197,7 +198,8 @@ def _events(database: EventDatabase, since: int) -> list[Event]:
 def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
     if replay_one(connection, name, webhook_id, time.time()) is None:
         fix = (
-            f"deliveries are kept for 7 days, {MAX_DONE_DELIVERIES:,} at most: see bifolio webhook log {name}"
+            f"list them with `bifolio webhook log {name}`; "
+            f"they are kept for 7 days, at most {MAX_DONE_DELIVERIES:,}"
         )
         raise SetupError(webhook_id, None, f"{name} has no such delivery", fix)
 
@@ -205,14 +207,16 @@ def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
 @webhook.command("secret")
 @click.argument("name")
 @site_option
-@click.option("--rotate", "wants_another", is_flag=True, help="Create a new secret; the old one stays valid for a day.")
+@click.option(
+    "--rotate", "wants_another", is_flag=True, help="Create a new secret; the old one is valid for a day."
+)
 @one_line_errors
 def secret(root: Path, name: str, wants_another: bool) -> None:
     """Print the secret that signs a webhook's requests, creating it if needed."""
     one = resolve_environment(_find_webhook(_settings(root), name), os.environ)
     if wants_another:
         made = rotate(root, one)
-        click.echo(f"For {OVERLAP_S / 3600:.0f} hours the secret before signs as well.", err=True)
+        click.echo(f"The old secret stays valid for {OVERLAP_S / 3600:.0f} hours.", err=True)
         click.echo(made)
         return
     click.echo(secrets_of(root, one)[0])
@@ -230,4 +234,4 @@ def enable_webhook(root: Path, name: str) -> None:
         last = database.bounds().last
         with database.writing() as transaction:
             was_disabled = enable(transaction.connection, name, last)
-    click.echo(f"{name} is told of what changes from now on" if was_disabled else f"{name} was not disabled")
+    click.echo(f"{name} is enabled for changes from now on" if was_disabled else f"{name} was not disabled")

@@ -62,8 +62,8 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
     for at, siblings in unknown_keys(file):
         name = ".".join(map(str, at))
         fix = sections.fix_of_secret(tuple(map(str, at))) or suggestion(str(at[-1]), siblings)
-        fix = fix or "known here: " + ", ".join(sorted(siblings))
-        yield file.refuse_key(f'the key "{name}" is not known', fix, *at)
+        fix = fix or "use one of " + ", ".join(sorted(siblings))
+        yield file.refuse_key(f'unknown key "{name}"', fix, *at)
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
@@ -119,7 +119,7 @@ def _one_of(first: str, second: str) -> Callable[..., bool]:
     def read(file: ConfigFile, default: bool, *at: str) -> bool:
         word = values.text(file, "", *at)
         if word not in (first, second):
-            raise file.refuse(f'{at[-1]} is "{word}"', f"use {first} or {second}", *at)
+            raise file.refuse_value(f"be {first} or {second}", suggestion(word, (first, second)), *at)
         return word == second
 
     return read
@@ -136,8 +136,7 @@ def _response_format(file: ConfigFile, default: ResponseFormat, *at: str) -> Res
 def _weight(file: ConfigFile, *at: str) -> float:
     weight = values.scalar(file, *at)
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= MAX_WEIGHT:
-        fix = f"write a number from 0 to {MAX_WEIGHT}"
-        raise file.refuse(f'the weight of "{at[-1]}" is no such number', fix, *at)
+        raise file.refuse_value(f"be a number from 0 to {MAX_WEIGHT}", "", *at)
     return float(weight)
 
 
@@ -201,21 +200,23 @@ ENTRIES: Mapping[str, Callable[..., Any]] = {
 
 def _check_locales(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     if settings.locales.default not in settings.locales.available:
-        what = f'the default locale "{settings.locales.default}" is not among the available'
-        yield file.refuse(what, "add it to locales.available", "locales", "default")
+        must = "be one of locales.available"
+        yield file.refuse_value(must, "add it there", "locales", "default")
 
 
 def _check_page_sizes(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     most = settings.api.page_size.max
     if settings.api.page_size.default > most:
-        what = f"page_size.default {settings.api.page_size.default} is above page_size.max {most}"
-        yield file.refuse(what, "raise max", "api", "page_size")
+        what = (
+            f"api.page_size.default must not be above max (found {settings.api.page_size.default} and {most})"
+        )
+        yield file.refuse(what, "raise api.page_size.max", "api", "page_size")
     for name, wanted in settings.export.types.items():
         size = wanted.parameters.get("pagination", {}).get("pageSize", "1")
         if int(size) > most:
             at = ("export", "types", name, "page_size")
-            what = f"page_size {size} is above api.page_size.max {most}"
-            yield file.refuse(what, "raise api.page_size.max", *at)
+            must = f"not be above api.page_size.max, {most}"
+            yield file.refuse_value(must, "raise api.page_size.max", *at)
 
 
 def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
@@ -225,16 +226,16 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
             known = known_actions(subject)
             if action not in known:
                 at = ("roles", role, subject, file.get("roles", role, subject).index(action))
-                fix = suggestion(action, known, MIN_SIMILARITY) or "use " + ", ".join(known)
-                yield file.refuse(f'the action "{action}" of {subject} is not known', fix, *at)
+                fix = suggestion(action, known, MIN_SIMILARITY) or "use one of " + ", ".join(known)
+                yield file.refuse(f'unknown action "{action}" of {subject}', fix, *at)
 
 
 def _check_locales_of_webhooks(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     for webhook in settings.webhooks:
         for locale in webhook.locales:
             if locale not in settings.locales.available:
-                what = f'webhook {webhook.name} names the locale "{locale}", which the site has not'
-                fix = suggestion(locale, settings.locales.available) or "it has " + ", ".join(
+                what = f'unknown locale "{locale}" in the webhook {webhook.name}'
+                fix = suggestion(locale, settings.locales.available) or "use one of " + ", ".join(
                     settings.locales.available
                 )
                 yield SetupError(FILE, webhook.lines.get("locales"), what, fix)
@@ -243,18 +244,18 @@ def _check_locales_of_webhooks(file: ConfigFile, settings: Settings) -> Iterator
 def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     for rule in settings.check.ignore:
         if rule not in RULES:
-            fix = suggestion(rule, RULES) or "known are " + ", ".join(RULES)
-            yield file.refuse_key(f'there is no rule "{rule}" of bifolio check', fix, "check", "ignore", rule)
+            fix = suggestion(rule, RULES) or "use one of " + ", ".join(RULES)
+            yield file.refuse_key(f'unknown rule "{rule}" in check.ignore', fix, "check", "ignore", rule)
 
 
 def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     if settings.git.push and settings.git.commit != COMMIT_EACH_WRITE:
-        what = f"git.push: {settings.git.push} commits each write at once"
-        yield file.refuse(what, "write each, or leave git.commit out", "git", "commit")
+        must = f"be each, because git.push is {settings.git.push}"
+        yield file.refuse_value(must, "write each, or remove git.commit", "git", "commit")
     wanted = {"branch": settings.git.branch, "follow": settings.git.follow, "push": settings.git.push}
     for key, value in wanted.items():
         if value and not settings.git.remote:
-            yield file.refuse(f"git.{key} needs a remote", "add remote: origin below git", "git", key)
+            yield file.refuse(f"git.{key} needs git.remote", "add remote: origin below git", "git", key)
 
 
 def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
@@ -279,11 +280,11 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
             if subject not in singulars and subject not in ACTIONS:
                 known = [*singulars, *ACTIONS]
-                wrong.append(_no_type(settings, f"role {role}", known, "roles", role, subject))
+                wrong.append(_no_type(settings, f"the role {role}", known, "roles", role, subject))
     for i, webhook in enumerate(settings.webhooks):
         known = [*singulars, "upload"]
         unknown = (name for name in webhook.types if name not in known)
-        where = f"webhook {webhook.name}"
+        where = f"the webhook {webhook.name}"
         wrong.extend(_no_type(settings, where, known, "webhooks", i, "types", name) for name in unknown)
     sections = {("export", "types"): settings.export.types, ("api", "populate"): settings.api.populate}
     for at, named in sections.items():
@@ -301,14 +302,14 @@ def _check_role_names(settings: Settings) -> Iterator[Problem]:
     """A warning for each role with nearly the name of one that every site has: nobody gets what it allows."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
-            what = f'no caller has the role "{role}" without being given it'
+            what = f'no user has the role "{role}" until it is assigned'
             yield _warning(settings, what, fix, "roles", role)
 
 
 def _no_type(settings: Settings, where: str, known: Iterable[str], *at: str | int) -> Problem:
     """The warning that the last of a path of keys is no content type."""
-    fix = suggestion(str(at[-1]), known) or "fix the name"
-    return _warning(settings, f'{where} names "{at[-1]}", which is no content type', fix, *at)
+    fix = suggestion(str(at[-1]), known) or "use the singular API id of a content type"
+    return _warning(settings, f'unknown content type "{at[-1]}" in {where}', fix, *at)
 
 
 def _warning(settings: Settings, what: str, fix: str, *at: str | int) -> Problem:

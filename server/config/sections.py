@@ -34,8 +34,8 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
     parameters: dict[str, Any] = {}
     for key, value in section(file, *at).items():
         if key not in TYPE_KEYS:
-            fix = suggestion(key, TYPE_KEYS) or "known here: " + ", ".join(TYPE_KEYS)
-            raise file.refuse_key(f'the key "{".".join((*at, key))}" is not known', fix, *at, key)
+            fix = suggestion(key, TYPE_KEYS) or "use one of " + ", ".join(TYPE_KEYS)
+            raise file.refuse_key(f'unknown key "{".".join((*at, key))}"', fix, *at, key)
         if key == "page_size":
             parameters["pagination"] = {
                 "pageSize": str(count(file, DEFAULTS.api.page_size.default, *at, key))
@@ -48,13 +48,10 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
     """The request at a path of keys. Raises SetupError with the line."""
     if not _NAME.fullmatch(at[-1]):
-        raise file.refuse_key(
-            f'"{at[-1]}" can\'t be the name of a query', "use letters, digits, - and _", *at
-        )
+        raise file.refuse_key(f'invalid name "{at[-1]}" of a query', "use letters, digits, - and _", *at)
     value = file.get(*at)
     if not isinstance(value, str) or not value.startswith("/api/"):
-        fix = "write it as /api/articles?sort=title"
-        raise file.refuse(f'"{".".join(at)}" must be a path of the API', fix, *at)
+        raise file.refuse_value("be a path of the API", "write it as /api/articles?sort=title", *at)
     return QueryExport(str(value), _line(file, *at))
 
 
@@ -84,8 +81,8 @@ def read_preview(file: ConfigFile, *at: str) -> Preview:
     section = values.section(file, *at)
     for key in section:
         if key not in PREVIEW_KEYS:
-            fix = suggestion(key, PREVIEW_KEYS) or "known here: " + ", ".join(PREVIEW_KEYS)
-            raise file.refuse_key(f'the key "{".".join((*at, key))}" is not known', fix, *at, key)
+            fix = suggestion(key, PREVIEW_KEYS) or "use one of " + ", ".join(PREVIEW_KEYS)
+            raise file.refuse_key(f'unknown key "{".".join((*at, key))}"', fix, *at, key)
     unmarked = values.text_or_texts(file, (), *at, "unmarked")
     return Preview(_address(file, *at, "url"), frozenset(unmarked))
 
@@ -94,11 +91,11 @@ def _address(file: ConfigFile, *at: str) -> str:
     url = values.text(file, "", *at)
     start = _ORIGIN_OR_PATH.match(url)
     if not start:
-        fix = "write it as https://example.org/preview?slug={slug}, or as a path of this server"
-        raise file.refuse(f'"{".".join(at)}" must be an address', fix, *at)
+        fix = "write it as https://example.org/preview?slug={slug} or /preview?slug={slug}"
+        raise file.refuse(f"{'.'.join(at)} must be an address", fix, *at)
     if not _TEMPLATE.fullmatch(url[start.end() :]):
-        fix = "write each placeholder as {slug}, and everything else without braces and spaces"
-        raise file.refuse(f'the address "{".".join(at)}" can\'t be read', fix, *at)
+        fix = "write placeholders as {slug}, and percent-encode other braces and spaces"
+        raise file.refuse(f"{'.'.join(at)} has a space or an invalid placeholder", fix, *at)
     return url
 
 
@@ -107,18 +104,18 @@ def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:
-            fix = suggestion(name, schema.subjects) or "fix the name"
-            yield f'preview names "{name}", which is no content type', fix, ("preview", name)
+            fix = suggestion(name, schema.subjects) or "use the singular API id of a content type"
+            yield f'unknown content type "{name}" in preview', fix, ("preview", name)
             continue
         known = (*(n for n, a in type_.attributes.items() if a.selectable), *PREVIEW_NAMES)
         for placeholder in preview.placeholders:
             if placeholder not in known:
-                fix = suggestion(placeholder, known) or "known here: " + ", ".join(known)
-                what = f'the preview of {name} has "{{{placeholder}}}", which is no attribute with one value'
+                fix = suggestion(placeholder, known) or "use one of " + ", ".join(known)
+                what = f'unknown placeholder "{{{placeholder}}}" in the preview of {name}'
                 yield what, fix, ("preview", name, "url")
         for path in sorted(preview.unmarked):
             if not _leads_somewhere(type_, path.split("."), schema):
-                what = f'preview.{name}.unmarked names "{path}", which is no attribute'
+                what = f'unknown attribute "{path}" in preview.{name}.unmarked'
                 fix = suggestion(path, type_.attributes) or "write it as slug or seo.canonical"
                 yield what, fix, ("preview", name, "unmarked")
 
@@ -137,7 +134,8 @@ def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
 # Names of buckets as S3 allows them, and keys that need no escaping in a URL.
 _STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?")
 SERVE_MODES = ("redirect", "stream", "sign")
-CREDENTIALS_HINT = "credentials come from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+CREDENTIALS_HINT = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment instead"
+URL_HINT = "write it as https://example.org/path"
 _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
 
 
@@ -146,7 +144,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
     written = values.text(file, default, *at)
     if written and not _STORE.fullmatch(written):
         fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
-        raise file.refuse(f'"{".".join(at)}" is no address of a bucket', fix, *at)
+        raise file.refuse(f"{'.'.join(at)} must be the address of a bucket", fix, *at)
     return written.rstrip("/")
 
 
@@ -158,11 +156,11 @@ def web_url(file: ConfigFile, default: str, *at: str) -> str:
     try:
         parts = urlsplit(written)
     except ValueError as error:
-        raise file.refuse(f'"{written}" is no URL', "write it as https://example.org/path", *at) from error
+        raise file.refuse(f"{'.'.join(at)} must be a URL", URL_HINT, *at) from error
     if "@" in parts.netloc:
-        raise file.refuse(f'"{".".join(at)}" has credentials in it', CREDENTIALS_HINT, *at)
+        raise file.refuse(f"{'.'.join(at)} must not contain credentials", CREDENTIALS_HINT, *at)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise file.refuse(f'"{written}" is no URL', "write it as https://example.org/path", *at)
+        raise file.refuse_value("be a URL without a query", URL_HINT, *at)
     return written.rstrip("/")
 
 
@@ -170,7 +168,7 @@ def serve(file: ConfigFile, default: str, *at: str) -> str:
     """How files of a bucket are answered: one of SERVE_MODES."""
     written = values.text(file, default, *at)
     if written and written not in SERVE_MODES:
-        raise file.refuse(f'{at[-1]} is "{written}"', f"use {', '.join(SERVE_MODES)}", *at)
+        raise file.refuse_value("be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *at)
     return written
 
 
@@ -182,12 +180,11 @@ def fix_of_secret(path: tuple[str, ...]) -> str:
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
     """What the keys of `media` say that does not go together."""
     if serve == "redirect" and not public_url:
-        what = "media.serve is redirect, and nothing says where to"
-        yield file.refuse(what, "set media.public_url, or use stream or sign", "media", "serve")
+        what = "media.serve is redirect, but media.public_url is missing"
+        yield file.refuse(what, "set it, or use stream or sign", "media", "serve")
     if not store and (public_url or serve):
         key = "public_url" if public_url else "serve"
-        what = f"media.{key} is for media in a bucket, and none is set"
-        yield file.refuse(what, "set media.store", "media", key)
+        yield file.refuse(f"media.{key} needs media.store", "set it to s3://BUCKET/PREFIX", "media", key)
 
 
 # --- remote ---------------------------------------------------------------------------------------
@@ -203,7 +200,7 @@ def remote(file: ConfigFile, default: str, *at: str) -> str:
     """The name of a git remote. Its address, with the credentials for it, each machine's git knows."""
     name = text(file, default, *at)
     if name and not _REMOTE.fullmatch(name):
-        raise file.refuse("git.remote must be the name of a remote", "write one that `git remote` lists", *at)
+        raise file.refuse("git.remote must be the name of a remote", "use one that `git remote` lists", *at)
     return name
 
 
@@ -211,7 +208,7 @@ def branch(file: ConfigFile, default: str, *at: str) -> str:
     """The name of a branch, without `refs/heads/`."""
     name = text(file, default, *at)
     if name and (not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name)):
-        raise file.refuse(f'"{name}" is not a valid branch name', "use a name such as main", *at)
+        raise file.refuse_value("be a valid branch name", "use a name such as main", *at)
     return name
 
 
@@ -224,5 +221,7 @@ def push(file: ConfigFile, default: str, *at: str) -> str:
     """When a remote gets a write: `before` or `after` it is answered; "" for `off`."""
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
-        raise file.refuse(f'git.push is "{word}"', "use before, after or off", *at)
+        raise file.refuse_value(
+            "be before, after or off", suggestion(word, (PUSH_BEFORE, PUSH_AFTER, "off")), *at
+        )
     return "" if word == "off" else word

@@ -53,7 +53,7 @@ def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
     if is_null(value):
         return {}
     if not isinstance(value, dict):
-        raise file.refuse(f'"{".".join(at)}" must be a mapping', "write it as key: value lines", *at)
+        raise file.refuse_value("be a mapping", "write it as lines of key: value", *at)
     return value
 
 
@@ -63,7 +63,7 @@ def text(file: ConfigFile, default: str, *at: str) -> str:
     if is_null(value):
         return default
     if not isinstance(value, str):
-        raise file.refuse(f'"{".".join(at)}" must be text', "write one word", *at)
+        raise file.refuse_value("be text", "write one value", *at)
     return str(value)
 
 
@@ -73,7 +73,8 @@ def count(file: ConfigFile, default: int, *at: str) -> int:
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise file.refuse(f'"{".".join(at)}" must be a whole number above 0', f"such as {default}", *at)
+        fix = f"write a number such as {default}" if default else ""
+        raise file.refuse_value("be a whole number above 0", fix, *at)
     return value
 
 
@@ -83,7 +84,7 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise file.refuse(f'"{".".join(at)}" must be true or false', "write true or false", *at)
+        raise file.refuse_value("be true or false", "", *at)
     return value
 
 
@@ -92,14 +93,14 @@ def scalar(file: ConfigFile, *at: str) -> Any:
     try:
         return typed(file.get(*at))
     except ValueError as error:
-        raise file.refuse(f'"{".".join(at)}": {error}', "write another value", *at) from error
+        raise file.refuse(f"{'.'.join(at)}: {error}", "write another value", *at) from error
 
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
     """A number of bytes: `200 MB`, `512 kB`, `1000`."""
     matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
     if not matched:
-        raise file.refuse(f'"{".".join(at)}" must be a size', "such as 200 MB", *at)
+        raise file.refuse_value("be a size", "write it as 200 MB", *at)
     return int(matched[1]) * _UNITS[matched[2].lower()]
 
 
@@ -110,7 +111,7 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
     try:
         return read_duration(written)
     except ValueError as error:
-        raise file.refuse(f'"{written}" is no length of time', "write 30d, 12h or 1y", *at) from error
+        raise file.refuse_value("be a length of time", "write 30d, 12h or 1y", *at) from error
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
@@ -121,8 +122,8 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
     try:
         return read_duration(f"{written}s" if written.isdecimal() else written)
     except ValueError as error:
-        fix = "write off, each, or a length of time such as 30s"
-        raise file.refuse(f'git.commit is "{written}"', fix, *at) from error
+        must = "be off, each or a length of time"
+        raise file.refuse_value(must, "write a time such as 30s", *at) from error
 
 
 def keep(
@@ -141,7 +142,7 @@ def person(file: ConfigFile, default: str, *at: str) -> str:
     """Somebody as git names people: `Name <e-mail>`."""
     written = text(file, default, *at)
     if not _PERSON.fullmatch(written):
-        raise file.refuse(f'"{written}" names nobody', "write it as Name <name@example.org>", *at)
+        raise file.refuse_value("be a name and an e-mail address", "write Name <name@example.org>", *at)
     return written
 
 
@@ -149,7 +150,7 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
     """A number of requests in a length of time: `100 per minute`."""
     written = text(file, default, *at)
     if written and not _RATE.fullmatch(written):
-        raise file.refuse(f'the rate "{written}" is not known', "write 100 per minute", *at)
+        raise file.refuse_value("be a rate", "write it as 100 per minute", *at)
     return written
 
 
@@ -157,8 +158,8 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
     """Where machines count requests together: `redis://…`, `rediss://…`, `env:NAME` with one; or `memory`."""
     written = text(file, default, *at)
     if written and not _RATE_STORE.fullmatch(written):
-        fix = "write redis://HOST:PORT/0, env:NAME, or memory"
-        raise file.refuse(f'"{".".join(at)}" is no store', fix, *at)
+        fix = "write redis://HOST:PORT/0, env:NAME or memory"
+        raise file.refuse(f"{'.'.join(at)} must be memory or the address of a Redis server", fix, *at)
     return written
 
 
@@ -177,7 +178,7 @@ def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
     if is_null(value):
         return default
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise file.refuse(f'"{".".join(at)}" must be a list', "write it as [a, b]", *at)
+        raise file.refuse_value("be a list of texts", "write it as [a, b]", *at)
     return tuple(map(str, value))
 
 
@@ -193,8 +194,8 @@ def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
     written = text_or_texts(file, default, *at)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
-            fix = "write it as https://example.org, in lower case and without a path"
-            raise file.refuse(f'"{origin}" is no origin', fix, *at, i)
+            fix = "write https://example.org, in lower case and without a path"
+            raise file.refuse(f'{".".join(at)} must list origins (found "{origin}")', fix, *at, i)
     return written
 
 
@@ -205,8 +206,8 @@ def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str,
         try:
             ip_network(network)
         except ValueError as error:
-            fix = "write it as 10.0.0.1 or 10.0.0.0/8"
-            raise file.refuse(f'"{network}" is no address or network', fix, *at, i) from error
+            what = f'{".".join(at)} must list addresses or networks (found "{network}")'
+            raise file.refuse(what, "write 10.0.0.1 or 10.0.0.0/8", *at, i) from error
     return written
 
 
@@ -227,4 +228,5 @@ def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
 
 def _check_locale(file: ConfigFile, code: str, *at: str | int) -> None:
     if not LOCALE.fullmatch(code):
-        raise file.refuse(f'"{code}" is no locale code', "use codes such as en or pt-BR", *at)
+        must = "list locale codes" if isinstance(at[-1], int) else "be a locale code"
+        raise file.refuse_value(must, "use codes such as en or pt-BR", *at)

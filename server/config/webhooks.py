@@ -43,7 +43,13 @@ STATUSES = ("published", "draft")
 SECRET_PREFIX = "whsec_"
 MAX_SECRET_BYTES, MIN_SECRET_BYTES = 64, 24  # As Standard Webhooks requires.
 MAX_DEBOUNCE = timedelta(hours=1)
-# The headers that requests have anyway.
+# How to mend a value of each key that is wrong.
+VALUE_FIXES: Mapping[str, str] = {
+    "url": "write an address such as https://example.org/hook, and send credentials in a header",
+    "secret": "remove it to have one created",
+    "headers": "change the value",
+}
+# Headers that Bifolio sets itself.
 _OWN_HEADERS = re.compile(
     r"webhook-.*|x-strapi-event|content-.*|host|connection|transfer-encoding|accept-encoding|te|upgrade"
     r"|expect|keep-alive|trailer|user-agent"
@@ -82,7 +88,7 @@ def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *at: str) -> t
     for entry in file.entries(*at):
         webhook = _webhook(entry)
         if webhook.name in found:
-            raise entry.refuse(f'there are two webhooks "{webhook.name}"', "rename one", "name")
+            raise entry.refuse(f'two webhooks are named "{webhook.name}"', "rename one of them", "name")
         found[webhook.name] = webhook
     return tuple(found.values())
 
@@ -90,12 +96,12 @@ def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *at: str) -> t
 def _webhook(file: ConfigFile) -> Webhook:
     for key in file.data:
         if key not in WEBHOOK_KEYS:
-            fix = suggestion(key, WEBHOOK_KEYS) or "known here: " + ", ".join(WEBHOOK_KEYS)
-            raise file.refuse_key(f'the key "{key}" of a webhook is not known', fix, key)
+            fix = suggestion(key, WEBHOOK_KEYS) or "use one of " + ", ".join(WEBHOOK_KEYS)
+            raise file.refuse_key(f'unknown key "{key}" of a webhook', fix, key)
     name = values.text(file, "", "name")
     if not _NAME.fullmatch(name):
-        fix = "give it a name of letters, digits, - and _"
-        raise file.refuse(f'"{name}" can\'t be the name of a webhook', fix, "name")
+        fix = "use letters, digits, - and _"
+        raise file.refuse(f'invalid name "{name}" of a webhook', fix, "name")
     webhook = Webhook(
         name=name,
         url=_check_value(file, check_url, values.text(file, "", "url"), "url"),
@@ -117,21 +123,22 @@ def _webhook(file: ConfigFile) -> Webhook:
 
 def _event(file: ConfigFile, pattern: str) -> str:
     if not any(fnmatchcase(event, pattern) for event in EVENTS):
-        fix = suggestion(pattern, EVENTS) or "known are " + ", ".join(EVENTS)
-        raise file.refuse(f'there is no event "{pattern}"', fix, "events")
+        fix = suggestion(pattern, EVENTS) or "use one of " + ", ".join(EVENTS)
+        raise file.refuse(f'unknown event "{pattern}"', fix, "events")
     return pattern
 
 
 def _status(file: ConfigFile, word: str) -> str:
     if word not in STATUSES:
-        raise file.refuse(f'"{word}" is no status', "use " + " or ".join(STATUSES), "status")
+        what = f'status must be {" or ".join(STATUSES)} (found "{word}")'
+        raise file.refuse(what, suggestion(word, STATUSES), "status")
     return word
 
 
 def _debounce(file: ConfigFile) -> timedelta:
     found = values.duration(file, timedelta(), "debounce")
     if found > MAX_DEBOUNCE:
-        raise file.refuse('"debounce" is longer than an hour', "write 10s, say", "debounce")
+        raise file.refuse_value("not be longer than an hour", "write a time such as 10s", "debounce")
     return found
 
 
@@ -140,9 +147,9 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
     for name in values.section(file, "headers"):
         at = ("headers", name)
         if not _HEADER.fullmatch(name):
-            raise file.refuse_key(f'"{ascii(name)[1:-1]}" can\'t be the name of a header', "rename it", *at)
+            raise file.refuse_key(f'invalid name "{ascii(name)[1:-1]}" of a header', "rename it", *at)
         if _OWN_HEADERS.fullmatch(name.lower()) or name.lower() in seen:
-            raise file.refuse_key(f'the header "{name}" is set already', "leave it out", *at)
+            raise file.refuse_key(f'the header "{name}" is already set', "remove it", *at)
         seen.add(name.lower())
         yield name, _check_value(file, check_header, values.text(file, "", *at), *at)
 
@@ -152,9 +159,9 @@ def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at:
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
         if wrong:
-            raise file.refuse(wrong, "name another variable", *at)
+            raise file.refuse(f"{'.'.join(at)}: {wrong}", "use another variable", *at)
     elif wrong := check(value):
-        raise file.refuse(f'"{".".join(at)}" {wrong}', "write another value", *at)
+        raise file.refuse(f"{'.'.join(at)} {wrong}", VALUE_FIXES.get(at[0], ""), *at)
     return value
 
 
@@ -162,8 +169,8 @@ def _wrong_variable(value: str) -> str:
     """Why `env:…` can't be used: what the site's own keys are in is not for others to be told."""
     matched = _VARIABLE.fullmatch(value)
     if not matched:
-        return f'"{value}" names no variable of the environment'
-    return f"{matched[1]} is for Bifolio alone" if matched[1].startswith(_OWN_VARIABLES) else ""
+        return f'"{value}" is not env: and the name of a variable'
+    return f"{matched[1]} is reserved for Bifolio" if matched[1].startswith(_OWN_VARIABLES) else ""
 
 
 def check_url(url: str) -> str:
@@ -176,13 +183,13 @@ def check_url(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        return "is no address"
+        return "is not an address"
     if parts.scheme not in ("http", "https"):
         return "must begin with https:// or http://"
     if not parts.hostname or port == 0:
-        return "is no address"
+        return "is not an address"
     if "@" in parts.netloc:
-        return "has a user in it; send a header Authorization instead"
+        return "must not contain a user"
     return ""
 
 
@@ -200,7 +207,7 @@ def check_secret(secret: str) -> str:
 def check_header(value: str) -> str:
     """What is wrong with the value of a header; empty where nothing is."""
     if not value.isascii() or not value.isprintable() or value != value.strip():
-        return "has characters that no header can have"
+        return "has characters that headers can't contain"
     return "" if value else "is empty"
 
 
@@ -218,11 +225,11 @@ def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Web
         line = webhook.lines.get(key)
         if found is None:
             fix = "set it, or write enabled: false"
-            what = f"webhook {webhook.name}: the environment has no {matched[1]}"
+            what = f"the environment variable {matched[1]} of the webhook {webhook.name} is not set"
             raise SetupError(SETTINGS, line, what, fix)
         if wrong := check(found):
-            what = f"webhook {webhook.name}: {matched[1]} {wrong}"
-            raise SetupError(SETTINGS, line, what, "set it to another value")
+            what = f"the environment variable {matched[1]} of the webhook {webhook.name} {wrong}"
+            raise SetupError(SETTINGS, line, what, VALUE_FIXES.get(key, ""))
         return found
 
     return replace(
@@ -245,5 +252,6 @@ def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
     written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
     for i, host in enumerate(written):
         if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:
-            raise file.refuse(f'"{host}" is no host', "write it as 127.0.0.1 or build.internal", *at, i)
+            what = f'{".".join(at)} must list hosts (found "{host}")'
+            raise file.refuse(what, "write them as 127.0.0.1 or build.internal", *at, i)
     return tuple(host.lower() for host in written)

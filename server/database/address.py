@@ -30,4 +30,4 @@ def require_driver(url: str) -> None:
     """Raise SetupError if accounts are in PostgreSQL and psycopg is not installed."""
     if is_postgres(url) and find_spec("psycopg") is None:
         message = "the accounts database has no driver: psycopg is not installed"
-        raise SetupError(FILE, None, message, "pip install 'bifolio[postgres]'")
+        raise SetupError(FILE, None, message, "run `pip install 'bifolio[postgres]'`")

@@ -24,7 +24,7 @@ def database_file(root: Path) -> Path:
         path = private_file(root, "accounts.db")
     except OSError as error:
         raise SetupError(
-            ".bifolio", None, f"can't be written: {error.strerror}", "look at its permissions"
+            ".bifolio", None, f"can't be written: {error.strerror}", "check its permissions"
         ) from error
     return path
 

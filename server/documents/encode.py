@@ -13,7 +13,7 @@ from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Component, components_in, empty_value, identify, is_empty, same_values
 from server.formats.text_positions import KeyPath
-from server.formats.tree import Plain, Tree, is_null
+from server.formats.tree import Plain, Tree, describe_value, is_null
 from server.schema.model import Attribute, Type
 from server.schema.spelling import suggestion
 
@@ -183,18 +183,12 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         return mask_hashes(value) if reading.masks_hashes and kind in _MAY_HAVE_HASHES else value
     except Unreadable as error:
         fix = error.fix or advice(attribute, tree)
-        reading.fail(path, f"expected {error.expected}, found {_as_text(tree)}", fix)
+        reading.fail(path, f"must be {error.expected} (found {_as_text(tree)})", fix)
         return None
 
 
 def _as_text(tree: Tree) -> str:
-    if isinstance(tree, dict):
-        return "a mapping"
-    if isinstance(tree, list):
-        return "a list"
-    text = str(mask_hashes(tree))
-    text = text if len(text) <= 40 else text[:37] + "…"
-    return f'"{text}"' if isinstance(tree, str) else str(tree).lower() if isinstance(tree, bool) else text
+    return describe_value(tree if isinstance(tree, dict | list) else mask_hashes(tree))
 
 
 def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
@@ -202,7 +196,7 @@ def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Re
     if not attribute.repeatable:
         return _read_one(type_, tree, path, reading)
     if not isinstance(tree, list):
-        reading.fail(path, f"expected a list, found {_as_text(tree)}", "write each component below a dash")
+        reading.fail(path, f"must be a list (found {_as_text(tree)})", "write each component below a dash")
         return ()
     found = (_read_one(type_, item, (*path, i), reading) for i, item in enumerate(tree))
     return tuple(component for component in found if component is not None)
@@ -210,7 +204,7 @@ def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Re
 
 def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Component | None:
     if not isinstance(tree, dict):
-        reading.fail(path, f"expected a mapping, found {_as_text(tree)}", component_advice(type_))
+        reading.fail(path, f"must be a mapping (found {_as_text(tree)})", component_advice(type_))
         return None
     warn_unknown(type_, tree, path, reading, allowed=("id", "__component"))
     values = read_attributes(type_, tree, path, reading)
@@ -219,7 +213,7 @@ def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Compo
 
 def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> tuple[Component, ...]:
     if not isinstance(tree, list):
-        reading.fail(path, f"expected a list, found {_as_text(tree)}", "write each component below a dash")
+        reading.fail(path, f"must be a list (found {_as_text(tree)})", "write each component below a dash")
         return ()
     found = []
     for i, item in enumerate(tree):
@@ -228,8 +222,8 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
             likeness = 0.9 if uid in reading.types else 0.75  # The name of another component is not mistyped.
             hint = suggestion(str(uid), attribute.components, likeness)
             takes = ", ".join(attribute.components)
-            fix = hint or (f"it takes {takes}" if uid else f"write which one it is: __component: {takes}")
-            what = f'the component "{uid}" has no place here' if uid else "an entry without __component"
+            fix = hint or (f"use one of {takes}" if uid else f"set it to one of {takes}")
+            what = f'the component "{uid}" is not allowed here' if uid else "__component is missing"
             reading.fail((*path, i), what, fix)
             continue
         component = _read_one(reading.types[str(uid)], item, (*path, i), reading)
@@ -246,7 +240,7 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
     if isinstance(written, str) and written and "/" not in written:
         return compose(str(written))
     fix = "write it without /, or remove it" if isinstance(written, str) else "put it in quotes, or remove it"
-    reading.fail(("documentId",), "a documentId is text without /", fix)
+    reading.fail(("documentId",), "must be text without /", fix)
     return otherwise
 
 
@@ -259,7 +253,7 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
         return read_timestamp(str(written))
     except ValueError:
         fix = timestamp_advice(str(written))
-        reading.fail((name,), f'"{written}" is no timestamp', fix, warning=True)
+        reading.fail((name,), f"must be a timestamp (found {_as_text(written)})", fix, warning=True)
         return otherwise
 
 
@@ -276,5 +270,5 @@ def warn_unknown(
     for key in tree:
         if key not in type_.attributes and key not in allowed:
             fix = unknown_key_advice(key, type_)
-            what = f'"{key}" is no attribute of {type_.uid}'
+            what = f'{type_.uid} has no attribute "{key}"'
             reading.fail((*path, key), what, fix, warning=True, rule="unknown-key")

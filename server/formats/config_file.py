@@ -9,7 +9,7 @@ from server.errors import SetupError
 from server.formats.conflicts import check_conflict
 from server.formats.json import json_positions, read_json
 from server.formats.text_positions import KeyPath, Position, Positions, nearest
-from server.formats.tree import SyntaxProblem, Tree, is_null
+from server.formats.tree import SyntaxProblem, Tree, describe_value, is_null
 from server.formats.yaml.reader import read_yaml
 
 
@@ -40,14 +40,11 @@ class ConfigFile:
         value = self.get(*at)
         if is_null(value):
             return []
-        name = ".".join(at)
         if not isinstance(value, list):
-            raise self.refuse(f'"{name}" must be a list', "write each entry behind a - of its own", *at)
+            raise self.refuse_value("be a list", "begin each entry with a dash", *at)
         for i, item in enumerate(value):
             if not isinstance(item, dict):
-                raise self.refuse(
-                    f'an entry of "{name}" is no mapping', "write it as keys with values", *at, i
-                )
+                raise self.refuse_value("list mappings", "write each entry as keys with values", *at, i)
         return [self._inside((*at, i), item) for i, item in enumerate(value)]
 
     def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
@@ -64,6 +61,14 @@ class ConfigFile:
         """An error at the value of a path of keys, or at the innermost part of it that the file has."""
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
+
+    def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
+        """Return an error for the value at a path of keys, which `must` describes: "be true or false"."""
+        value: Any = self.data
+        for key in at:
+            value = value[key] if isinstance(value, dict | list) else None
+        name = ".".join(key for key in at if isinstance(key, str))
+        return self.refuse(f"{name} must {must} (found {describe_value(value)})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
         """An error at a key, where it is the key that is wrong, not its value."""
@@ -82,7 +87,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
         text = (root / path).read_bytes().decode("utf-8-sig")
         check_conflict(text)
         if not text.strip() and not optional:  # Somebody is about to write it, or a crash has cut it off.
-            raise SyntaxProblem("the file is empty", None, "write it, or delete it")
+            raise SyntaxProblem("the file is empty", None, "write or delete it")
         if path.endswith(".json"):
             data, positions = read_json(text), _json_positions(text)
         else:
@@ -90,14 +95,14 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
     except OSError as error:
         if optional and isinstance(error, FileNotFoundError):
             return ConfigFile(path, {}, {})
-        raise SetupError(path, None, f"can't be read: {error.strerror}", "look at its permissions") from error
+        raise SetupError(path, None, f"can't be read: {error.strerror}", "check its permissions") from error
     except UnicodeDecodeError as error:
         raise SetupError(path, None, "is not UTF-8", "save it as UTF-8") from error
     except SyntaxProblem as error:
         raise SetupError(path, error.line, error.message, error.fix, error.column) from error
     file = ConfigFile(path, {} if is_null(data) else data, positions)
     if not isinstance(file.data, dict):
-        raise file.refuse("is no mapping", "write it as keys with values")
+        raise file.refuse("must be a mapping", "write it as keys with values")
     return file
 
 

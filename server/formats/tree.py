@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
+MAX_SHOWN_CHARS = 40  # Of a value in a message.
 
 Tree = Any
 
@@ -19,6 +20,17 @@ class Plain(str):
     """The text of a scalar whose type the schema decides."""
 
     __slots__ = ()
+
+
+def describe_value(tree: Any) -> str:
+    """Return a value as messages show what was found: quoted text, a number, `a list` or `a mapping`."""
+    if isinstance(tree, dict):
+        return "a mapping"
+    if isinstance(tree, list):
+        return "a list"
+    text = str(tree)
+    text = text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "…"
+    return f'"{text}"' if isinstance(tree, str) else text.lower() if isinstance(tree, bool) else text
 
 
 class SyntaxProblem(ValueError):

@@ -36,12 +36,15 @@ def _check_api_ids(file: ConfigFile, type_: Type, schema: Schema) -> None:
     for key, value in (("singularName", type_.singular), ("pluralName", type_.plural)):
         if value.casefold() in RESERVED_IDS:
             raise file.refuse(
-                f'the API id "{value}" is reserved', "reserved are " + ", ".join(RESERVED_IDS), "info", key
+                f'the API id "{value}" is reserved',
+                "choose another than " + ", ".join(RESERVED_IDS),
+                "info",
+                key,
             )
         for other in schema.content_types:
             if other is not type_ and value in (other.singular, other.plural):
                 raise file.refuse(
-                    f'the API id "{value}" belongs to {other.path} as well',
+                    f'the API id "{value}" is also used in {other.path}',
                     "rename one of the two",
                     "info",
                     key,
@@ -58,10 +61,10 @@ def _check_attribute(file: ConfigFile, type_: Type, attribute: Attribute, types:
         for uid in attribute.components:
             _check_component(file, uid, types, *at, "components")
     elif attribute.type == "enumeration" and not attribute.enum:
-        raise file.refuse(f'"{attribute.name}" has no values', 'add "enum": ["…"]', *at)
+        raise file.refuse(f'attribute "{attribute.name}" has no values', 'add "enum": ["…"]', *at)
     elif attribute.target_field and attribute.target_field not in type_.attributes:
         raise file.refuse(
-            f'"{attribute.name}" is made from "{attribute.target_field}", which the type does not have',
+            f'unknown targetField "{attribute.target_field}" of attribute "{attribute.name}"',
             suggestion(attribute.target_field, type_.attributes) or "name an attribute of this type",
             *at,
             "targetField",
@@ -69,16 +72,17 @@ def _check_attribute(file: ConfigFile, type_: Type, attribute: Attribute, types:
     elif attribute.regex:
         fault = import_module("server.schema.patterns").fault(attribute.regex)
         if fault:
-            raise file.refuse(f"the regex is broken: {fault}", "fix it", *at, "regex")
+            what = f'invalid regex of attribute "{attribute.name}": {fault}'
+            raise file.refuse(what, "correct it", *at, "regex")
 
 
 def _check_component(file: ConfigFile, uid: str | None, types: Mapping[str, Type], *at: str) -> None:
     if uid is None:
-        raise file.refuse("it names no component", 'add "component": "category.name"', *at)
+        raise file.refuse(f'attribute "{at[1]}" has no component', 'add "component": "category.name"', *at)
     if uid not in types or types[uid].kind != "component":
         known = [t.uid for t in types.values() if t.kind == "component"]
         raise file.refuse(
-            f'there is no component "{uid}"',
+            f'unknown component "{uid}"',
             suggestion(uid, known) or f"add content-types/components/{uid.replace('.', '/', 1)}.json",
             *at,
         )
@@ -88,9 +92,9 @@ def _check_relation(file: ConfigFile, type_: Type, attribute: Attribute, types: 
     at = ("attributes", attribute.name)
     if attribute.relation not in RELATIONS:
         raise file.refuse(
-            f'the relation "{attribute.relation}" is not known',
+            f'unknown relation "{attribute.relation}" of attribute "{attribute.name}"',
             suggestion(str(attribute.relation), RELATIONS)
-            or "use oneToOne, oneToMany, manyToOne or manyToMany",
+            or "use one of oneToOne, oneToMany, manyToOne, manyToMany",
             *at,
             "relation",
         )
@@ -102,13 +106,14 @@ def _check_relation(file: ConfigFile, type_: Type, attribute: Attribute, types: 
     if target is None or target.kind == "component":
         known = [t.uid for t in types.values() if t.kind != "component"]
         raise file.refuse(
-            f'there is no content type "{attribute.target}"',
+            f'unknown content type "{attribute.target}"',
             suggestion(str(attribute.target), known) or "add it to content-types/",
             *at,
             "target",
         )
     if attribute.inversed_by and attribute.mapped_by:
-        raise file.refuse("both inversedBy and mappedBy", "one side has inversedBy, the other mappedBy", *at)
+        what = f'attribute "{attribute.name}" has both inversedBy and mappedBy'
+        raise file.refuse(what, "keep one here, and write the other on the other side", *at)
     other_name = attribute.inversed_by or attribute.mapped_by
     if other_name:
         _check_inverse(file, type_, attribute, target, other_name, types)
@@ -125,12 +130,13 @@ def _check_inverse(
     key = "inversedBy" if attribute.inversed_by else "mappedBy"
     at = ("attributes", attribute.name, key)
     if type_.kind == "component":
-        raise file.refuse("a relation of a component is one-way", f"remove {key}", *at)
+        raise file.refuse(f"a relation of a component can't have {key}", "remove it", *at)
     other = target.attributes.get(name)
     if target.uid == USER and (
         other is None or (other.target, other.mapped_by) != (type_.uid, attribute.name)
     ):
-        raise file.refuse(f'users have something else named "{name}"', f"choose another name for {key}", *at)
+        what = f'users have another attribute named "{name}"'
+        raise file.refuse(what, f"choose another name for {key}", *at)
     if other is None or other.type != "relation":
         raise file.refuse(
             f'{target.uid} has no relation "{name}"',
@@ -146,13 +152,13 @@ def _check_inverse(
         want = "mappedBy" if attribute.inversed_by else "inversedBy"
         raise file.refuse(
             f'"{name}" of {target.uid} does not point back',
-            f'give it "target": "{type_.uid}" and "{want}": "{attribute.name}" in {target.path}',
+            f'write "target": "{type_.uid}" and "{want}": "{attribute.name}" in {target.path}',
             *at,
         )
     if INVERSE_RELATIONS[attribute.relation or ""] != other.relation:
         raise file.refuse(
-            f"{attribute.relation} here and {other.relation} in {target.path} don't fit",
-            f"the other side of {attribute.relation} is {INVERSE_RELATIONS[attribute.relation or '']}",
+            f"{attribute.relation} does not match {other.relation} in {target.path}",
+            f"use {INVERSE_RELATIONS[attribute.relation or '']} there",
             *at[:2],
             "relation",
         )
@@ -179,8 +185,8 @@ def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> 
                 chain = " → ".join([*path, start])
                 name = needs[start][path[1] if len(path) > 1 else start]
                 raise files[start].refuse(
-                    f"components that require each other without end: {chain}",
-                    "make one of them not required",
+                    f"components require each other in a cycle: {chain}",
+                    "make one of them optional",
                     "attributes",
                     name,
                 )

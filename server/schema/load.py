@@ -9,7 +9,7 @@ from typing import Any
 
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
-from server.formats.tree import typed
+from server.formats.tree import describe_value, typed
 from server.schema.check import check_cycles, check_type
 from server.schema.model import (
     ATTRIBUTE_TYPES,
@@ -56,7 +56,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
             file = _read(root, path)
             made = _read_type(file, path.relative_to(folder), wrong)
             if made.uid in types:
-                what = f"{made.uid} is defined in {types[made.uid].path} as well"
+                what = f"{made.uid} is also defined in {types[made.uid].path}"
                 raise file.refuse(what, "remove one of the two", "info")
             types[made.uid] = made
             files[made.uid] = file
@@ -107,9 +107,9 @@ def _schema_files(root: Path, folder: Path) -> list[Path]:
         if not isinstance(error, FileNotFoundError):
             path = Path(error.filename or folder).relative_to(root).as_posix()
             if isinstance(error, NotADirectoryError):
-                raise SetupError(path, None, "a file is in place of the folder", "move it away") from error
+                raise SetupError(path, None, "is a file, but must be a folder", "move it away") from error
             what = f"the folder can't be read: {error.strerror}"
-            raise SetupError(path, None, what, "look at its permissions") from error
+            raise SetupError(path, None, what, "check its permissions") from error
 
     return sorted(
         Path(base) / name
@@ -133,11 +133,11 @@ def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
         find_mistyped_key(file.data, "attributes", TOP_KEYS) if "attributes" not in file.data else None
     )
     if wrong_key:  # Otherwise, what relates to one of them would be reported.
-        raise file.refuse_key(f'"{wrong_key}" is not known', 'did you mean "attributes"?', wrong_key)
+        raise file.refuse_key(f'unknown key "{wrong_key}"', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":
         if len(place.parts) != 3:
             raise file.refuse(
-                "a component needs a category", "put it at content-types/components/CATEGORY/NAME.json"
+                "a component needs a category", "move it to content-types/components/CATEGORY/NAME.json"
             )
         uid = f"{place.parts[1]}.{place.stem}"
         display = str(_section(file, "info").get("displayName", place.stem))
@@ -160,14 +160,15 @@ def _read_attributes(
 def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], localized: bool) -> Type:
     kind: Kind = file.data.get("kind", "collectionType")
     if kind not in ("collectionType", "singleType"):
-        raise file.refuse(f'the kind "{kind}" is not known', "use collectionType or singleType", "kind")
+        hint = suggestion(str(kind), ("collectionType", "singleType"))
+        raise file.refuse_value("be collectionType or singleType", hint, "kind")
     info = _section(file, "info")
     options = _section(file, "options")
     singular, plural = (_api_id(file, info, key) for key in ("singularName", "pluralName"))
     for option, known in (("format", FORMATS), ("frontMatter", FRONT_MATTER)):
         if options.get(option, known[0]) not in known:
-            what = f'the {option} "{options[option]}" is not known'
-            raise file.refuse(what, f"use {', '.join(known)}", "options", option)
+            hint = suggestion(str(options[option]), known)
+            raise file.refuse_value("be one of " + ", ".join(known), hint, "options", option)
     return Type(
         uid=f"api::{singular}.{singular}",
         kind=kind,
@@ -194,7 +195,7 @@ def _section(file: ConfigFile, *at: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise file.refuse(f'"{at[-1]}" must be an object', "write it as { … }", *at)
+        raise file.refuse_value("be an object", "write it as { … }", *at)
     return value
 
 
@@ -209,7 +210,7 @@ def _api_id(file: ConfigFile, info: Mapping[str, Any], key: str) -> str:
     if value is None:
         raise file.refuse(f"info.{key} is missing", f'add "{key}": "…"', "info")
     if not isinstance(value, str) or not _API_ID.fullmatch(value):
-        raise file.refuse(f'info.{key} "{value}" is no API id', "use letters, digits and dashes", "info", key)
+        raise file.refuse_value("be an API id", "use letters, digits and dashes", "info", key)
     return value
 
 
@@ -219,37 +220,25 @@ def _patterns(file: ConfigFile, options: Mapping[str, Any], kind: Kind, localize
     at = ("options", "files")
     for pattern in patterns:
         if not isinstance(pattern, str) or pattern.startswith("/") or ".." in pattern.split("/"):
-            raise file.refuse(
-                f'the pattern "{pattern}" leaves the site', "write it relative to the site", *at
-            )
+            what = f'options.files must stay inside the site (found "{pattern}")'
+            raise file.refuse(what, "write a path relative to the site", *at)
         if not pattern.endswith((".md", ".mdx", ".markdown", ".json", ".yaml", ".yml", ".toml")):
-            raise file.refuse(
-                f'the pattern "{pattern}" has no ending that is read',
-                "end it with .md, .mdx, .json, .yaml or .toml",
-                *at,
-            )
+            what = f'options.files must end with a known extension (found "{pattern}")'
+            raise file.refuse(what, "use .md, .mdx, .json, .yaml or .toml", *at)
         fields = re.findall(r"\{(.*?)\}", pattern)
         known = ("name", "locale", "initial")
         if any(f not in known for f in fields) or len(set(fields)) != len(fields):
-            raise file.refuse(
-                f'the pattern "{pattern}" has a part that is not known',
-                "use {name}, {locale} and {initial}, once each",
-                *at,
-            )
+            what = f'options.files has an unknown or repeated placeholder (found "{pattern}")'
+            raise file.refuse(what, "use {name}, {locale} and {initial}, once each", *at)
         if "initial" in fields and "name" not in fields[fields.index("initial") :]:
-            raise file.refuse(
-                f'the pattern "{pattern}" has {{initial}} without {{name}} after it', "add {name}", *at
-            )
+            what = f'options.files has {{initial}} without {{name}} after it (found "{pattern}")'
+            raise file.refuse(what, "add {name}", *at)
         if kind == "collectionType" and "name" not in fields:
-            raise file.refuse(
-                f'the pattern "{pattern}" has no {{name}}', "say where the documents' names stand", *at
-            )
+            what = f'options.files must contain {{name}} (found "{pattern}")'
+            raise file.refuse(what, "add {name} where the documents' names are", *at)
         if "locale" in fields and not localized:
-            raise file.refuse(
-                f'the pattern "{pattern}" has a locale, the type has none',
-                "set pluginOptions.i18n.localized to true",
-                *at,
-            )
+            what = f'options.files has {{locale}}, but the type is not localized (found "{pattern}")'
+            raise file.refuse(what, "set pluginOptions.i18n.localized to true", *at)
     return tuple(patterns)
 
 
@@ -261,9 +250,9 @@ def _draft_key(file: ConfigFile, options: Mapping[str, Any]) -> DraftKey | None:
     (name, wanted), *more = value.items() if isinstance(value, dict) and value else [("", None)]
     if more or not isinstance(wanted, bool | str) or name in FILE_FIELDS:
         fix = 'write it as {"draft": true} or {"published": false}'
-        raise file.refuse("options.draftWhen names no key with its value", fix, *at)
+        raise file.refuse("options.draftWhen must be one key with its value", fix, *at)
     if not options.get("draftAndPublish"):
-        raise file.refuse("options.draftWhen is for types with drafts", "set options.draftAndPublish", *at)
+        raise file.refuse("options.draftWhen needs options.draftAndPublish", "set it to true", *at)
     return DraftKey(name, wanted)
 
 
@@ -273,12 +262,7 @@ def _body(file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str,
         return next((a.name for a in attributes.values() if a.type == "richtext"), None)
     found = attributes.get(name)
     if found is None or found.type not in ("richtext", "text", "string"):
-        raise file.refuse(
-            f'options.body names "{name}", which is no text attribute',
-            "name a richtext attribute",
-            "options",
-            "body",
-        )
+        raise file.refuse_value("name a text attribute", "name a richtext attribute", "options", "body")
     return found.name
 
 
@@ -295,12 +279,11 @@ def _file_name(
     parts = {f"{name}.{part}" for name in dates.intersection(names) for part in DATE_PARTS}
     is_known = fitting.issuperset(names) and parts.issuperset(folder_fields)
     if not names or len(set(names)) != len(names) or not is_known:
-        what = f'options.fileName is "{pattern}", which does not name texts and dates'
         fix = (
-            "write it like {date}-{slug}, of string, uid, date and datetime attributes; "
-            "folders like {date.year}/{date.month}/{date}-{slug}"
+            "write it as {date}-{slug} or {date.year}/{date.month}/{date}-{slug}, "
+            "with string, uid, date or datetime attributes"
         )
-        raise file.refuse(what, fix, "options", "fileName")
+        raise file.refuse_value("be made of text and date attributes", fix, "options", "fileName")
     return str(pattern)
 
 
@@ -311,8 +294,8 @@ def _other_keys(
     if name is None:
         return None
     if not isinstance(name, str) or name not in attributes or attributes[name].type != "json":
-        what = f'options.otherKeys names "{name}", which is no json attribute'
-        raise file.refuse(what, "name a json attribute", "options", "otherKeys")
+        fix = "add an attribute of type json"
+        raise file.refuse_value("name a json attribute", fix, "options", "otherKeys")
     return name
 
 
@@ -339,11 +322,12 @@ _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
     ("multiple", "multiple", bool),
     ("allowed_types", "allowedTypes", list),
 )
-_FIXES: Mapping[type | tuple[type, ...], str] = {
-    bool: "use true or false",
-    int: "use a whole number",
-    str: "use text",
-    list: "use a list",
+_KINDS: Mapping[type | tuple[type, ...], str] = {
+    bool: "true or false",
+    int: "a whole number",
+    str: "text",
+    list: "a list",
+    (int, float, str): "a number",
 }
 
 # Custom fields of Strapi's plugins that are more specific than json, as which all others are read.
@@ -365,7 +349,7 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
     if kind not in ATTRIBUTE_TYPES:
         hint = suggestion(str(kind), ATTRIBUTE_TYPES)
         raise file.refuse(
-            f'"{name}" has the type "{kind}", which is not known',
+            f'unknown type "{kind}" of attribute "{name}"' if kind else f'attribute "{name}" has no type',
             hint or "use one of " + ", ".join(ATTRIBUTE_TYPES),
             *at,
             "type",
@@ -378,8 +362,8 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         if value is None:
             continue
         if not isinstance(value, want) or (isinstance(value, bool) and want is int):
-            fix = _FIXES.get(want, "see docs/modelling.md")
-            raise file.refuse(f'"{theirs}" of "{name}" has a value of the wrong kind', fix, *at, theirs)
+            what = f'{theirs} of attribute "{name}" must be {_KINDS[want]} (found {describe_value(value)})'
+            raise file.refuse(what, "", *at, theirs)
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])

@@ -17,7 +17,7 @@ from server.formats.text_positions import line_and_column, nearest
 from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 
-MIN_SIMILARITY = 0.6
+MIN_SIMILARITY = 0.65  # "tga" is similar to "tag"; "date" is not similar to "name".
 MAX_CPU_S = 1.0  # For all suggestions of one report.
 _SEPARATORS = "-_./: "
 _MIN_REST_SIMILARITY = 0.55  # of what two words have besides the parts that are the same in both
@@ -175,7 +175,7 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
             continue
         for at, hint in found.items():
             line, column = line_and_column(nearest(positions, at))
-            what = f'"{".".join(at)}" is no key that counts here'
+            what = f'unknown key "{".".join(at)}"'
             yield Problem(type_.path, line, what, hint, "warning", column, rule="schema")
 
 

@@ -101,7 +101,7 @@ def check_state_folder(root: Path) -> None:
         log.warning("%s: can't check whether the keys in %s are in git: %s", root, STATE_FOLDER, error)
         return
     if tracked:
-        fix = f"git rm -r --cached {STATE_FOLDER}, and delete {STATE_FOLDER}/jwt.key, which others may know"
+        fix = f"run `git rm -r --cached {STATE_FOLDER}` and delete {STATE_FOLDER}/jwt.key"
         raise SetupError(STATE_FOLDER, None, "is in git, with the keys of the site", fix)
 
 

@@ -42,8 +42,8 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
-            message = f'claims the document "{key[1]}" ({key[2]}), which {first.path} already has'
-            fix = "give it another documentId or name, or remove it"
+            message = f'the document "{key[1]}" ({key[2]}) is already in {first.path}'
+            fix = "change its documentId or name, or remove it"
             if other.path != first.path and compose(other.path) == compose(first.path):
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from server.config.model import FILE
 from server.config.webhooks import check_environment
-from server.errors import GitError, SetupError
+from server.errors import GitError, SetupError, with_fix
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
 from server.site.changed_files import changed, is_own, is_settled, unsettled, walk_for
@@ -246,8 +246,8 @@ def _read_configuration(
         _refuse_emptied(found, before)
         check_environment(found.settings.webhooks, os.environ)
     except SetupError as error:
-        fix = f"{error.fix}{'' if error.fix.endswith('?') else ';'} " if error.fix else ""
-        fix += "the last good configuration is used until then"
+        until = "until then, the last valid configuration is used"
+        fix = with_fix(error.fix, until) if error.fix else until
         problem = Problem(error.path, error.line, error.message, fix, column=error.column)
         return replace(before, problems=(problem,), mark=mark)
     return replace(found, schema=before.schema) if found.shape == before.shape else found

@@ -169,7 +169,7 @@ def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top:
         return
     except OSError as error:
         result.problems.append(
-            Problem(shown, None, f"the folder can't be read: {error.strerror}", "look at its permissions")
+            Problem(shown, None, f"the folder can't be read: {error.strerror}", "check its permissions")
         )
         result.unread.append(shown)
         return

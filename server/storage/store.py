@@ -304,8 +304,10 @@ def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, .
 def _problem(path: str, wrong: Mismatch, positions: Positions, severity: Severity) -> Problem:
     position = nearest(positions, wrong.path)
     name = ".".join(map(str, wrong.path))
-    quoted = wrong.message if wrong.message.startswith('"') else f"{name}: {wrong.message}"
+    between = " " if wrong.message.startswith("must ") else ": "
+    is_whole = wrong.rule in ("unknown-key", "draft")
+    message = wrong.message if is_whole else f"{name}{between}{wrong.message}"
     line, column = (position.line, position.column) if position else (None, None)
     if position and wrong.rule != "unknown-key" and wrong.path in positions:
         column = position.value or column
-    return Problem(path, line, quoted, wrong.fix, severity, column, wrong.rule, wrong.path)
+    return Problem(path, line, message, wrong.fix, severity, column, wrong.rule, wrong.path)

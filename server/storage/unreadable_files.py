@@ -45,7 +45,7 @@ def problem_of(path: str, error: Exception) -> Problem:
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):
-        return Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
+        return Problem(path, None, f"can't be read: {error.strerror}", "check its permissions")
     log.error("%s can't be read", path, exc_info=error)
     message = f"can't be read: {type(error).__name__}: {error}"
     return Problem(path, None, message, "remove the unusual part")

@@ -15,7 +15,8 @@ MAX_EXAMPLES = 3  # So few problems of a cause are listed one by one, and so man
 _MAX_NAMED_KEYS = 6  # Unknown keys that a sentence names.
 # What differs in the sentences of one cause: quoted values, paths and numbers.
 _VARIABLE = re.compile(
-    r'(?<=found )".*"$|"(?:[^"\\]|\\.)*"|[^\s,;()"]+/[^\s,;()"]+|(?<![\w"])[0-9][0-9.:-]*(?: [0-9:]+)?'
+    r'(?<=\(found )".*"(?=\)$)|"(?:[^"\\]|\\.)*"'
+    r'|[^\s,;()"]+/[^\s,;()"]+|(?<![\w"])[0-9][0-9.:-]*(?: [0-9:]+)?'
 )
 _OF_NO_TYPE = frozenset({"syntax", "unreadable", "repeated-key", "interrupted", "translation"})
 
@@ -62,7 +63,7 @@ class Cause:
                 if len(self._keys) > _MAX_NAMED_KEYS
                 else ""
             )
-            return f"keys that are no attributes of {self.type.uid}: {', '.join(named)}{more}"
+            return f"unknown attributes of {self.type.uid}: {', '.join(named)}{more}"
         return _VARIABLE.sub("…", self.problems[0].message)
 
     @property
@@ -78,7 +79,7 @@ class Cause:
         """The one change that mends all of it, or what to do with each problem."""
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
-            return "bifolio check --fix mends them all"
+            return "run bifolio check --fix to mend them all"
         if len(fixes) == 1 and self.problems[0].fix.startswith("did you mean "):
             return self.problems[0].fix
         if known := self._mend_of_rule():
@@ -89,7 +90,7 @@ class Cause:
     def _or_ignore(self) -> str:
         if self.severity == "error":
             return ""
-        return f"; if they are meant to be, list them under check.ignore.{self.rule} in {FILE}"
+        return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
     def _mend_of_rule(self) -> str:
         """The change of a schema or of site.yaml that mends all problems of some rules; "" for the others."""
@@ -100,11 +101,11 @@ class Cause:
         where, names = self.type.path, {str(problem.at[-1]) for problem in self.problems if problem.at}
         attribute = f'"{names.pop()}"' if len(names) == 1 else "the attribute"
         return {
-            "unknown-key": f"add them to {where}, or set options.otherKeys there, which serves all of them",
-            "value": f"write each as it is expected, or change the type of {attribute} in {where}",
-            "option": f"change the files, or the options of {attribute} in {where}",
-            "duplicate-value": f"give each a value of its own, or remove unique from {attribute} in {where}",
-            "dangling": f"add what is missing, or change what {attribute} in {where} refers to",
+            "unknown-key": f"add them to {where}, or set options.otherKeys there to serve all of them",
+            "value": f"correct each, or change the type of {attribute} in {where}",
+            "option": f"correct the files, or change the options of {attribute} in {where}",
+            "duplicate-value": f"use different values, or remove unique from {attribute} in {where}",
+            "dangling": f"add the missing targets, or change the target of {attribute} in {where}",
         }.get(self.rule, "")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from server import __version__
+from server.errors import as_sentence, place_of, with_fix
 from server.problems import RULES, Problem
 from server.site.check.fixes import Fix, FixResult, KeyFix
 from server.site.check.survey import Survey
@@ -59,7 +60,7 @@ def _property(text: str) -> str:
 
 
 def _sentence(problem: Problem) -> str:
-    return problem.message + (f" ({problem.fix})" if problem.fix else "")
+    return with_fix(problem.message, problem.fix)
 
 
 def as_sarif(found: Survey, prefix: str) -> str:
@@ -144,12 +145,14 @@ def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -
         yield from _cause_lines(cause, prefix)
         yield []
     others = [problem for problem in found.problems if problem not in told]
-    yield from _file_lines(others, prefix)
+    yield from (_problem_line(problem, prefix) for problem in others)
+    if others:
+        yield []
     yield _summary(found, seconds)
     if large:
-        yield [("  bifolio check --all lists each of them", _PLAIN)]
+        yield [("  Run bifolio check --all to list each of them.", _PLAIN)]
     if found.fixable:
-        yield [(f"  bifolio check --fix fixes {count(found.fixable, 'value')}", _PLAIN)]
+        yield [(f"  Run bifolio check --fix to fix {count(found.fixable, 'value')}.", _PLAIN)]
 
 
 def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:
@@ -159,48 +162,33 @@ def _cause_lines(cause: Cause, prefix: str) -> Iterator[list[Part]]:
     yield [(f"{sign} ", style), (f"{times}: ", _PATH), (printable(cause.sentence), _PLAIN)]
     is_same = len({problem.message for problem in cause.problems}) == 1
     for problem in cause.examples:
-        place = f"    {printable(prefix + problem.path)}:{_position(problem)}".removesuffix(":-")
-        yield [(place, _QUIET), ("" if is_same else f"  {printable(problem.message)}", _PLAIN)]
+        text = "" if is_same else f": {printable(problem.message)}"
+        yield [(f"    {_place(problem, prefix)}", _QUIET), (text, _PLAIN)]
     yield [(f"    and {len(cause.problems) - MAX_EXAMPLES:,} more", _QUIET)]
     if cause.mend:
-        yield [(f"  {printable(cause.mend)}", _QUIET)]
+        yield [(f"  {printable(as_sentence(cause.mend))}", _QUIET)]
 
 
-def _file_lines(problems: list[Problem], prefix: str) -> Iterator[list[Part]]:
-    """The lines of problems by the file that they are in."""
-    for path, found in groupby(problems, key=lambda problem: problem.path):
-        yield [(printable(prefix + path), _PATH)]
-        of_file = list(found)
-        width = max(len(_position(problem)) for problem in of_file)
-        for problem in of_file:
-            yield from _lines(problem, width)
-        yield []
-
-
-def _lines(problem: Problem, width: int) -> Iterator[list[Part]]:
+def _problem_line(problem: Problem, prefix: str) -> list[Part]:
     sign, style = _SIGNS[problem.severity]
-    position = _position(problem).ljust(width)
-    yield [(f"  {position}  ", _QUIET), (f"{sign} ", style), (printable(problem.message), _PLAIN)]
-    if problem.fix:
-        yield [(f"  {' ' * width}    {printable(problem.fix)}", _QUIET)]
+    text = f": {_sentence(problem)}"
+    return [(f"{sign} ", style), (_place(problem, prefix), _PATH), (printable(text), _PLAIN)]
 
 
-def _position(problem: Problem) -> str:
-    if problem.line is None:
-        return "-"
-    return f"{problem.line}:{problem.column}" if problem.column else str(problem.line)
+def _place(problem: Problem, prefix: str) -> str:
+    return printable(place_of(prefix + problem.path, problem.line, problem.column))
 
 
 def _summary(found: Survey, seconds: float) -> list[Part]:
-    looked = f"{count(found.files, 'file')} looked at in {seconds:.2f} s"
+    checked = f"{count(found.files, 'file')} checked in {seconds:.2f} s"
     if found.site is None:
-        looked = "no document was looked at"
+        checked = "no document was checked"
     if not found.problems:
-        return [("✓ ", {"fg": "green"}), (f"nothing is wrong; {looked}", _PLAIN)]
+        return [("✓ ", {"fg": "green"}), (f"no problems; {checked}", _PLAIN)]
     sign, style = _SIGNS["error" if found.errors else "warning"]
     counts = [count(n, what) for n, what in ((found.errors, "error"), (found.warnings, "warning")) if n]
     files = len({problem.path for problem in found.problems})
-    return [(f"{sign} ", style), (f"{' and '.join(counts)} in {count(files, 'file')}; {looked}", _PLAIN)]
+    return [(f"{sign} ", style), (f"{' and '.join(counts)} in {count(files, 'file')}; {checked}", _PLAIN)]
 
 
 def count(n: int, what: str) -> str:

@@ -28,7 +28,7 @@ def adopt_former_folder(root: Path) -> str:
     if former.is_symlink() or not former.is_dir():
         raise SetupError(FORMER_FOLDER, None, "is not a folder", "replace it by a folder, or delete it")
     if is_tracked(root, FORMER_FOLDER):
-        fix = f"git rm -r --cached {FORMER_FOLDER}, and delete {FORMER_FOLDER}/jwt.key, which others may know"
+        fix = f"run `git rm -r --cached {FORMER_FOLDER}` and delete {FORMER_FOLDER}/jwt.key"
         raise SetupError(FORMER_FOLDER, None, "is in git, with the keys of the site", fix)
     if any(_listens(path) for path in former.glob("serve-*.sock")):
         raise SetupError(FORMER_FOLDER, None, "a server still uses it", "stop that server first")

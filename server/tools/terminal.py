@@ -65,28 +65,28 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def refuse_in_one_line(what: str, otherwise: str = "nothing was changed") -> Iterator[None]:
-    """Turn the refusal of a write in a block into one line for a person: of `what`, and what there is now."""
+def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
+    """Context manager: turn a refused write into a SetupError about `subject`, with the state after it."""
     try:
         yield
     except (BusyError, BucketError):
         raise
     except (NotServedError, RemoteLostError) as error:  # The remote has the write, or may have it.
-        raise SetupError(what, None, error.message) from error
+        raise SetupError(subject, None, error.message) from error
     except ApiError as error:
-        raise SetupError(what, None, error.message, otherwise) from error
+        raise SetupError(subject, None, error.message, otherwise) from error
 
 
 def tell_commit(commit: str) -> None:
     """Say of a write that is to be committed that it is not yet."""
     if commit == PENDING:
-        click.echo("! not committed yet: the server of the site does that", err=True)
+        click.echo("! not committed yet; the running server of the site will commit it", err=True)
 
 
 def check_folder(root: Path) -> None:
     """Raise SetupError if there is no such folder."""
     if not root.is_dir():
-        raise SetupError(str(root), None, "there is no such folder", "name the site's folder with --site")
+        raise SetupError(str(root), None, "no such folder", "pass the site's folder with --site")
 
 
 def check_site(root: Path) -> None:
@@ -102,10 +102,10 @@ def check_site(root: Path) -> None:
         return
     place = "this folder" if root == Path() else str(root)
     if head_commit(root) and git(root, "ls-tree", "HEAD", "--", "site.yaml", "content-types"):
-        wrong, fix = "the files of the site are not checked out of git", "`git checkout HEAD -- .` does that"
+        wrong, fix = "the files of the site are not checked out of git", "run `git checkout HEAD -- .`"
         raise SetupError(place, None, wrong, fix)
     missing = "site.yaml and content-types/ are missing"
-    raise SetupError(f"{place} is not a site", None, missing, "`bifolio init` makes one")
+    raise SetupError(f"{place} is not a site", None, missing, "create one with `bifolio init`")
 
 
 @contextmanager

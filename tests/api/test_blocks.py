@@ -119,7 +119,7 @@ def test_files_with_the_damage_are_named_and_mended(
         (line, "value", "warning") for line in (5, 10, 10, 15, 20, 20)
     ]
     assert found[0]["message"] == 'story.0.language: the text "null" is in the place of null'
-    assert found[0]["fix"] == "--fix writes story.0.language: null"
+    assert found[0]["fix"] == "--fix changes it to null"
     assert CliRunner().invoke(main, ["check", "--fix"]).exit_code == 0
     mended = text.replace('language: "null"', "language: null")
     mended = mended.replace(

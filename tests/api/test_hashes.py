@@ -72,5 +72,5 @@ def test_a_write_leaves_a_hash_in_the_file_and_shows_none(make_api: MakeApi) -> 
 def test_a_hash_where_a_number_should_be_is_quoted_by_no_problem(make_api: MakeApi) -> None:
     api = make_api({**TYPES, "content/vaults/a.yaml": f"lock: {{count: '{HASH}'}}\n"})
     answer = api.get("/problems")
-    assert answer.data[0]["message"] == 'lock.count: expected a whole number, found "(hidden)"'
+    assert answer.data[0]["message"] == 'lock.count must be a whole number (found "(hidden)")'
     assert "$2b" not in answer.text

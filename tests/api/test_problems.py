@@ -80,7 +80,7 @@ def test_problems_say_where_they_are_and_of_what(api: Api) -> None:
         "severity": "warning",
         "rule": "dangling",
         "message": 'author: there is no document "nell-trevanoin" of api::author.author',
-        "fix": "--fix writes author: nell-trevanion",
+        "fix": '--fix changes it to "nell-trevanion"',
         "type": "note",
         "documentId": "mistyped",
         "locale": "en",

@@ -322,7 +322,12 @@ def test_a_webhook_can_be_added_while_the_server_runs(tmp_path: Path, receiver: 
         assert receiver.until(1)[0].data["bifolio"]["documentId"] == "a"
         broken = SERVED["site.yaml"].replace("env:HOOK", "env:NOT_SET")
         write(root, {"site.yaml": broken})
-        until(lambda: "site.yaml:5: webhook all: the environment has no NOT_SET" in running.log.read_text())
+        until(
+            lambda: (
+                "site.yaml:5: the environment variable NOT_SET of the webhook all is not set"
+                in running.log.read_text()
+            )
+        )
         running.write("b")
         assert receiver.until(2)[1].data["bifolio"]["documentId"] == "b"
     finally:
@@ -415,8 +420,8 @@ def test_a_server_does_not_start_without_a_variable(tmp_path: Path) -> None:
     write(tmp_path, SERVED)
     process = start(tmp_path, free_port(), output=subprocess.PIPE)
     _, output = process.communicate(timeout=20)
-    what = "site.yaml:5: webhook all: the environment has no HOOK (set it, or write enabled: false)"
-    assert output.strip() == f"bifolio: {what}"
+    what = "the environment variable HOOK of the webhook all is not set. Set it, or write enabled: false."
+    assert output.strip() == f"bifolio: site.yaml:5: {what}"
     assert process.returncode == 1
 
 

@@ -59,7 +59,7 @@ def test_logins_of_before_are_taken_until_the_grace_period_ends(
 ) -> None:
     before, old = login(api), session_key(api.root)
     answer = rotate(api.root, "--grace", "12h")
-    assert answer.output.startswith("made a new key; existing logins stay valid for 12h. Restart the ")
+    assert answer.output.startswith("created a new key; existing sessions stay valid for 12h. Restart the ")
     assert session_key(api.root) != old
     server = restarted(api.root)
     after = login(server)
@@ -80,7 +80,7 @@ def test_only_the_last_key_of_before_is_taken(api: Api) -> None:
 
 def test_without_grace_all_logins_end(api: Api) -> None:
     token = login(api)
-    assert rotate(api.root, "--grace", "0").output.startswith("made a new key; all existing logins end.")
+    assert rotate(api.root, "--grace", "0").output.startswith("created a new key; all existing sessions end.")
     assert me(api.root, token) == 401
 
 
@@ -119,5 +119,8 @@ def test_a_grace_period_that_is_no_length_of_time(api: Api, grace: str) -> None:
     before = session_key(api.root)
     answer: Any = rotate(api.root, "--grace", grace)
     assert answer.exit_code == 1
-    assert answer.output == f'bifolio: --grace: "{grace}" is no length of time (write 1d, 12h or 0)\n'
+    assert (
+        answer.output
+        == f'bifolio: --grace: must be a length of time (found "{grace}"). Write 1d, 12h or 0.\n'
+    )
     assert session_key(api.root) == before

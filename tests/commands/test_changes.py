@@ -156,12 +156,12 @@ def test_some_changes_alone(root: Path, options: tuple[str, ...]) -> None:
 REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
     (): (2, "--since"),
     ("--last", "--since", "0"): (2, "--since"),
-    ("--since", "0", "--paths", "--json"): (2, "exclude"),
+    ("--since", "0", "--paths", "--json"): (2, "can't be combined"),
     ("--since", "0", "--type", "tags"): (2, '--type names "tags"'),
     ("--since", "0", "--event", "entry.made"): (2, "--event"),
     ("--since", "nowhere"): (1, "nowhere" if not shutil.which("git") else "repository"),
-    ("--since", "99"): (3, "fetch everything"),
-    ("--since", "00000000-1"): (3, "fetch everything"),
+    ("--since", "99"): (3, "Fetch everything"),
+    ("--since", "00000000-1"): (3, "Fetch everything"),
     ("--since", "0", "--save", "/dev/null/x"): (1, "/dev/null/x"),
 }
 

@@ -61,7 +61,7 @@ def test_the_help_names_every_command_and_loads_none() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "said"),
-    [("sevre", 'did you mean "serve"?'), ("help", "write bifolio --help"), ("zzz", 'No such command "zzz".')],
+    [("sevre", 'Did you mean "serve"?'), ("help", "Run bifolio --help"), ("zzz", 'No such command "zzz".')],
 )
 def test_a_command_that_there_is_not_is_told_what_was_meant(typed: str, said: str) -> None:
     done = run(typed)
@@ -130,16 +130,25 @@ def test_the_site_is_this_folder_or_the_one_of_the_environment(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["create", "x", "--type", "custom"], "needs one"),
-        (["create", "x", "--type", "read-only", "--permission", "article.find"], "permissions of its own"),
-        (["create", "x", "--type", "custom", "--permission", "artcle.find"], 'did you mean "article"'),
-        (["create", "x", "--type", "custom", "--permission", "article.fnd"], '"fnd" is no action of article'),
-        (["create", "x", "--type", "custom", "--permission", "find"], '"" is no content type'),
-        (["create", "x", "--type", "custom", "--permission", "upload.create"], "no action of upload"),
-        (["create", "x", "--type", "read-only", "--expires", "soon"], "no length of time"),
-        (["create", "x", "--type", "read-only", "--expires", "9999y"], "no length of time"),
-        (["create", "taken", "--type", "read-only"], 'there is a token named "taken"'),
-        (["revoke", "takn"], 'there is no token named "takn"'),
+        (["create", "x", "--type", "custom"], "needs permissions"),
+        (
+            ["create", "x", "--type", "read-only", "--permission", "article.find"],
+            "can't have other permissions",
+        ),
+        (["create", "x", "--type", "custom", "--permission", "artcle.find"], 'Did you mean "article"'),
+        (
+            ["create", "x", "--type", "custom", "--permission", "article.fnd"],
+            'unknown action "fnd" of article',
+        ),
+        (["create", "x", "--type", "custom", "--permission", "find"], 'unknown content type ""'),
+        (
+            ["create", "x", "--type", "custom", "--permission", "upload.create"],
+            'unknown action "create" of upload',
+        ),
+        (["create", "x", "--type", "read-only", "--expires", "soon"], "must be a length of time"),
+        (["create", "x", "--type", "read-only", "--expires", "9999y"], "must be a length of time"),
+        (["create", "taken", "--type", "read-only"], 'the token "taken" already exists'),
+        (["revoke", "takn"], 'unknown token "takn"'),
     ],
 )
 def test_errors_are_one_line_and_status_1(root: Path, arguments: list[str], words: str) -> None:
@@ -184,8 +193,8 @@ def test_in_a_folder_that_is_no_site_nothing_is_done(tmp_path: Path, command: li
     done = run(*command, "--site", str(tmp_path))
     assert done.exit_code == 1
     assert done.stderr == (
-        f"bifolio: {tmp_path} is not a site: site.yaml and content-types/ are missing "
-        "(`bifolio init` makes one)\n"
+        f"bifolio: {tmp_path} is not a site: site.yaml and content-types/ are missing. "
+        "Create one with `bifolio init`.\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["content"]
 
@@ -196,7 +205,7 @@ def test_a_site_that_is_not_checked_out_is_no_reason_to_make_one(tmp_path: Path)
     commit_all(tmp_path / "made")
     git(tmp_path, "clone", "-q", "--no-checkout", "made", "clone")
     done = run("check", "--site", str(clone))
-    said = "the files of the site are not checked out of git (`git checkout HEAD -- .` does that)"
+    said = "the files of the site are not checked out of git. Run `git checkout HEAD -- .`."
     assert (done.exit_code, done.stderr) == (1, f"bifolio: {clone}: {said}\n")
     git(clone, "checkout", "HEAD", "--", ".")
     done = run("check", "--site", str(clone))
@@ -278,7 +287,7 @@ def test_of_two_servers_that_begin_at_once_on_a_port_one_is_told(root: Path) -> 
     second = bind(host, port)
     with first, second:
         listen(first)
-        fix = r"\(choose another --port; with make: PORT=8080\)"
+        fix = r"Choose another --port; with make: PORT=8080\."
         with pytest.raises(SetupError, match=f"{host}:{port}: can't listen: .* {fix}"):
             listen(second)
 
@@ -291,17 +300,22 @@ def test_of_two_servers_that_begin_at_once_on_a_port_one_is_told(root: Path) -> 
             "site.yaml",
             "name: x\nroles:\n  public:\n    article: [fnd]\n",
             "site.yaml:4",
-            'did you mean "find"',
+            'Did you mean "find"',
         ),
-        ("site.yaml", "auth:\n  session: 99999y\n", "site.yaml:2", "no length of time"),
+        ("site.yaml", "auth:\n  session: 99999y\n", "site.yaml:2", "must be a length of time"),
         ("site.yaml", "name: [x\n", "site.yaml:", "not YAML"),
-        ("site.yaml", "locales: {default: en, available: [fr]}\n", "site.yaml:1", '"en" is not among'),
+        (
+            "site.yaml",
+            "locales: {default: en, available: [fr]}\n",
+            "site.yaml:1",
+            'locales.default must be one of locales.available (found "en")',
+        ),
         ("content-types/article.json", '{\n"info": {\n', "content-types/article.json:", "not JSON"),
         (
             "content-types/b.json",
             collection("b", {"x": {"type": "strng"}})["content-types/b.json"],
             "content-types/b.json:",
-            'did you mean "string"',
+            'Did you mean "string"',
         ),
         (
             "content-types/b.json",
@@ -320,7 +334,7 @@ def test_a_site_that_is_broken_is_named_with_file_and_line(
     line = run("serve", "--site", str(root), "--port", str(free_port()))
     assert (line.exit_code, line.stdout) == (1, "")
     assert line.stderr.count("\n") == 1
-    assert re.match(rf"bifolio: {re.escape(where)}\d*: ", line.stderr), line.stderr
+    assert re.match(rf"bifolio: {re.escape(where)}[\d:]*: ", line.stderr), line.stderr
     assert words in line.stderr
 
 

@@ -39,7 +39,7 @@ def test_what_was_done_is_said(root: Path) -> None:
     result = run(root, "author/2024--ann", "author/ann")
     assert result.output.splitlines() == [
         "content/authors/2024/ann.md → content/authors/ann.md",
-        "content/articles/a.yaml: refers to it",
+        "content/articles/a.yaml: reference updated",
         "documentId: 2024--ann → ann",
     ]
     assert result.exit_code == 0
@@ -73,8 +73,8 @@ def test_links_in_texts_are_listed(root: Path) -> None:
     )
     said = run(root, "content/authors/own.md", "content/authors/2024/mine.md").output.splitlines()
     note = "content/notes/deep/one.md"
-    assert [line for line in said if "links to it" in line] == [
-        f"{note}:{line}: links to it, which is left to you: {old} → {new}"
+    assert [line for line in said if "link not updated" in line] == [
+        f"{note}:{line}: link not updated, change it yourself: {old} → {new}"
         for line, old, new in (
             (2, "../../authors/own.md", "../../authors/2024/mine.md"),
             (4, "../../authors/own.md", "../../authors/2024/mine.md"),
@@ -84,8 +84,8 @@ def test_links_in_texts_are_listed(root: Path) -> None:
     ]
     said = run(root, "content/uploads/a.txt", "content/uploads/b c.txt").output.splitlines()
     assert said[1:] == [
-        f"{note}:5: links to it, which is left to you: /uploads/a.txt → /uploads/b%20c.txt",
-        f"{note}:5: links to it, which is left to you: ../../uploads/a.txt → ../../uploads/b%20c.txt",
+        f"{note}:5: link not updated, change it yourself: /uploads/a.txt → /uploads/b%20c.txt",
+        f"{note}:5: link not updated, change it yourself: ../../uploads/a.txt → ../../uploads/b%20c.txt",
     ]
 
 
@@ -108,7 +108,7 @@ def test_a_renamed_document_is_as_old_as_before(root: Path) -> None:
 def test_an_id_that_stays(root: Path) -> None:
     assert run(root, "content/authors/own.md", "content/authors/mine.md").output.splitlines() == [
         "content/authors/own.md → content/authors/mine.md",
-        "documentId: stays, as the files say it themselves",
+        "documentId: unchanged, because the files contain it",
     ]
 
 
@@ -130,7 +130,7 @@ def test_paths_as_seen_from_the_current_folder(root: Path, monkeypatch: pytest.M
     ("arguments", "message"),
     [
         (("author/non", "x"), 'author/non: author "non" does not exist (nothing was changed)'),
-        (("x", "y"), "x: x is neither an existing file nor a document as TYPE/ID (nothing was changed)"),
+        (("x", "y"), "x: x is neither an existing file nor a document as TYPE/ID. Nothing was changed."),
     ],
 )
 def test_what_is_refused_in_one_line(root: Path, arguments: tuple[str, str], message: str) -> None:

@@ -60,11 +60,11 @@ def test_words_with_a_space_are_a_phrase(root: Path) -> None:
     [
         (
             ["x", "--type", "articel"],
-            '--type articel: there is no such content type (did you mean "article"?)',
+            '--type articel: no such content type. Did you mean "article"?',
         ),
-        (["x", "--locale", "de"], "--locale de: the site has no such locale (it has en, fr)"),
-        (["x" * 501], "search: takes at most 500 characters"),
-        (["--", "-x"], "search: has no word to look for (write one beside those to leave out)"),
+        (["x", "--locale", "de"], "--locale de: no such locale. Use one of en, fr."),
+        (["x" * 501], "search: must have at most 500 characters"),
+        (["--", "-x"], "search: must have a word to find. Add one besides the excluded words."),
     ],
 )
 def test_what_can_not_be_meant_is_one_line(root: Path, arguments: list[str], message: str) -> None:
@@ -76,4 +76,4 @@ def test_what_can_not_be_meant_is_one_line(root: Path, arguments: list[str], mes
 def test_a_folder_that_can_not_be_written_to_is_searched_without_an_index(tmp_path: Path) -> None:
     write(tmp_path, {**FILES, ".bifolio/search": "no folder"})
     lines = run(tmp_path, "gauge").output.splitlines()
-    assert lines[-1] == "1 found; there is no index, every document was looked at"
+    assert lines[-1] == "1 found; searched without an index"

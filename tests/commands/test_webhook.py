@@ -124,7 +124,7 @@ def test_a_webhook_that_answered_410_is_enabled_by_name(root: Path, receiver: Re
         until(lambda: webhook(root, "replay", "build", "--since", "0").exit_code == 0)
         record(root, "a")
         until(lambda: "disabled by 410 at" in webhook(root, "list").output)
-        assert webhook(root, "enable", "build").output == "build is told of what changes from now on\n"
+        assert webhook(root, "enable", "build").output == "build is enabled for changes from now on\n"
         assert webhook(root, "enable", "build").output == "build was not disabled\n"
         receiver.answer = status(200)
         record(root, "b")
@@ -135,7 +135,7 @@ def test_a_secret_is_made_once_and_rotated(root: Path) -> None:
     first = webhook(root, "secret", "build").output
     assert webhook(root, "secret", "build").output == first
     rotated = webhook(root, "secret", "build", "--rotate")
-    assert rotated.stderr == "For 24 hours the secret before signs as well.\n"
+    assert rotated.stderr == "The old secret stays valid for 24 hours.\n"
     assert rotated.stdout != first
     assert webhook(root, "secret", "build").output == rotated.stdout
 
@@ -143,15 +143,18 @@ def test_a_secret_is_made_once_and_rotated(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["test", "biuld"], 'bifolio: biuld: there is no such webhook (did you mean "build"?)'),
-        (["log", "x"], "bifolio: x: there is no such webhook (there are: build, off)"),
-        (["test", "off"], "bifolio: site.yaml:6: webhook off: the environment has no NOT_SET"),
-        (["replay", "off", "--since", "0"], "bifolio: off: is switched off (write enabled: true)"),
+        (["test", "biuld"], 'bifolio: biuld: no such webhook. Did you mean "build"?'),
+        (["log", "x"], "bifolio: x: no such webhook. Use one of build, off."),
+        (
+            ["test", "off"],
+            "bifolio: site.yaml:6: the environment variable NOT_SET of the webhook off is not set",
+        ),
+        (["replay", "off", "--since", "0"], "bifolio: off: is disabled. Write enabled: true."),
         (
             ["replay", "build", "--id", "msg_x"],
-            "bifolio: msg_x: build has no such delivery (deliveries are kept",
+            "bifolio: msg_x: build has no such delivery. List them with",
         ),
-        (["replay", "build"], "Error: Give either --since or --id."),
+        (["replay", "build"], "Error: Pass either --since or --id."),
     ],
 )
 def test_what_can_not_be_done_is_told(root: Path, arguments: list[str], error: str) -> None:

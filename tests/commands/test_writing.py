@@ -129,7 +129,7 @@ def test_a_commit_that_is_to_wait_is_told_of_and_made_by_the_server(make: Make) 
     before = head(root)
     done = run(root, "mv", "author/ann", "author/anna")
     assert (done.exit_code, head(root)) == (0, before)
-    assert "! not committed yet: the server of the site does that" in done.output
+    assert "! not committed yet; the running server of the site will commit it" in done.output
     opened(root).committer.flush()
     assert status(root) == ""
     assert last(root) == "Ada <ada@example.org>|Site|Rename authors/ann to authors/anna|command"
@@ -181,7 +181,7 @@ def test_what_another_machine_has_changed_is_not_lost_by_a_rename(tmp_path: Path
         assert two["a"].put("/api/notes/one", {"title": "Uno"}).status == 200
         refused = run(root, "mv", "note/one", "note/first")
         assert refused.exit_code == 1
-        assert "Somebody else has changed the same meanwhile (nothing was changed)" in refused.output
+        assert "Somebody else has changed the same meanwhile. Nothing was changed" in refused.output
         assert (two.tip, status(root)) == (head(root), "")
         assert run(root, "mv", "note/one", "note/first").exit_code == 0  # which knows of it now
         assert "title: Uno" in at_remote(two, "content/notes/first.md")
@@ -203,7 +203,7 @@ def test_without_the_remote_a_command_changes_nothing(tmp_path: Path) -> None:
         git(root, "update-ref", "-d", "refs/remotes/origin/main")
         before = head(root)
         refused = run(root, "mv", "note/one", "note/uno")
-        assert (refused.exit_code, refused.output.strip().endswith("(nothing was changed)")) == (1, True)
+        assert (refused.exit_code, refused.output.strip().endswith(". Nothing was changed.")) == (1, True)
         assert (head(root), status(root)) == (before, "")
 
 

@@ -50,17 +50,17 @@ UNREADABLE = [
 @pytest.mark.parametrize("url", UNREADABLE)
 def test_what_is_no_address_of_a_page_is_refused_with_its_line(tmp_path: Path, url: str) -> None:
     settings, [wrong] = read(tmp_path, f'  article: "{url}"')
-    assert (wrong.line, wrong.message) == (2, '"preview.article" must be an address')
+    assert (wrong.line, wrong.message) == (2, "preview.article must be an address")
     assert settings.preview == {}
 
 
 WRONG = {
-    '  article: "/x?{slug"': (2, 'the address "preview.article" can\'t be read'),
-    '  article: "/x y"': (2, 'the address "preview.article" can\'t be read'),
-    '  article: "/x?{a b}"': (2, 'the address "preview.article" can\'t be read'),
-    "  article: [a]": (2, '"preview.article" must be a mapping'),
-    "  article:\n    unmarked: [a]": (2, '"preview.article.url" must be an address'),
-    "  article:\n    url: /x\n    unmaked: [a]": (4, 'the key "preview.article.unmaked" is not known'),
+    '  article: "/x?{slug"': (2, "preview.article has a space or an invalid placeholder"),
+    '  article: "/x y"': (2, "preview.article has a space or an invalid placeholder"),
+    '  article: "/x?{a b}"': (2, "preview.article has a space or an invalid placeholder"),
+    "  article: [a]": (2, "preview.article must be a mapping (found a list)"),
+    "  article:\n    unmarked: [a]": (2, "preview.article.url must be an address"),
+    "  article:\n    url: /x\n    unmaked: [a]": (4, 'unknown key "preview.article.unmaked"'),
 }
 
 
@@ -84,14 +84,13 @@ def test_what_names_nothing_is_a_warning_with_its_line(tmp_path: Path) -> None:
     }
     write(tmp_path, files)
     told = [(p.severity, p.line, p.message, p.fix) for p in configure(tmp_path).problems]
-    ending = ", which is no attribute with one value"
     assert [(line, what) for _, line, what, _ in told] == [
-        (3, 'the preview of note has "{slugg}"' + ending),
-        (3, 'the preview of note has "{seo}"' + ending),
-        (3, 'the preview of note has "{secret}"' + ending),
-        (4, 'preview.note.unmarked names "seo.canonicl", which is no attribute'),
-        (4, 'preview.note.unmarked names "slug.x", which is no attribute'),
-        (5, 'preview names "nothing", which is no content type'),
+        (3, 'unknown placeholder "{slugg}" in the preview of note'),
+        (3, 'unknown placeholder "{seo}" in the preview of note'),
+        (3, 'unknown placeholder "{secret}" in the preview of note'),
+        (4, 'unknown attribute "seo.canonicl" in preview.note.unmarked'),
+        (4, 'unknown attribute "slug.x" in preview.note.unmarked'),
+        (5, 'unknown content type "nothing" in preview'),
     ]
     assert {severity for severity, *_ in told} == {"warning"}
     assert told[0][3] == 'did you mean "slug"?'

@@ -61,54 +61,75 @@ webhooks:
 
 # What is below `webhooks:`, and the line and message that say what is wrong.
 WRONG = {
-    "  name: a": (1, '"webhooks" must be a list'),
-    "  - a": (2, 'an entry of "webhooks" is no mapping'),
-    "  - {url: 'https://a.example'}": (2, '"" can\'t be the name of a webhook'),
-    "  - {name: a}": (2, '"url" is missing'),
-    "  - {name: a/b, url: 'https://a.example'}": (2, '"a/b" can\'t be the name of a webhook'),
-    "  - name: a\n    url: ftp://a.example": (3, '"url" must begin with https:// or http://'),
+    "  name: a": (1, "webhooks must be a list (found a mapping)"),
+    "  - a": (2, 'webhooks must list mappings (found "a")'),
+    "  - {url: 'https://a.example'}": (2, 'invalid name "" of a webhook'),
+    "  - {name: a}": (2, "url is missing"),
+    "  - {name: a/b, url: 'https://a.example'}": (2, 'invalid name "a/b" of a webhook'),
+    "  - name: a\n    url: ftp://a.example": (3, "url must begin with https:// or http://"),
     "  - name: a\n    url: https://u:p@a.example": (
         3,
-        '"url" has a user in it; send a header Authorization instead',
+        "url must not contain a user",
     ),
-    "  - name: a\n    url: https://a.example:99999": (3, '"url" is no address'),
-    "  - name: a\n    url: https:///x": (3, '"url" is no address'),
+    "  - name: a\n    url: https://a.example:99999": (3, "url is not an address"),
+    "  - name: a\n    url: https:///x": (3, "url is not an address"),
     '  - name: a\n    url: "https://a.example/\\r\\nX: y"': (
         3,
-        '"url" has characters that must be percent-encoded',
+        "url has characters that must be percent-encoded",
     ),
-    "  - name: a\n    url: env:1": (3, '"env:1" names no variable of the environment'),
-    "  - name: a\n    url: env:BIFOLIO_JWT_SECRET": (3, "BIFOLIO_JWT_SECRET is for Bifolio alone"),
-    "  - name: a\n    url: env:A\n    headers: {X-A: env:PGPASSWORD}": (4, "PGPASSWORD is for Bifolio alone"),
-    "  - name: a\n    url: env:AWS_SECRET_ACCESS_KEY": (3, "AWS_SECRET_ACCESS_KEY is for Bifolio alone"),
-    "  - name: a\n    url: env:A\n    colour: red": (4, 'the key "colour" of a webhook is not known'),
-    "  - name: a\n    url: env:A\n    events: [entry.creat]": (4, 'there is no event "entry.creat"'),
-    "  - name: a\n    url: env:A\n    status: [Draft]": (4, '"Draft" is no status'),
+    "  - name: a\n    url: env:1": (3, 'url: "env:1" is not env: and the name of a variable'),
+    "  - name: a\n    url: env:BIFOLIO_JWT_SECRET": (
+        3,
+        "url: BIFOLIO_JWT_SECRET is reserved for Bifolio",
+    ),
+    "  - name: a\n    url: env:A\n    headers: {X-A: env:PGPASSWORD}": (
+        4,
+        "headers.X-A: PGPASSWORD is reserved for Bifolio",
+    ),
+    "  - name: a\n    url: env:AWS_SECRET_ACCESS_KEY": (
+        3,
+        "url: AWS_SECRET_ACCESS_KEY is reserved for Bifolio",
+    ),
+    "  - name: a\n    url: env:A\n    colour: red": (4, 'unknown key "colour" of a webhook'),
+    "  - name: a\n    url: env:A\n    events: [entry.creat]": (4, 'unknown event "entry.creat"'),
+    "  - name: a\n    url: env:A\n    status: [Draft]": (
+        4,
+        'status must be published or draft (found "Draft")',
+    ),
     "  - name: a\n    url: env:A\n    locales: [fr]": (
         4,
-        'webhook a names the locale "fr", which the site has not',
+        'unknown locale "fr" in the webhook a',
     ),
-    "  - name: a\n    url: env:A\n    debounce: 10": (4, '"10" is no length of time'),
-    "  - name: a\n    url: env:A\n    debounce: 2h": (4, '"debounce" is longer than an hour'),
+    "  - name: a\n    url: env:A\n    debounce: 10": (
+        4,
+        'debounce must be a length of time (found "10")',
+    ),
+    "  - name: a\n    url: env:A\n    debounce: 2h": (
+        4,
+        'debounce must not be longer than an hour (found "2h")',
+    ),
     "  - name: a\n    url: env:A\n    secret: abc": (
         4,
-        '"secret" must be whsec_ and 24 to 64 bytes in base64',
+        "secret must be whsec_ and 24 to 64 bytes in base64",
     ),
-    "  - name: a\n    url: env:A\n    enabled: no": (4, '"enabled" must be true or false'),
+    "  - name: a\n    url: env:A\n    enabled: no": (
+        4,
+        'enabled must be true or false (found "no")',
+    ),
     '  - name: a\n    url: env:A\n    headers:\n      X-A: "b\\r\\nX-B: c"': (
         5,
-        '"headers.X-A" has characters that no header can have',
+        "headers.X-A has characters that headers can't contain",
     ),
     '  - name: a\n    url: env:A\n    headers:\n      "X\\r\\nY": c': (
         5,
-        '"X\\r\\nY" can\'t be the name of a header',
+        'invalid name "X\\r\\nY" of a header',
     ),
     "  - name: a\n    url: env:A\n    headers:\n      Webhook-Id: c": (
         5,
-        'the header "Webhook-Id" is set already',
+        'the header "Webhook-Id" is already set',
     ),
-    "  - name: a\n    url: env:A\n    headers:\n      A: c\n      a: d": (6, 'the header "a" is set already'),
-    "  - {name: a, url: env:A}\n  - {name: a, url: env:A}": (3, 'there are two webhooks "a"'),
+    "  - name: a\n    url: env:A\n    headers:\n      A: c\n      a: d": (6, 'the header "a" is already set'),
+    "  - {name: a, url: env:A}\n  - {name: a, url: env:A}": (3, 'two webhooks are named "a"'),
 }
 
 
@@ -121,13 +142,13 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("host", ["https://a.example", "a.example/x", "u@a", "[::1]"])
 def test_a_host_is_no_address_of_a_page(tmp_path: Path, host: str) -> None:
     _, (wrong,) = read(tmp_path, f"webhooks_allow:\n  - a\n  - '{host}'\n")
-    assert (wrong.line, wrong.message) == (3, f'"{host}" is no host')
+    assert (wrong.line, wrong.message) == (3, f'webhooks_allow must list hosts (found "{host}")')
 
 
 def test_a_type_that_there_is_not_is_a_warning(tmp_path: Path) -> None:
     settings, _ = read(tmp_path, "webhooks:\n  - name: a\n    url: env:A\n    types: [upload, articel]\n")
     (problem,) = check_subjects(settings, {"article": object()})
-    assert (problem.line, problem.message) == (4, 'webhook a names "articel", which is no content type')
+    assert (problem.line, problem.message) == (4, 'unknown content type "articel" in the webhook a')
 
 
 HOOK = """webhooks:
@@ -149,10 +170,22 @@ def test_values_of_the_environment_are_put_in_when_they_are_needed(tmp_path: Pat
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({}, "site.yaml:3: webhook build: the environment has no HOOK (set it, or write enabled: false)"),
-        ({**SET, "HOOK": "ftp://x"}, "site.yaml:3: webhook build: HOOK must begin with https:// or http://"),
-        ({**SET, "KEY": "a\nb"}, "site.yaml:4: webhook build: KEY has characters that no header can have"),
-        ({**SET, "SECRET": "x"}, "site.yaml:5: webhook build: SECRET must be whsec_"),
+        (
+            {},
+            "site.yaml:3: the environment variable HOOK of the webhook build is not set. Set it, or ",
+        ),
+        (
+            {**SET, "HOOK": "ftp://x"},
+            "site.yaml:3: the environment variable HOOK of the webhook build must begin with https://",
+        ),
+        (
+            {**SET, "KEY": "a\nb"},
+            "site.yaml:4: the environment variable KEY of the webhook build has characters that ",
+        ),
+        (
+            {**SET, "SECRET": "x"},
+            "site.yaml:5: the environment variable SECRET of the webhook build must be whsec_",
+        ),
     ],
 )
 def test_a_variable_that_is_not_there_is_named_with_its_line(

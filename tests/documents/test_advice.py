@@ -113,7 +113,7 @@ FIXES = {
     "mail: foo": "write it as name@example.org",
     "title: a long title": "shorten it by 4",
     "card: x": "write the attributes of shared.card below it: name: …, n: …",
-    "zone: [{name: x}]": "write which one it is: __component: shared.card",
+    "zone: [{name: x}]": "set it to one of shared.card",
     "documentId: a/b": "write it without /, or remove it",
     "createdAt: 31.01.2024": "write 2024-01-31T00:00:00Z",
 }

@@ -23,7 +23,7 @@ def test_a_place_is_named_by_line_and_column(tmp_path: Path, path: str) -> None:
         assert rows[(refused.line or 0) - 1][(refused.column or 0) - 1 :].lstrip('"').startswith(text)
     refused = file.refuse_key("is odd", "change it", "top", "inner")
     assert rows[(refused.line or 0) - 1][(refused.column or 0) - 1 :].lstrip('"').startswith("inner")
-    assert str(file.refuse("is odd", "change it")) == f"{path}:1: is odd (change it)"
+    assert str(file.refuse("is odd", "change it")) == f"{path}:1:1: is odd. Change it."
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -40,7 +40,7 @@ def test_values_are_found_by_their_keys(tmp_path: Path, path: str) -> None:
     [
         (b"a: [", "not YAML"),
         (b"\xff", "is not UTF-8"),
-        (b"- a", "is no mapping"),
+        (b"- a", "must be a mapping"),
         (None, "can't be read"),
     ],
 )

@@ -68,10 +68,10 @@ def test_check_names_the_commit_and_fix_writes_the_new_id(root: Path) -> None:
     commit = rename(root, *authors("ann", "winifred"), ("uploads/a.txt", "uploads/b.txt"))
     assert said(root) == [
         (
-            f'author: refers to "ann", which commit {commit} renamed to "winifred"',
-            "--fix writes author: winifred",
+            f'author refers to "ann", which commit {commit} renamed to "winifred"',
+            '--fix changes it to "winifred"',
         ),
-        (f'cover: refers to "a.txt", which commit {commit} renamed to "b.txt"', "--fix writes cover: b.txt"),
+        (f'cover refers to "a.txt", which commit {commit} renamed to "b.txt"', '--fix changes it to "b.txt"'),
     ]
     assert check(root, "--fix") == []
     assert (root / "content/articles/a.yaml").read_text() == "author: winifred   # she\ncover: b.txt\n"
@@ -79,8 +79,8 @@ def test_check_names_the_commit_and_fix_writes_the_new_id(root: Path) -> None:
 
 def test_a_rename_that_is_not_committed_yet(root: Path) -> None:
     rename(root, *authors("ann", "winifred"), commit=False)
-    what = 'author: refers to "ann", which an uncommitted change renamed to "winifred"'
-    assert said(root) == [(what, "--fix writes author: winifred")]
+    what = 'author refers to "ann", which an uncommitted change renamed to "winifred"'
+    assert said(root) == [(what, '--fix changes it to "winifred"')]
 
 
 def test_renames_are_followed_to_the_name_of_today(root: Path) -> None:
@@ -89,7 +89,7 @@ def test_renames_are_followed_to_the_name_of_today(root: Path) -> None:
     write(root, {"content/authors/bea.yaml": "name: Another\n"})
     rename(root, *authors("cleo", "dora"), commit=False)
     assert said(root) == [
-        (f'author: refers to "ann", which commit {first} renamed to "dora"', "--fix writes author: dora")
+        (f'author refers to "ann", which commit {first} renamed to "dora"', '--fix changes it to "dora"')
     ]
 
 
@@ -111,8 +111,8 @@ def test_what_changed_much_is_only_suggested(root: Path) -> None:
         {"content/authors/winifred.yaml": ANN.replace("1820 in", "1830 near")},
     )
     commit = rename(root)
-    what = f'author: refers to "ann", which commit {commit} renamed to "winifred"'
-    assert said(root) == [(what, 'write "winifred", if it is the same')]
+    what = f'author refers to "ann", which commit {commit} renamed to "winifred"'
+    assert said(root) == [(what, 'change it to "winifred" if that is meant')]
     assert len(check(root, "--fix")) == 1
 
 

@@ -22,7 +22,9 @@ NAMES = sorted({*SUBJECTS, *RESERVED_IDS, "User", "ROLE", "Content-Type"})
 def test_a_type_can_not_have_the_name_of_something_else(tmp_path: Path, name: str, key: str) -> None:
     text = re.sub(rf'"{key}": "[^"]*"', f'"{key}": "{name}"', schema("note", {"title": STRING}))
     write(tmp_path, {"content-types/note.json": text})
-    with pytest.raises(SetupError, match=rf'^content-types/note.json:\d+: the API id "{name}" is reserved'):
+    with pytest.raises(
+        SetupError, match=rf'^content-types/note.json:\d+:\d+: the API id "{name}" is reserved'
+    ):
         Site(tmp_path)
 
 

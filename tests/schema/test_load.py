@@ -32,7 +32,7 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, folder: str) -> 
     command, environment = [sys.executable, "-c", code], {"PYTHONPATH": str(ROOT)}
     told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     (tmp_path / folder).chmod(0o755)
-    refused = f"{folder}: the folder can't be read: Permission denied (look at its permissions)\n"
+    refused = f"{folder}: the folder can't be read: Permission denied. Check its permissions.\n"
     assert told.stdout == refused
 
 
@@ -45,11 +45,11 @@ def test_what_stands_in_the_place_of_the_folder_does_not_hide_what_is_served(tmp
     api = make(tmp_path, FILES)
     os.rename(tmp_path / "content-types", tmp_path / "aside")
     (tmp_path / "content-types").write_text("no folder")
-    with pytest.raises(SetupError, match=r"^content-types: a file is in place of the folder"):
+    with pytest.raises(SetupError, match=r"^content-types: is a file, but must be a folder"):
         Site(tmp_path)
     api.site.refresh()
     assert api.get("/api/notes/one").data["title"] == "One"
-    assert "a file is in place of the folder" in str(api.site.problems)
+    assert "is a file, but must be a folder" in str(api.site.problems)
     (tmp_path / "content-types").unlink()
     os.rename(tmp_path / "aside", tmp_path / "content-types")
     api.site.refresh()
@@ -61,8 +61,8 @@ def test_what_stands_in_the_place_of_the_folder_does_not_hide_what_is_served(tmp
     [
         ("data/{initial}/a.yaml", "has {initial} without {name} after it"),
         ("data/{name}/{initial}.yaml", "has {initial} without {name} after it"),
-        ("data/{letter}/{name}.yaml", "has a part that is not known"),
-        ("data/{initial}/{initial}/{name}.yaml", "has a part that is not known"),
+        ("data/{letter}/{name}.yaml", "has an unknown or repeated placeholder"),
+        ("data/{initial}/{initial}/{name}.yaml", "has an unknown or repeated placeholder"),
     ],
 )
 def test_a_pattern_of_paths_that_can_not_be_read_is_refused(tmp_path: Path, pattern: str, wrong: str) -> None:

@@ -234,7 +234,7 @@ BAD: dict[str, tuple[bytes, str, int | None]] = {
     "deep.md": (b"---\ntitle: " + b"[" * 100_000 + b"\n---\n", "nested more than", 2),
     "deep.json": (b"[" * 100_000, "nested too deeply", None),
     "bomb.yaml": (_bomb(), "more than 200000 values", 6),
-    "kind.md": (b"---\ntitle: x\ncount: many\n---\n", 'expected a whole number, found "many"', 3),
+    "kind.md": (b"---\ntitle: x\ncount: many\n---\n", 'must be a whole number (found "many")', 3),
     "big.md": (b"x" * 50_000_000, "at most 16 MB", None),
 }
 
@@ -353,7 +353,7 @@ def test_two_files_of_one_document(api: Api) -> None:
     api.site.refresh()
     assert titles(api) == ["One", "Two"]
     problem = str(api.site.problems[0])
-    assert 'claims the document "one" (en), which content/posts/one.md already has' in problem
+    assert 'the document "one" (en) is already in content/posts/one.md' in problem
     (api.root / "content/posts/one.md").unlink()
     api.site.refresh()
     assert titles(api) == ["Other", "Two"]

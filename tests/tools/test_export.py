@@ -301,7 +301,7 @@ def test_a_folder_of_one_role_does_not_become_one_of_another(kept: Path, tmp_pat
 
 def test_what_was_left_out_is_said(kept: Path, tmp_path: Path) -> None:
     done = run(kept, tmp_path / "out")
-    assert "left out, since it may not find them: diary, secret" in done.stdout
+    assert "left out for lack of permission to find them: diary, secret" in done.stdout
     assert "10 articles, 1 author, 1 home, 3 tags, 4 media files" in done.stdout
 
 
@@ -324,25 +324,25 @@ def test_a_base_url_that_is_none(kept: Path, tmp_path: Path, url: str) -> None:
 
 
 def test_a_role_that_is_not_there(kept: Path, tmp_path: Path) -> None:
-    assert 'did you mean "editor"' in refused(kept, tmp_path / "out", "--role", "editr")
+    assert 'Did you mean "editor"' in refused(kept, tmp_path / "out", "--role", "editr")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ("    tag: {fields", "    tga: {fields", 27, 'did you mean "tag"'),
-        ("    tag: {fields", "    tag: {feilds", 27, 'did you mean "fields"'),
+        ("    tag: {fields", "    tga: {fields", 27, 'Did you mean "tag"'),
+        ("    tag: {fields", "    tag: {feilds", 27, 'Did you mean "fields"'),
         ("fields: [name], filters", "fields: [nmae], filters", 27, "Invalid key nmae"),
-        ("page_size: 4", "page_size: 40", 26, "above api.page_size.max 10"),
+        ("page_size: 4", "page_size: 40", 26, "above api.page_size.max, 10"),
         ("page_size: 4", "page_size: four", 26, "whole number"),
         ("{hidden: {$null: true}}", "{source: {name: x}}", 27, "Invalid key source"),
         ("first: /api/articles?sort=title", "first: /api/articles?sort=titel", 29, "Invalid key titel"),
         ("first: /api/articles", "first: /api/secrets", 29, "public may not ask this"),
         ("first: /api/articles", "first: /api/nothing", 29, "no address of content"),
-        ("first: /api/articles", "fi/rst: /api/articles", 29, "can't be the name of a query"),
+        ("first: /api/articles", "fi/rst: /api/articles", 29, 'invalid name "fi/rst" of a query'),
         ("first: /api/articles", "first: articles", 29, "must be a path of the API"),
         ("french: /api/articles/a1", "french: /api/articles/a2", 30, "finds nothing"),
-        ("  queries:", "  qeries:", 28, 'did you mean "queries"'),
+        ("  queries:", "  qeries:", 28, 'Did you mean "queries"'),
     ],
 )
 def test_a_section_that_is_wrong_is_refused_with_its_line(
@@ -350,7 +350,7 @@ def test_a_section_that_is_wrong_is_refused_with_its_line(
 ) -> None:
     change(root, old, new)
     said = refused(root, tmp_path / "out")
-    assert said.startswith(f"bifolio: site.yaml:{line}: ")
+    assert said.startswith(f"bifolio: site.yaml:{line}:")
     assert words in said
     assert not (tmp_path / "out").exists()
 
@@ -370,7 +370,7 @@ def test_a_file_that_cannot_be_read_stops_the_export(root: Path, tmp_path: Path)
 def test_an_id_that_no_file_can_have(root: Path, tmp_path: Path, name: str) -> None:
     write(root, {"content/authors/odd.json": json.dumps({"documentId": name, "name": "odd"})})
     change(root, "author: [find]", "author: [find, findOne]")
-    assert "give the document another documentId" in refused(root, tmp_path / "out")
+    assert "Give the document another documentId" in refused(root, tmp_path / "out")
     assert list((tmp_path / "out").glob("*")) == []
 
 

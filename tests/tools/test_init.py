@@ -112,13 +112,13 @@ def test_a_new_site_works(tmp_path: Path) -> None:
 
 def test_a_site_in_no_repository_is_told_to_begin_one(tmp_path: Path) -> None:
     root = tmp_path / "my site"
-    told = re.search(r"^Keep it:   (.*)$", init(root).output, re.MULTILINE)
+    told = re.search(r"^Commit it: (.*)$", init(root).output, re.MULTILINE)
     assert told is not None
     settings = {"GIT_CONFIG_GLOBAL": os.devnull, "EMAIL": "ada@example.org"}
     subprocess.run(told[1], shell=True, check=True, env={**os.environ, **settings}, capture_output=True)
     assert "content-types/article.json" in git(root, "ls-files")
     assert git(root, "symbolic-ref", "--short", "HEAD") == "main\n"  # as in all pages of the docs
-    assert "Keep it" not in init(root / "inner").output
+    assert "Commit it" not in init(root / "inner").output
 
 
 def test_flags_say_what_a_terminal_would_ask(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
     for question, answer in (
         ("Name", "Tides"),
         ("Locales", "fr!"),
-        ("no locale code", "fr, en"),
+        ("not a locale code", "fr, en"),
         ("first", "n"),
     ):
         _wait_for(ours, question)
@@ -173,7 +173,7 @@ def test_nothing_that_is_there_is_changed(tmp_path: Path) -> None:
     write(tmp_path, there)
     done = init(tmp_path, "--name", "Other")
     assert {path: (tmp_path / path).read_text() for path in there} == there
-    assert "kept site.yaml: it is there already; it may need\n" in done.stdout
+    assert "kept site.yaml: it already exists; it may need\n" in done.stdout
     assert "wrote content-types/article.json\n" in done.stdout
 
 
@@ -190,7 +190,7 @@ def test_a_site_is_not_made_twice(tmp_path: Path) -> None:
     init(tmp_path)
     again = init(tmp_path)
     assert again.exit_code == 0
-    kept = "this folder is a site already: its types have 3 documents; nothing new to take\n"
+    kept = "this folder is already a site: its types have 3 documents; nothing new to add\n"
     assert again.stdout == kept
 
 
@@ -202,13 +202,13 @@ def test_a_tree_is_not_taken_twice(tmp_path: Path) -> None:
     again = init(tmp_path)
     assert (again.exit_code, again.stderr) == (0, "")
     assert "Not taken: config/README.md  describes its folder" in again.stdout
-    assert "this folder is a site already: its types have 2 documents; nothing new to take\n" in again.stdout
+    assert "this folder is already a site: its types have 2 documents; nothing new to add\n" in again.stdout
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_site_without_documents_is_not_made_twice(tmp_path: Path) -> None:
     write(tmp_path, collection("article", {"title": STRING}))
-    assert "its types have 0 documents; nothing new to take" in init(tmp_path).stdout
+    assert "its types have 0 documents; nothing new to add" in init(tmp_path).stdout
     assert not (tmp_path / "site.yaml").exists()
 
 
@@ -216,20 +216,20 @@ def test_a_site_without_documents_is_not_made_twice(tmp_path: Path) -> None:
 def test_a_locale_has_a_code(tmp_path: Path, code: str) -> None:
     done = init(tmp_path, "--locale", code)
     assert done.exit_code == 1
-    assert "is no locale code" in done.stderr
+    assert "must be a locale code" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
-    assert "is no folder" in init(tmp_path / "a").stderr
+    assert "is not a folder" in init(tmp_path / "a").stderr
 
 
 def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "content-types").write_text("a file")
     done = init(tmp_path)
     assert done.exit_code == 1
-    assert done.stderr == "bifolio: content-types: a file is in place of the folder (move it away)\n"
+    assert done.stderr == "bifolio: content-types: is a file, but must be a folder. Move it away.\n"
     assert (tmp_path / "content-types").read_text() == "a file"
 
 
@@ -666,11 +666,11 @@ def test_data_that_can_not_be_taken(tmp_path: Path) -> None:
     done = init(tmp_path)
     assert done.exit_code == 1
     assert "Can't be read: data/a.yaml  line 1: a document must be a mapping" in done.stdout
-    hint = "no file in it can be taken (see above; 2 YAML or JSON files found, see docs/existing-sites.md)"
+    hint = "no file can become a document. See above; 2 YAML or JSON files found, see docs/existing-sites.md"
     assert hint in done.stderr
     (tmp_path / "data/a.yaml").unlink()
     (tmp_path / "data/b.json").unlink()
-    assert "no file in it can be taken (see above)" in init(tmp_path).stderr
+    assert "no file can become a document. See above" in init(tmp_path).stderr
 
 
 def test_what_matters_most_comes_first(tmp_path: Path) -> None:
@@ -1054,12 +1054,12 @@ def test_types_that_are_there_stay_and_others_come(tmp_path: Path) -> None:
     person = collection("person", {"name": STRING}, files="people/{name}.md")
     write(tmp_path, {**PLAIN, **person, "site.yaml": "name: Mine\n"})
     done = init(tmp_path)
-    assert "kept site.yaml: it is there already; it may need\n" in done.stdout
+    assert "kept site.yaml: it already exists; it may need\n" in done.stdout
     assert "        note: [find, findOne]\n" in done.stdout
     assert "wrote content-types/note.json" in done.stdout
     assert (tmp_path / "content-types/person.json").read_text() == person["content-types/person.json"]
     assert (tmp_path / "content-types/note.json").exists()
-    assert "nothing new to take" in init(tmp_path).stdout
+    assert "nothing new to add" in init(tmp_path).stdout
 
 
 def test_files_that_can_not_be_read_are_named(tmp_path: Path) -> None:
@@ -1308,7 +1308,7 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), files)
         done = init(Path(folder))
-        if "no file in it can be taken" in done.stderr:
+        if "no file can become a document" in done.stderr:
             assert done.exit_code == 1
             assert not Path(folder, "content-types").exists()
             return
@@ -1350,7 +1350,7 @@ def test_a_site_that_is_there_gets_these_files_alone(tmp_path: Path) -> None:
 def test_a_compose_file_that_is_there_is_kept(tmp_path: Path) -> None:
     write(tmp_path, {"compose.yaml": "services: {}\n"})
     done = init(tmp_path, "--docker", "--from", BIFOLIO)
-    assert "kept compose.yaml: it is there already" in done.output
+    assert "kept compose.yaml: it already exists" in done.output
     assert (tmp_path / "compose.yaml").read_text() == "services: {}\n"
 
 
@@ -1366,7 +1366,7 @@ def test_a_workflow_is_at_the_top_of_the_repository(tmp_path: Path) -> None:
 def test_what_is_no_address_of_bifolio_is_refused(tmp_path: Path, told: str) -> None:
     done = init(tmp_path, "--docker", "--from", told)
     assert done.exit_code == 1
-    assert "is no address of a repository (use https://…)" in done.output
+    assert "is not the address of a repository. Use https://…" in done.output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -171,7 +171,7 @@ def test_out_is_written_once_and_checked(tmp_path: Path) -> None:
     site = ("--site", str(tmp_path), "--out", str(out))
     missing = run(*site, "--check")
     assert missing.exit_code == 1
-    assert "there is no such file" in missing.stderr
+    assert "no such file" in missing.stderr
     assert run(*site).exit_code == 0
     written = out.stat().st_mtime_ns
     assert "up to date" in run(*site, "--check").stdout
@@ -181,7 +181,7 @@ def test_out_is_written_once_and_checked(tmp_path: Path) -> None:
     old = run(*site, "--check")
     assert old.exit_code == 1
     assert re.fullmatch(
-        r"bifolio: .*/src/bifolio\.ts:\d+: is not what .* \(run bifolio types --out .*\)\n", old.stderr
+        r"bifolio: .*/src/bifolio\.ts:\d+: is out of date. Run `bifolio types --out .*`\.\n", old.stderr
     )
     assert out.stat().st_mtime_ns == written
     run(*site)
@@ -196,7 +196,7 @@ def test_what_can_not_be_done_is_one_line(tmp_path: Path) -> None:
     assert refused.exit_code == 1
     assert len(refused.stderr.splitlines()) == 1
     write(tmp_path, {"content-types/note.json": "{"})
-    assert run("--site", str(tmp_path)).stderr.startswith("bifolio: content-types/note.json:1: ")
+    assert run("--site", str(tmp_path)).stderr.startswith("bifolio: content-types/note.json:1:2: ")
 
 
 # --- the compiler --------------------------------------------------------------------------------

@@ -74,5 +74,5 @@ def test_it_names_a_json_attribute(tmp_path: Path, name: object) -> None:
     path.parent.mkdir()
     path.write_text(collection("word", {"title": STRING}, otherKeys=name)["content-types/word.json"])
     assert json.loads(path.read_text())["options"]["otherKeys"] == name
-    with pytest.raises(SetupError, match="which is no json attribute"):
+    with pytest.raises(SetupError, match="must name a json attribute"):
         read_content_types(tmp_path)

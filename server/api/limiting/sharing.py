@@ -39,7 +39,7 @@ def check_store(settings: Settings) -> None:
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
-        raise SetupError(FILE, None, "api.rate_store has no driver", "pip install 'bifolio[redis]'")
+        raise SetupError(FILE, None, "api.rate_store has no driver", "run `pip install 'bifolio[redis]'`")
     if not _url(settings.api.rate_store).startswith(("redis://", "rediss://")):
         variable = settings.api.rate_store.removeprefix(ENVIRONMENT)
         raise SetupError(FILE, None, f"api.rate_store: {variable} has no redis:// address", "set it")

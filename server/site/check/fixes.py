@@ -141,7 +141,7 @@ def _replace_word(text: str, fix: KeyFix) -> str:
 
 # --- fixes ----------------------------------------------------------------------------------------
 
-CHANGED_MESSAGE = "it was changed meanwhile"
+CHANGED_MESSAGE = "the file has changed in the meantime"
 REPEATED = "repeated-key"
 FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})  # Rules whose problems can be fixed.
 
@@ -330,7 +330,7 @@ def _renamed_target(audit: Audit, name: str, key: Key) -> _Target | None:
     if rename is None or not exists(audit.snapshot, (key[0], rename.name)):
         return None
     source = f"commit {rename.commit[:10]}" if rename.commit else "an uncommitted change"
-    message = f'{name}: refers to "{key[1]}", which {source} renamed to "{rename.name}"'
+    message = f'{name} refers to "{key[1]}", which {source} renamed to "{rename.name}"'
     return _Target(rename.name, message, rename.alike >= CERTAIN_RENAME_PERCENT)
 
 

@@ -57,10 +57,10 @@ def _shared(
     owner, *others = sorted(by_id.values(), key=min)
     shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:39]}…"
     for path in sorted({path for paths in others for path in paths}):
-        what = f'{name}: "{shown}" must be unique, but {min(owner)} has it, too'
+        what = f'{name} must be unique, but {min(owner)} has the same value (found "{shown}")'
         position = _position_of_value(audit, path, name, value)
         line, column = line_and_column(position)
-        fix, at = "give it another value", tuple(name.split("."))
+        fix, at = "use another value", tuple(name.split("."))
         yield Problem(path, line, what, fix, "warning", column, "duplicate-value", at)
 
 
@@ -115,8 +115,8 @@ def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list
 def _problem(audit: Audit, name: str, first: Document, other: Document) -> Problem:
     missing = is_empty(values_of(other)[name])
     line, column = (None, None) if missing else line_and_column(audit.position(other.path, (name,)))
-    what = "no value here, but one" if missing else "another value here than"
-    message = f"{name}: has {what} in {first.path}, and all locales share it"
+    what = "is missing here, unlike in" if missing else "differs from"
+    message = f"{name} {what} {first.path}, but all locales share it"
     fix = f"write the same value, or set pluginOptions.i18n.localized of {name} in {other.type.path}"
     return Problem(other.path, line, message, fix, "warning", column, "shared", (name,))
 
@@ -178,10 +178,14 @@ def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = Fa
 def _with_key_fixes(root: Path, found: Survey) -> Survey:
     fixes = find_key_fixes(root, found.problems)
     problems = (
-        replace(problem, fix=next((f"--fix writes {f.new}" for f in fixes if f.is_of(problem)), problem.fix))
+        replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
         for problem in found.problems
     )
     return replace(found, problems=tuple(problems), fixable=found.fixable + len(fixes), key_fixes=fixes)
+
+
+def _change_of(fix: KeyFix) -> str:
+    return f'--fix changes it to "{fix.new}"'
 
 
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
@@ -229,8 +233,9 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
         return problem
     if fix.rule == REPEATED:
         return replace(problem, fix="--fix removes this one")
-    name = fix.at[0] if fix.new is not None else ".".join(map(str, fix.at))
-    hint = f"--fix writes {name}: {fix.spelled}" if fix.certain else f'write "{fix.new}", if it is the same'
+    new = "null" if fix.new is None else f'"{fix.new}"'
+    does = f"changes it to {new}" if fix.old else f"adds {'.'.join(map(str, fix.at))}: {new}"
+    hint = f"--fix {does}" if fix.certain else f"change it to {new} if that is meant"
     return replace(problem, message=fix.what or problem.message, fix=hint)
 
 
@@ -256,7 +261,7 @@ def _configuration(root: Path) -> list[Problem]:
     if problems:  # Mistyped keys may be the cause; a site that loads reports them itself.
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
-        fix = f"add {TYPES}/NAME.json, or let `bifolio init` do it"
+        fix = f"add {TYPES}/NAME.json, or run `bifolio init`"
         problems.append(Problem(TYPES, None, "the site has no content types", fix, rule="schema"))
     return problems
 
@@ -279,16 +284,16 @@ def _find_interrupted(root: Path) -> list[Problem]:
 
 
 def _finished_write(path: str) -> Problem:
-    fix = "check `git diff`: all files of that change are written now"
-    what = "a write of this file was interrupted, and has been finished"
+    fix = "review it with `git diff`"
+    what = "an interrupted write of this file was completed"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 
 _DROPPED_PROBLEM = Problem(
     STATE_FOLDER,
     None,
-    "a write was interrupted before it changed a file, and has been dropped",
-    "send it again, if it is missing",
+    "an interrupted write was dropped before it changed a file",
+    "send it again if it is missing",
     "warning",
     rule="interrupted",
 )
@@ -296,7 +301,7 @@ _DROPPED_PROBLEM = Problem(
 
 def _unsaved_write(path: str) -> Problem:
     fix = "copy what you need from it, then delete it"
-    what = "is left from an interrupted write, whose file was edited meanwhile"
+    what = "an interrupted write left this text, because its file was edited in the meantime"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 

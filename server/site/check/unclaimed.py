@@ -73,15 +73,15 @@ def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
     if path.startswith(f"{CONTENT}/") and inside:
         near = next((t.plural for t in audit.types if t.singular == folder), "")
         near = f'did you mean "{CONTENT}/{near}"?' if near else suggestion(folder, plurals)
-        return f'no content type has the folder "{folder}"', near or "move it, or add a content type for it"
+        return f'no content type has the folder "{folder}"', near or "move it, or add a content type"
     singles = [t.singular for t in audit.types if t.kind == "singleType" and not t.files]
     if path.startswith(f"{CONTENT}/"):
         stem = folder.partition(".")[0]
         return f'no single type is named "{stem}"', suggestion(
             stem, singles
-        ) or "move it into a type's folder"
+        ) or "move it into the folder of a content type"
     patterns = ", ".join(p for t in audit.types for p in t.files if path.startswith(p.partition("{")[0]))
-    return "no content type claims it", f"options.files here: {patterns}" if patterns else "move it"
+    return "no content type claims this file", f"match one of {patterns}" if patterns else "move it"
 
 
 # --- versions -------------------------------------------------------------------------------------
@@ -100,10 +100,10 @@ def file_names(audit: Audit) -> Iterator[Problem]:
         if stem not in stems or not (LOCALE.fullmatch(code) and is_language(code)) or claim.locale == code:
             continue
         elif not claim.type.localized:
-            what, fix = f'is named like "{code}"', f"set pluginOptions.i18n.localized in {claim.type.path}"
+            fix = f"set pluginOptions.i18n.localized in {claim.type.path}"
         else:
-            what, fix = f'is named like "{code}"', f"add {code} to locales.available in {FILE}"
-        message = f'{what}, but is served as the document "{claim.document_id}"'
+            fix = f"add {code} to locales.available in {FILE}"
+        message = f'is named like the locale "{code}", but is served as the document "{claim.document_id}"'
         yield Problem(path, None, message, f"{fix}, or rename it", "warning", None, "file-name")
 
 
@@ -142,7 +142,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
             if document.locale == default or document.document_id in defaults or path in fixed:
                 continue
             if _counterpart(audit, path, default) is None:
-                what = f'is "{document.document_id}" in {document.locale}, which is missing in {default}'
+                what = f'the document "{document.document_id}" is missing in the default locale, {default}'
                 fix = (
                     suggestions.of(document.document_id, defaults) or f"add {_sibling(audit, path, default)}"
                 )
@@ -194,8 +194,8 @@ def stale_drafts(audit: Audit) -> Iterator[Problem]:
             position = audit.position(document.path, ("updatedAt",))
             line, column = line_and_column(position)
             drafted, published = (d.updated_at[:16].replace("T", " ") for d in (document, live))
-            what = f"is a draft of {drafted}, older than {live.path} of {published}"
-            fix = "bring it up to date, or remove it"
+            what = f"the draft of {drafted} is older than {live.path} of {published}"
+            fix = "update or remove it"
             yield Problem(document.path, line, what, fix, "warning", column, "stale-draft")
 
 

@@ -21,7 +21,9 @@ _lock = threading.Lock()
 def require_library(settings: Settings) -> None:
     """Raise SetupError if settings name a bucket and obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
-        raise SetupError(FILE, None, "media.store needs the library obstore", "pip install 'bifolio[s3]'")
+        raise SetupError(
+            FILE, None, "media.store needs the library obstore", "run `pip install 'bifolio[s3]'`"
+        )
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":

@@ -178,7 +178,7 @@ def repository_of(told: str | None) -> str | None:
     if told is not None:
         address = _as_address(told)
         if address is None:
-            raise SetupError("--from", None, f'"{told}" is no address of a repository', "use https://…")
+            raise SetupError("--from", None, f'"{told}" is not the address of a repository', "use https://…")
         return address
     if _clone() is None:
         return _installed_from()

@@ -87,7 +87,7 @@ def test_an_archive_that_breaks_off(tmp_path: Path, cut: int) -> None:
 def test_an_encrypted_archive_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "export.tar.gz.enc"
     path.write_bytes(bytes(range(256)) * 8)
-    assert "is encrypted (export it again: strapi export --no-encrypt)" in refused(tmp_path, path)
+    assert "is encrypted. Export it again: strapi export --no-encrypt" in refused(tmp_path, path)
     other = path.rename(tmp_path / "export.tar.gz")
     assert "strapi export --no-encrypt" in refused(tmp_path, other)
 
@@ -99,7 +99,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 def test_other_archives_and_older_ones_are_refused(tmp_path: Path) -> None:
     assert "is no export of Strapi" in refused(tmp_path, pack(tmp_path / "a.tar", {"readme": b"hello"}, "w"))
     old = {**members(), "metadata.json": json.dumps({"strapi": {"version": "4.25.1"}}).encode()}
-    assert "upgrade that installation to Strapi 5" in refused(tmp_path, pack(tmp_path / "b.tar", old, "w"))
+    assert "Upgrade that installation to Strapi 5" in refused(tmp_path, pack(tmp_path / "b.tar", old, "w"))
 
 
 def test_a_plain_tar_is_read_as_well(tmp_path: Path) -> None:

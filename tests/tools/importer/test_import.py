@@ -357,8 +357,8 @@ def test_values_that_are_none_are_noted_and_the_rest_comes(tmp_path: Path) -> No
     path = small(tmp_path / "a.tar.gz", {"api::tag.tag": schema}, [("api::tag.tag", 1, row)])
     result = imported(tmp_path / "site", path)
     notes = [sentence for _, sentence, _ in result.source.notes]
-    assert any("count: expected a whole number" in sentence for sentence in notes)
-    assert any("kind: expected one of a, b" in sentence for sentence in notes)
+    assert any("count must be a whole number" in sentence for sentence in notes)
+    assert any("kind must be one of a, b" in sentence for sentence in notes)
     assert "title: Fine" in next((tmp_path / "site/content/tags").iterdir()).read_text()
 
 
@@ -472,7 +472,7 @@ def test_a_disk_that_is_full_of_media(tmp_path: Path) -> None:
     staging.mkdir(parents=True)
     for name in members():
         (staging / hashlib.sha256(name.encode()).hexdigest()).symlink_to("/dev/full")
-    with pytest.raises(SetupError, match=r"can't be written: No space left on device.*make room"):
+    with pytest.raises(SetupError, match=r"can't be written: No space left on device.*Make room"):
         imported(tmp_path / "site")
     assert texts(tmp_path / "site") == {}
 

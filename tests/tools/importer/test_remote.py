@@ -121,7 +121,7 @@ def test_every_text_names_the_same_kind_of_token(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"<html>", b"\xff", b"[]", b'{"data": 1}', b'{"data": [{"uid": 1}]}', b"{"])
 def test_an_answer_that_is_none(tmp_path: Path, body: bytes) -> None:
-    assert "(" in refused(tmp_path, lambda path, who: (200, JSON, body))
+    assert ". " in refused(tmp_path, lambda path, who: (200, JSON, body))
 
 
 def test_one_bad_moment_is_waited_out(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_the_command_with_a_url(tmp_path: Path, there: str) -> None:
 def test_the_command_asks_for_a_token(tmp_path: Path, there: str) -> None:
     done = command(there, "--site", str(tmp_path))
     assert done.exit_code == 1
-    assert "a token is needed (make a full-access API token there" in done.output
+    assert "--token is missing. Make a full-access API token there" in done.output
     assert done.output.count("\n") == 1
 
 
