@@ -66,7 +66,10 @@ class ConfigFile:
         """Return an error for the value at a path of keys, which `must` describes: "be true or false"."""
         value: Any = self.data
         for key in at:
-            value = value[key] if isinstance(value, dict | list) else None
+            if isinstance(value, dict):
+                value = value.get(key)
+            else:
+                value = value[key] if isinstance(value, list) and isinstance(key, int) else None
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(value)})", fix, *at)
 

@@ -28,6 +28,8 @@ def describe_value(tree: Any) -> str:
         return "a mapping"
     if isinstance(tree, list):
         return "a list"
+    if tree is None:
+        return "nothing"
     text = str(tree)
     text = text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "…"
     return f'"{text}"' if isinstance(tree, str) else text.lower() if isinstance(tree, bool) else text

@@ -246,7 +246,7 @@ def _read_configuration(
         _refuse_emptied(found, before)
         check_environment(found.settings.webhooks, os.environ)
     except SetupError as error:
-        until = "until then, the last valid configuration is used"
+        until = "the last good configuration is used until then"
         fix = with_fix(error.fix, until) if error.fix else until
         problem = Problem(error.path, error.line, error.message, fix, column=error.column)
         return replace(before, problems=(problem,), mark=mark)

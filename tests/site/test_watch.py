@@ -278,8 +278,8 @@ def test_the_last_good_settings_stay_while_their_file_is_empty(api: Api) -> None
     text = settings.read_text()
     settings.write_text("")
     change = api.site.refresh()
-    fix = "write the settings, or delete the file; the last good configuration is used until then"
-    assert [str(problem) for problem in change.problems] == [f"site.yaml: the file is empty ({fix})"]
+    fix = "Write the settings, or delete the file. The last good configuration is used until then."
+    assert [str(problem) for problem in change.problems] == [f"site.yaml: the file is empty. {fix}"]
     assert api.get("/api/posts", "public").status == 200
     write(api.root, {"content-types/page.json": schema("page", {"name": "string"})})
     api.site.refresh()
