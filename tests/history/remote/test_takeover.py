@@ -525,7 +525,7 @@ def test_an_edit_stays_that_git_is_told_not_to_see(places: Places, flag: str) ->
     places.push({"content/notes/two.md": "---\ntitle: Theirs\n---\nText.\n"})
     git(places.root, "update-index", flag, "content/notes/two.md")
     places.edit({"content/notes/two.md": "---\ntitle: By hand\n---\nText.\n"})
-    with pytest.raises(NotTakenOverError, match="told to take it for unchanged") as raised:
+    with pytest.raises(NotTakenOverError, match="but git assumes it is unchanged") as raised:
         places.take()
     assert raised.value.details == {"files": ["content/notes/two.md"]}
     assert (places.head, "By hand" in places.text("content/notes/two.md")) == (before, True)
