@@ -98,7 +98,8 @@ class Branches:
         similar = next((branch.name for branch in existing if _folded(branch.name) == _folded(name)), "")
         if similar:
             raise ConflictError(
-                f'The branch "{similar[:100]}" differs only in case or accents, which some systems ignore'
+                f'The branch "{similar[:100]}" differs only in case or accents, '
+                "which some file systems ignore"
             )
         if len(existing) >= limit:
             raise ConflictError(f"There are {limit:,} branches already (branches.max); delete one first")
