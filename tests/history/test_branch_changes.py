@@ -1,4 +1,4 @@
-"""/branches/NAME/changes: the documents that a branch has changed, by attribute."""
+"""/branches/NAME/changes: documents that a branch has changed, by attribute."""
 
 import shutil
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def changes(
     return [(c["type"], c["documentId"], c["status"], c["action"], c["attributes"]) for c in found]
 
 
-def test_documents_that_differ_are_told_by_attribute(api: Api) -> None:
+def test_changed_documents_are_listed_by_attribute(api: Api) -> None:
     fork = git(api.root, "rev-parse", "main").strip()
     assert changes(api) == []
     put(api, "notes/one", title="Uno", body="First.\n\nThe last.\n", tags=["fog"], hidden="b")
@@ -73,7 +73,7 @@ def test_documents_that_differ_are_told_by_attribute(api: Api) -> None:
     assert changes(api, query="?page=2&pageSize=2") == [sea]
 
 
-def test_what_the_served_branch_has_changed_since_is_no_change_of_the_other(api: Api) -> None:
+def test_changes_of_the_served_branch_are_not_listed(api: Api) -> None:
     put(api, "notes/one", title="Uno")
     write(api.root, {"content/notes/two.md": "---\ntitle: Deux\n---\n"})
     git(api.root, "commit", "-qam", "served")
@@ -81,7 +81,7 @@ def test_what_the_served_branch_has_changed_since_is_no_change_of_the_other(api:
     assert [c[:2] for c in changes(api)] == [("note", "one")]
 
 
-def test_nothing_is_told_of_what_one_may_not_find(api: Api) -> None:
+def test_hidden_documents_are_not_listed(api: Api) -> None:
     put(api, "notes/one", title="Uno", tags=["fog"])
     put(api, "notes/two", hidden="x")
     put(api, "notes/two?status=draft", title="Dos")

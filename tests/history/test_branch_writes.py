@@ -1,4 +1,4 @@
-"""Writes with `?branch=`: to a branch that is not served, one commit each."""
+"""Writes with `?branch=` to a branch that is not served: one commit each."""
 
 import io
 import json
@@ -72,7 +72,7 @@ def test_a_write_is_a_commit_of_its_branch_and_nothing_else(api: Api) -> None:
         "-title: One",
         "+title: Two",
     ]
-    # What is served, the working tree and the index are as before.
+    # The served content, the working tree and the index are unchanged.
     assert api.get(TITLE).data["title"] == "One"
     assert head(api, "main") == served
     assert git(api.root, "status", "--porcelain", "-uno") == ""
@@ -107,7 +107,7 @@ def test_a_write_is_validated_against_its_branch(api: Api) -> None:
     assert api.put("/api/notes/one?branch[]=next", {"title": "x"}).status == 400
     assert api.put("/api/notes/one?branch=", {"title": "x"}).status == 400
     assert head(api) == before
-    # The schema and the documents are those of the branch.
+    # Validation uses the schema and documents of the branch.
     git(api.root, "checkout", "-q", "next")
     write(api.root, collection("note", {"title": STRING, "label": STRING}, drafts=True))
     write(api.root, {"content/tags/fog.yaml": "name: Fog\n"})
@@ -120,7 +120,7 @@ def test_a_write_is_validated_against_its_branch(api: Api) -> None:
     assert api.put("/api/tags/fog?branch=next", {"name": "Mist"}).status == 200
 
 
-def test_if_match_is_about_the_version_of_the_branch(api: Api) -> None:
+def test_if_match_compares_the_version_of_the_branch(api: Api) -> None:
     etag = api.get("/api/notes/one").headers["ETag"]
     assert api.put("/api/notes/one", {"title": "Served"}).status == 200
     first = api.put("/api/notes/one?branch=next", {"title": "Two"}, headers={"If-Match": etag})
@@ -155,7 +155,7 @@ def test_a_change_is_merged_with_what_the_branch_has_changed_since(api: Api) -> 
         ],
     )
     assert put({"title": "Three"}, '"unknown"').status == 412
-    # What is served has its own versions, and they are known where the branch has had them.
+    # Versions of the served branch are valid for the other branch if it has had them too.
     assert put({"title": "Three"}, api.get("/api/notes/one").headers["ETag"]).status == 412
     assert put({"tags": ["sea"]}, api.get("/api/notes/one").headers["ETag"]).status == 200
     assert api.get("/api/notes/one?at=next").data["title"] == "Two"
@@ -169,7 +169,7 @@ def test_a_draft_of_a_branch_is_merged(api: Api) -> None:
     assert (merged.data["title"], merged.data["body"]) == ("Draft", "The quay.")
 
 
-def test_a_write_that_changes_nothing_is_no_commit(api: Api) -> None:
+def test_a_write_without_changes_makes_no_commit(api: Api) -> None:
     before = head(api)
     answer = api.put("/api/notes/one?branch=next", {"title": "One"})
     assert (answer.status, answer.headers["Bifolio-Commit"], head(api)) == (200, before, before)
@@ -186,14 +186,14 @@ def test_the_branch_that_is_served_is_written_in_the_working_tree(api: Api) -> N
     assert head(api, "main") != before
 
 
-def test_a_branch_that_is_checked_out_elsewhere_is_left_alone(api: Api, tmp_path: Path) -> None:
+def test_a_branch_checked_out_elsewhere_is_not_written(api: Api, tmp_path: Path) -> None:
     git(api.root, "worktree", "add", "-q", str(tmp_path.with_name(f"{tmp_path.name}-other")), "next")
     before = head(api)
     assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 409
     assert head(api) == before
 
 
-def test_what_a_write_to_a_branch_takes(api: Api) -> None:
+def test_permissions_of_a_write_to_a_branch(api: Api) -> None:
     api.token("note", may=["note.update", "note.findOne"])
     api.token("branch", may=["branch.update", "branch.find"])
     api.token("both", may=["note.update", "branch.update"])
@@ -256,7 +256,7 @@ def test_a_file_that_is_uploaded_to_a_branch(api: Api) -> None:
     cover = api.get("/api/notes/one?at=next&populate=cover").data["cover"]
     assert (cover["url"], cover["width"]) == (file["url"], 700)
     assert api.get(f"{file['url']}?at=next").raw == content
-    # Nothing of it is in what is served.
+    # None of it is served.
     assert api.get(file["url"]).status == 404
     assert api.get("/api/upload/files").body == []
     assert api.get("/api/notes/one?populate=cover").data["cover"] is None
@@ -272,7 +272,7 @@ def test_a_file_of_a_branch_is_described_replaced_and_deleted(api: Api) -> None:
     [file] = upload(api, (picture(), "bay.png"), query="?branch=next").body
     query = f"?id={file['id']}&branch=next"
     told = upload(api, query=query, fileInfo='{"caption": "The bay"}')
-    # What is known of a picture is known of it in the commits after it.
+    # A picture's facts are reused for later commits.
     assert (told.status, told.body["caption"], told.body["width"]) == (200, "The bay", 600)
     replaced = upload(api, (picture(90, 80), "b.png"), query=query)
     assert (replaced.body["width"], replaced.body["caption"], replaced.body["url"]) == (
@@ -288,7 +288,7 @@ def test_a_file_of_a_branch_is_described_replaced_and_deleted(api: Api) -> None:
     assert git(api.root, "fsck", "--strict") == ""
 
 
-def test_what_an_upload_to_a_branch_takes(api: Api) -> None:
+def test_permissions_of_an_upload_to_a_branch(api: Api) -> None:
     api.token("files", may=["upload.upload"])
     api.token("both", may=["upload.upload", "branch.update"])
     form = {"content_type": "multipart/form-data"}
@@ -317,8 +317,11 @@ def test_a_large_file_is_not_held_in_memory(api: Api) -> None:
     assert peak < 16_000_000
 
 
-def test_a_file_that_a_filter_is_to_change_is_refused(api: Api) -> None:
-    """Git LFS would keep it elsewhere. Its filter does not run, so that the whole file would be in git."""
+def test_a_file_with_a_filter_is_refused(api: Api) -> None:
+    """Git LFS would store it elsewhere.
+
+    Its filter does not run here, so the whole file would get into git.
+    """
     write(api.root, {".git/info/attributes": "*.png filter=lfs\n"})
     assert upload(api, (picture(), "a.png"), query="?branch=next").status == 201
     git(api.root, "config", "filter.lfs.clean", "touch ran; cat")
@@ -346,7 +349,7 @@ def test_an_earlier_version_is_restored_on_a_branch(api: Api) -> None:
     assert git(api.root, "status", "--porcelain", "-uno") == ""
 
 
-def test_what_was_made_and_deleted_on_a_branch_alone_is_restored_there(api: Api) -> None:
+def test_a_document_that_existed_only_on_a_branch_is_restored_there(api: Api) -> None:
     new = api.post("/api/tags?branch=next", {"name": "Fog"}).data["documentId"]
     made = head(api)
     assert api.put(f"/api/tags/{new}?branch=next", {"name": "Mist"}).status == 200
@@ -358,7 +361,7 @@ def test_what_was_made_and_deleted_on_a_branch_alone_is_restored_there(api: Api)
     assert api.ask("GET", f"/history/tags/{new}").status == 404
 
 
-def test_what_a_restore_on_a_branch_takes(api: Api) -> None:
+def test_permissions_of_a_restore_on_a_branch(api: Api) -> None:
     may = ["note.find", "note.update", "history.read", "history.restore"]
     api.token("served", may=may)
     api.token("both", may=[*may, "branch.update"])
@@ -374,7 +377,7 @@ def test_nothing_else_is_written_to_a_branch(api: Api, path: str) -> None:
     assert "branch" in answer.body["error"]["message"]
 
 
-def test_two_writers_at_once_both_land(api: Api) -> None:
+def test_two_simultaneous_writes_both_succeed(api: Api) -> None:
     def put(number: int) -> int:
         return api.post("/api/tags?branch=next", {"name": f"Tag {number}"}).status
 
@@ -385,8 +388,8 @@ def test_two_writers_at_once_both_land(api: Api) -> None:
     assert git(api.root, "fsck", "--strict") == ""
 
 
-def test_a_writer_that_was_overtaken_writes_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody else commits to the branch after a write was prepared, and before the branch moves."""
+def test_an_overtaken_write_is_repeated(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another commit moves the branch after a write was prepared."""
     move, calls = branch_write.move_branch, []
 
     def overtaken(root: Path, name: str, *rest: str) -> bool:
@@ -417,7 +420,7 @@ def test_links_are_not_replaced(api: Api) -> None:
     assert head(api) == before
 
 
-def test_a_file_does_not_give_way_to_a_folder(api: Api) -> None:
+def test_a_file_is_not_replaced_by_a_folder(api: Api) -> None:
     git(api.root, "checkout", "-q", "next")
     shutil.rmtree(api.root / "content/tags")
     write(api.root, {"content/tags": "What tags are for.\n"})
@@ -470,8 +473,10 @@ def test_shallow_clones_and_repositories_of_sha256(tmp_path: Path) -> None:
         api.accounts.close()
 
 
-def test_what_a_branch_leads_to_is_on_disk(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As git itself counts: for every object that is not in a pack, as objects are not by default."""
+def test_the_objects_of_a_branch_are_on_disk(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Count unpacked objects as git does, because new objects are not in packs."""
     told = tmp_path / "told.json"
     write(tmp_path, {"home/.gitconfig": f"[trace2]\n\teventTarget = {told}\n"})
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

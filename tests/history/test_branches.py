@@ -1,4 +1,4 @@
-"""/branches: which branches there are, and reading them with `at`."""
+"""/branches: listing, creating and deleting branches, and reading them with `at`."""
 
 import shutil
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def new(api: Api, name: str, who: str = "full", **more: str) -> int:
     return api.ask("POST", "/branches", who, json={"name": name, **more}).status
 
 
-def test_branches_are_listed_made_and_deleted(api: Api) -> None:
+def test_branches_are_listed_created_and_deleted(api: Api) -> None:
     first = git(api.root, "rev-parse", "HEAD").strip()
     made = api.ask("POST", "/branches", json={"name": "topic/spring"})
     assert made.status == 201
@@ -65,13 +65,13 @@ def test_branches_are_listed_made_and_deleted(api: Api) -> None:
     main = {**spring, "name": "main", "served": True, "checkedOut": True}
     assert api.get("/branches").data == [main, spring]
     assert new(api, "topic/spring") == 409
-    assert new(api, "topic") == 409  # topic/spring is in its way
+    assert new(api, "topic") == 409  # conflicts with topic/spring
     assert api.ask("DELETE", "/branches/topic/spring").status == 204
     assert api.get("/branches").data == [main]
     assert api.ask("DELETE", "/branches/topic/spring").status == 404
 
 
-def test_a_branch_begins_at_what_it_is_told(api: Api) -> None:
+def test_a_branch_begins_at_its_origin(api: Api) -> None:
     first = git(api.root, "rev-parse", "HEAD").strip()
     git(api.root, "tag", "v1")
     write(api.root, {"content/notes/one.md": "---\ntitle: Two\n---\n"})
@@ -90,7 +90,7 @@ def test_a_branch_begins_at_what_it_is_told(api: Api) -> None:
      "2030-01-01", "2030-01-01T10:20Z", "v1", "old/v1", "a~1", "a^", "a:b", "a?", "a*",
      "a[b", "a\\b", "x" * 300, "0" * 40],
 )  # fmt: skip
-def test_a_name_that_git_does_not_take_or_that_means_something_else_is_refused(api: Api, name: str) -> None:
+def test_an_invalid_or_ambiguous_name_is_refused(api: Api, name: str) -> None:
     git(api.root, "remote", "add", "far", "https://example.org/far.git")
     for tag in ("v1", "old/v1"):
         git(api.root, "tag", tag)
@@ -100,7 +100,7 @@ def test_a_name_that_git_does_not_take_or_that_means_something_else_is_refused(a
 
 
 @pytest.mark.parametrize("digits", [4, 7, 12, 39])
-def test_no_branch_is_named_like_a_commit(api: Api, digits: int) -> None:
+def test_a_branch_can_not_be_named_like_a_commit(api: Api, digits: int) -> None:
     first = git(api.root, "rev-parse", "HEAD").strip()
     assert new(api, first[:digits]) == 400
     assert new(api, first[:digits].upper()) == 400
@@ -109,10 +109,8 @@ def test_no_branch_is_named_like_a_commit(api: Api, digits: int) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("annotated", [False, True])
-def test_a_name_is_an_id_before_a_tag_and_a_tag_before_a_branch(
-    api: Api, packed: bool, annotated: bool
-) -> None:
-    """Whoever pushes a branch of a name that others use for something else decides nothing for them."""
+def test_names_resolve_to_ids_then_tags_then_branches(api: Api, packed: bool, annotated: bool) -> None:
+    """A pushed branch can't take over the name of something else."""
     first = git(api.root, "rev-parse", "HEAD").strip()
     write(api.root, {"content/notes/one.md": "---\ntitle: Two\n---\n"})
     git(api.root, "commit", "-qam", "second", at="2024-02-01T00:00:00Z")
@@ -141,12 +139,12 @@ def test_a_name_is_an_id_before_a_tag_and_a_tag_before_a_branch(
         "to": "Two",
     }
     api.token("reads", may=["branch.find", "note.findOne"])
-    assert api.get("/api/notes/one?at=spring", "reads").data["title"] == "Two"  # It may read branches alone.
+    assert api.get("/api/notes/one?at=spring", "reads").data["title"] == "Two"  # It may only read branches.
     made = api.ask("POST", "/branches", json={"name": "next", "from": "spring"})
     assert made.data["commit"] == first
 
 
-def test_there_are_so_many_branches_and_no_more(tmp_path: Path) -> None:
+def test_the_number_of_branches_is_limited(tmp_path: Path) -> None:
     write(tmp_path, {**FILES, "site.yaml": SITE + "branches: {max: 3}\n"})
     commit_all(tmp_path)
     api = make(tmp_path, {})
@@ -161,7 +159,7 @@ def test_there_are_so_many_branches_and_no_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body", [None, [], "x", {}, {"name": 1}, {"name": "a", "from": 1}, {"name": "a", "form": "main"}]
 )
-def test_a_body_that_says_something_else_is_refused(api: Api, body: object) -> None:
+def test_an_invalid_body_is_refused(api: Api, body: object) -> None:
     assert api.ask("POST", "/branches", json=body).status == 400
 
 
@@ -172,7 +170,7 @@ def test_odd_names_can_be_used(api: Api, name: str) -> None:
     assert api.ask("DELETE", f"/branches/{quote(name)}").status == 204
 
 
-def test_what_is_checked_out_is_not_deleted(api: Api, tmp_path: Path) -> None:
+def test_a_checked_out_branch_is_not_deleted(api: Api, tmp_path: Path) -> None:
     assert new(api, "other") == 201
     git(api.root, "worktree", "add", "-q", str(tmp_path.with_name(f"{tmp_path.name}-other")), "other")
     for name in ("main", "other"):
@@ -186,7 +184,7 @@ def test_what_is_checked_out_is_not_deleted(api: Api, tmp_path: Path) -> None:
     assert api.ask("DELETE", "/branches/main").status == 204
 
 
-def test_no_repository_and_no_commit_are_told(tmp_path: Path) -> None:
+def test_missing_repositories_and_commits_are_reported(tmp_path: Path) -> None:
     api = make(tmp_path, FILES)
     for _ in range(2):
         assert api.get("/branches").status == 409
@@ -197,7 +195,7 @@ def test_no_repository_and_no_commit_are_told(tmp_path: Path) -> None:
     api.accounts.close()
 
 
-def test_what_each_permission_allows(api: Api) -> None:
+def test_each_permission(api: Api) -> None:
     for name in ("find", "create", "delete"):
         api.token(name, may=[f"branch.{name}"])
     api.token("reads", may=["branch.find", "note.findOne"])
@@ -219,7 +217,7 @@ def test_what_each_permission_allows(api: Api) -> None:
             api.ask("DELETE", "/branches/x", who).status,
         )
         assert got == statuses, who
-    # A branch shows the commit that it begins at.
+    # A branch exposes the commit that it begins at.
     assert [new(api, "y", "create", **{"from": name}) for name in ("v1", first, "main")] == [403, 403, 201]
     for who, statuses in {
         "reads": [200, 403, 403, 403],
@@ -231,7 +229,7 @@ def test_what_each_permission_allows(api: Api) -> None:
         assert [api.get(f"/api/notes/one?at={name}", who).status for name in names] == statuses, who
 
 
-def test_a_content_type_that_is_called_branch(tmp_path: Path) -> None:
+def test_a_content_type_named_branch(tmp_path: Path) -> None:
     roles = "roles: {public: {branch: [find, findOne, create, delete, readDraft]}}\n"
     files = {**FILES, "site.yaml": SITE + roles, **collection("branch", {"name": STRING})}
     write(tmp_path, files)
@@ -255,7 +253,7 @@ def test_a_site_in_a_folder_of_its_repository(tmp_path: Path) -> None:
 
 
 GIT_INIT = run(["git", "init", "-h"], capture_output=True, text=True, check=False).stdout
-REFTABLE = "--ref-format=reftable"  # git has it from 2.45 on
+REFTABLE = "--ref-format=reftable"  # since git 2.45
 OPTIONS = ["--object-format=sha256", *([REFTABLE] if "ref-format" in GIT_INIT else [])]
 
 
@@ -272,7 +270,7 @@ def test_other_kinds_of_repositories(tmp_path: Path, option: str) -> None:
     api.accounts.close()
 
 
-def test_openapi_has_what_the_caller_may_do_with_branches(api: Api) -> None:
+def test_openapi_lists_the_permitted_operations_on_branches(api: Api) -> None:
     api.token("find", may=["branch.find"])
     paths = api.get("/openapi.json", "find").body["paths"]
     assert {path: list(paths[path]) for path in paths if path.startswith("/branches")} == {

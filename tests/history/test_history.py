@@ -1,4 +1,4 @@
-"""/history: what git says of a document, and an earlier version back again."""
+"""/history: versions of documents, differences, and restoring."""
 
 import os
 import shutil
@@ -109,7 +109,7 @@ def test_a_document_has_the_commits_that_changed_its_files(api: Api) -> None:
     assert page.body["meta"]["pagination"] == {"page": 2, "pageSize": 2, "pageCount": 3, "total": 5}
 
 
-def test_what_is_not_committed_is_the_first_entry(api: Api) -> None:
+def test_uncommitted_changes_are_the_first_entry(api: Api) -> None:
     assert api.put("/api/notes/one", {"title": "Two"}).status == 200
     first, *others = api.get("/history/notes/one?locale=en").data
     assert (first["commit"], first["author"], first["action"]) == (None, None, "update")
@@ -121,7 +121,7 @@ def test_what_is_not_committed_is_the_first_entry(api: Api) -> None:
     ]
 
 
-def test_history_goes_through_renames(api: Api) -> None:
+def test_history_follows_renames(api: Api) -> None:
     git(api.root, "mv", "content/notes/one.md", "content/notes/uno.md")
     commit(api.root, 1, "Rename")
     write(api.root, {"content/notes/uno.md": api.read("content/notes/uno.md").replace("One", "Uno")})
@@ -169,7 +169,7 @@ def test_versions_differ_by_attribute_and_line(api: Api) -> None:
     assert api.get("/history/notes/one/diff?locale=fr&from=main").data == {}
 
 
-def test_what_a_version_changed_is_told_without_the_one_before(api: Api) -> None:
+def test_a_version_is_compared_with_the_previous_one_by_default(api: Api) -> None:
     first = git(api.root, "rev-parse", "HEAD").strip()
     write(api.root, {"content/notes/one.md": text(api).replace("Last", "Another")})
     second = commit(api.root, 1, "Change the body")
@@ -184,7 +184,7 @@ def test_what_a_version_changed_is_told_without_the_one_before(api: Api) -> None
     assert list(changed["main"].data) == ["title"]
 
 
-def test_a_draft_is_compared_with_what_is_published(api: Api) -> None:
+def test_a_draft_is_compared_with_the_published_version(api: Api) -> None:
     assert api.put("/api/notes/one?status=draft", {"title": "Draft"}).status == 200
     change = {"title": {"from": "One", "to": "Draft"}}
     assert api.get("/history/notes/one/diff?status=draft").data == change
@@ -204,7 +204,7 @@ def test_integers_of_any_size_are_exact(api: Api) -> None:
     assert api.get("/history/notes/one/diff").data == {"big": {"from": None, "to": "12345678901234567890"}}
 
 
-def test_what_no_attribute_of_today_holds_is_named(api: Api) -> None:
+def test_keys_without_a_current_attribute_are_named(api: Api) -> None:
     old = (
         text(api)
         .replace("day: 2024-05-01", "day: [soon]\nsubtitle: Sub\nhidden2: x")
@@ -235,7 +235,7 @@ def test_every_attribute_and_line_has_its_commit(api: Api) -> None:
     assert found["body"]["lines"][2]["author"] == {"name": "Bo", "email": "bo@x.org"}
 
 
-def test_the_versions_of_a_large_document_cost_what_reading_them_does(tmp_path: Path) -> None:
+def test_versions_of_a_large_document_are_counted_in_the_budget(tmp_path: Path) -> None:
     limited = {"site.yaml": f"{SITE}api: {{limits: {{steps: 150}}}}\n"}
     write(tmp_path, {**SCHEMA, **CONTENT, **limited})
     git(tmp_path, "init", "-q", "-b", "main")
@@ -250,7 +250,7 @@ def test_the_versions_of_a_large_document_cost_what_reading_them_does(tmp_path: 
     api.accounts.close()
 
 
-def test_no_answer_is_larger_than_answers_may_be(tmp_path: Path) -> None:
+def test_responses_are_limited_in_size(tmp_path: Path) -> None:
     limited = {"site.yaml": f"{SITE}api: {{limits: {{size: 50 kB}}}}\n"}
     lines = "A line.\n" * 1000
     write(tmp_path, {**SCHEMA, **CONTENT, **limited, "content/notes/two.md": f"---\ntitle: 2\n---\n{lines}"})
@@ -337,7 +337,7 @@ def test_a_version_is_restored_whole_or_in_some_attributes(api: Api) -> None:
     assert api.get("/api/notes/one?fields=title").data["title"] == "One"
 
 
-def test_what_was_published_is_restored_as_a_draft(api: Api) -> None:
+def test_a_published_version_is_restored_as_a_draft(api: Api) -> None:
     before = text(api)
     body = {"at": "main", "status": "published", "fields": ["title"]}
     assert api.put("/api/notes/one?status=draft", {"title": "Draft"}).status == 200
@@ -351,7 +351,7 @@ def test_what_was_published_is_restored_as_a_draft(api: Api) -> None:
     assert (answer.data["title"], "title: Two" in text(api)) == ("One", True)
 
 
-def test_a_version_is_restored_over_the_one_that_was_read_alone(api: Api) -> None:
+def test_a_restore_checks_if_match(api: Api) -> None:
     before = text(api)
     body, path = {"at": "main", "fields": ["title"]}, "/history/notes/one/restore"
     etag = api.get("/api/notes/one").headers["ETag"]
@@ -405,7 +405,7 @@ def test_deleted_documents_are_found_and_restored(api: Api) -> None:
         }
     ]
     assert answer.body["meta"]["pagination"]["total"] == 1
-    assert api.get("/history/tags?deleted=true").data == []  # What was renamed is there.
+    assert api.get("/history/tags?deleted=true").data == []  # The renamed document still exists.
     for one in versions:
         restored = api.ask(
             "POST", f"/history/notes/one/restore?locale={one['locale']}", json={"at": one["at"]}
@@ -458,16 +458,16 @@ NOTHING_TO_RESTORE: list[Any] = [
 
 
 @pytest.mark.parametrize("body", NOTHING_TO_RESTORE)
-def test_a_body_that_names_nothing_to_restore_is_refused(api: Api, body: Any) -> None:
+def test_a_body_without_anything_to_restore_is_refused(api: Api, body: Any) -> None:
     before = text(api)
     assert api.ask("POST", "/history/notes/one/restore", json=body).status == 400
     assert text(api) == before
 
 
-# --- who may see it ----------------------------------------------------------------------------------
+# --- visibility --------------------------------------------------------------------------------------
 
 
-def test_history_takes_its_permission_beside_that_of_the_type(api: Api) -> None:
+def test_history_needs_its_own_permission_and_the_types(api: Api) -> None:
     tokens = {
         "reader": "note.find history.read",
         "finder": "note.find note.readDraft",
@@ -491,7 +491,7 @@ def test_history_takes_its_permission_beside_that_of_the_type(api: Api) -> None:
     assert {d["type"] for c in api.get("/history", "reader").data for d in c["documents"]} == {"note"}
 
 
-def test_nothing_is_told_of_drafts_and_values_that_may_not_be_read(api: Api) -> None:
+def test_hidden_drafts_and_values_are_not_revealed(api: Api) -> None:
     write(api.root, {"content/notes/two.draft.md": "---\ntitle: Secret plan\n---\n"})
     write(
         api.root,
@@ -519,7 +519,7 @@ def test_nothing_is_told_of_drafts_and_values_that_may_not_be_read(api: Api) -> 
 NEUTRAL = "Changed documents"
 
 
-def test_messages_are_for_those_who_may_see_all_that_a_commit_changed(api: Api) -> None:
+def test_messages_are_visible_if_all_changes_of_a_commit_are(api: Api) -> None:
     tag, draft = "content/tags/sea.yaml", "content/notes/plan.draft.md"
     told = 'Update tag "Ocean"\n\nBifolio-Actor: token:full\nBifolio-Document: tag/sea\n'
     commits = {
@@ -569,7 +569,7 @@ def _listed(name: str) -> str:
     )
 
 
-def test_the_message_of_a_merge_is_for_those_who_may_see_all(api: Api) -> None:
+def test_the_message_of_a_merge_needs_full_visibility(api: Api) -> None:
     git(api.root, "checkout", "-qb", "next")
     write(
         api.root,
@@ -588,7 +588,7 @@ def test_the_message_of_a_merge_is_for_those_who_may_see_all(api: Api) -> None:
     assert api.get("/history/tags/sea", "reader").data[0]["message"] == NEUTRAL
 
 
-def test_the_message_of_a_deletion_is_for_those_who_may_see_all_of_it(api: Api) -> None:
+def test_the_message_of_a_deletion_needs_full_visibility(api: Api) -> None:
     write(
         api.root,
         {"content/tags/fog.yaml": "name: Fog\n", "content/notes/plan.draft.md": "---\ntitle: P\n---\n"},
@@ -603,7 +603,7 @@ def test_the_message_of_a_deletion_is_for_those_who_may_see_all_of_it(api: Api) 
     assert api.get("/history/tags?deleted=true", "reader").data[0]["message"] == NEUTRAL
 
 
-def test_what_was_a_draft_before_is_new_to_those_who_may_not_read_drafts(api: Api) -> None:
+def test_a_published_former_draft_looks_new_without_readDraft(api: Api) -> None:
     draft, file = api.root / "content/notes/two.draft.md", api.root / "content/notes/two.md"
     body = "A line.\n" * 100
     draft.write_text(f"---\ntitle: Secret\nday: 2024-05-01\n---\n{body}")
@@ -621,7 +621,7 @@ def test_what_was_a_draft_before_is_new_to_those_who_may_not_read_drafts(api: Ap
     assert api.get("/history", "reader").data[0]["documents"][0]["action"] == "create"
 
 
-def test_a_difference_in_what_one_may_not_see_is_none(api: Api) -> None:
+def test_differences_in_hidden_values_are_not_listed(api: Api) -> None:
     write(api.root, {"content/notes/plan.draft.md": "---\ntitle: Plan\n---\n"})
     write(api.root, collection("list", {"title": STRING, "notes": relation("manyToMany", "note")}))
     write(api.root, {"content/lists/all.yaml": "title: All\nnotes: [one]\n"})
@@ -646,7 +646,7 @@ def test_true_and_one_differ(api: Api) -> None:
     assert api.get("/history/lists/all/diff").data == {"data": {"from": [1], "to": [True]}}
 
 
-def test_drafts_are_not_named_to_who_may_not_read_them(api: Api) -> None:
+def test_drafts_are_not_named_without_readDraft(api: Api) -> None:
     write(api.root, {"content/notes/plan.draft.md": "---\ntitle: Plan\n---\n"})
     write(api.root, collection("list", {"title": STRING, "notes": relation("manyToMany", "note")}))
     write(api.root, {"content/lists/all.yaml": "title: All\nnotes: [one, plan]\n"})
@@ -664,11 +664,11 @@ def test_drafts_are_not_named_to_who_may_not_read_them(api: Api) -> None:
     assert "plan" not in answer.text
 
 
-# --- sites without a history -------------------------------------------------------------------------
+# --- sites without history ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["", "/notes/one", "/notes/one/diff", "/notes/one/blame", "/home"])
-def test_a_site_without_commits_says_what_to_do(make_api: MakeApi, path: str) -> None:
+def test_a_site_without_commits_gets_a_helpful_error(make_api: MakeApi, path: str) -> None:
     api = make_api({**SCHEMA, **CONTENT})
     assert "git init" in api.get(f"/history{path}").error["message"]
     git(api.root, "init", "-q")
@@ -698,7 +698,7 @@ def test_odd_commits_do_no_harm(api: Api) -> None:
     assert api.get("/history/notes/one/blame").data["title"]["author"]["name"] == "Ada"
 
 
-def test_a_file_whose_name_is_not_utf_8_is_in_no_history(tmp_path: Path) -> None:
+def test_files_with_names_that_are_not_utf_8_have_no_history(tmp_path: Path) -> None:
     write(tmp_path, {**SCHEMA, **CONTENT})
     with open(os.path.join(os.fsencode(tmp_path), b"content/tags/caf\xe9.yaml"), "wb") as file:
         file.write(b"name: Coffee\n")

@@ -1,4 +1,4 @@
-"""Everything that has to do with history, in repositories of every kind that a site can be in."""
+"""All history features in every kind of repository that a site can be in."""
 
 import os
 import shutil
@@ -32,14 +32,14 @@ def plain(folder: Path, *options: str) -> Path:
 
 
 def worktree(folder: Path) -> Path:
-    """`.git` is a file that names a folder in another repository."""
+    """Return a site in a worktree, where `.git` is a file that names a folder of another repository."""
     first = plain(folder)
     git(first, "worktree", "add", "-q", "-b", "side", str(folder / "side"))
     return folder / "side"
 
 
 def submodule(folder: Path) -> Path:
-    """`.git` is a file too, and the repository around it has the commit alone."""
+    """Return a site in a submodule: `.git` is a file too, and the outer repository has only its commit."""
     inner = plain(folder)
     outer = folder / "outer"
     write(outer, {"README": "All our sites\n"})
@@ -71,7 +71,7 @@ def detached(folder: Path) -> Path:
 
 
 def elsewhere(folder: Path) -> Path:
-    """The repository is not in the site's folder at all."""
+    """Return a site whose repository is outside of its folder."""
     root = plain(folder)
     git(root, "init", "-q", f"--separate-git-dir={folder / 'kept.git'}")
     return root
@@ -94,7 +94,7 @@ def head(api: Api, name: str = "HEAD") -> str:
     return git(api.root, "rev-parse", name).strip()
 
 
-def test_all_that_history_does(api: Api) -> None:
+def test_all_history_features(api: Api) -> None:
     first = head(api)
     written = api.put("/api/notes/one", {"title": "Two"}, headers={"Bifolio-Message": "Retitle"})
     assert (written.status, written.headers["Bifolio-Commit"]) == (200, head(api))
@@ -106,7 +106,7 @@ def test_all_that_history_does(api: Api) -> None:
     assert api.get(f"/api/notes/one?at={first}").data["title"] == "One"
     assert api.get(f"/history/notes/one/diff?from={first}").data["title"]["to"] == "Two"
     assert set(api.get("/history/notes/one/blame").data) == {"title", "body"}
-    # A branch, what is written to it, and what is served beside it.
+    # A branch, a write to it, and the served content besides.
     assert api.ask("POST", "/branches", json={"name": "next", "from": first}).status == 201
     assert api.put("/api/notes/one?branch=next", {"body": "The quay."}).status == 200
     assert api.get("/api/notes/one").data["body"] == "The harbour."
@@ -120,12 +120,12 @@ def test_all_that_history_does(api: Api) -> None:
     assert git(api.root, "fsck", "--strict", "--no-dangling") == ""
 
 
-# --- what is under way, or in the way ----------------------------------------------------------------
+# --- git operations in progress, and obstacles -------------------------------------------------------
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Api]:
-    """A site with another branch, which changes the same line as the one that is served."""
+    """Yield a site with another branch that changes the same line as the served one."""
     root = plain(tmp_path)
     git(root, "checkout", "-q", "-b", "other")
     write(root, {"content/notes/one.md": "---\ntitle: Theirs\n---\nThe harbour.\n"})
@@ -141,13 +141,13 @@ def site(tmp_path: Path) -> Iterator[Api]:
 
 
 @pytest.mark.parametrize("command", ["merge", "rebase", "cherry-pick"])
-def test_a_commit_waits_until_what_is_under_way_is_done(
+def test_a_commit_waits_for_the_git_operation_in_progress(
     site: Api, command: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(CalledProcessError):
         git(site.root, command, "other")
     site.site.refresh()
-    # The file with the marks of the conflict is served as it was, and is not written.
+    # The file with conflict markers is served in its previous version, and is not written.
     assert site.get("/api/notes/one").data["title"] in ("Ours", "Theirs")
     assert site.put("/api/notes/one", {"title": "Mine"}).status == 409
     assert "<<<<<<<" in site.read("content/notes/one.md")
@@ -197,7 +197,7 @@ def test_paths_and_messages_that_are_not_utf_8(tmp_path: Path) -> None:
     api.accounts.close()
 
 
-def test_large_files_in_the_history_cost_reads_nothing(tmp_path: Path) -> None:
+def test_large_files_in_the_history_do_not_slow_reads(tmp_path: Path) -> None:
     root = plain(tmp_path)
     (root / "content/uploads").mkdir()
     (root / "content/uploads/large.bin").write_bytes(os.urandom(50_000_000))

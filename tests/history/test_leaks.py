@@ -1,4 +1,4 @@
-"""What /history keeps to itself: sites that differ only in what the caller may not see answer the same."""
+"""Secrecy of /history: sites that differ only in hidden content give the same responses."""
 
 import re
 import shutil
@@ -15,14 +15,14 @@ from tests.sites import STRING, Api, collection, component, make, relation, writ
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 SITE = "search: {index: false}\n"
-WORDS = ("walrus", "narwhal")  # of the same length, so that nothing else differs
+WORDS = ("walrus", "narwhal")  # of equal length, so that nothing else differs
 ID = re.compile(r"[0-9a-f]{40}")
 HISTORY = ("history.read", "history.restore")
 EDITOR = ("article.find", "article.findOne", "article.create", "article.update", *HISTORY)
 
 
 def memo(word: str) -> str:
-    """A document of which git sees that another one was made from it."""
+    """Return a document similar enough for git to detect a rename."""
     lines = "".join(f"line{n}: the same in both\n" for n in range(12))
     return f"title: A {word}\nbody: The {word} swims\nowner: {word}\n{lines}"
 
@@ -42,7 +42,7 @@ def types(memo_body: object = STRING) -> dict[str, str]:
 
 
 def moved(root: Path, word: str, schemas: dict[str, str]) -> Api:
-    """A site whose article was a memo with a word in it until the second commit; it says another since."""
+    """Return a site whose article was a memo with `word` until the second commit, then other text."""
     people = {
         f"content/{kind}/{name}.yaml": f"name: {name}\n" for kind in ("keepers", "tags") for name in WORDS
     }
@@ -94,7 +94,7 @@ READS = (
 
 
 def answers(api: Api, who: str) -> dict[str, tuple[int, str]]:
-    """What is answered by path, with the ids of commits by their order."""
+    """Return the responses by path, with commit ids replaced by their order."""
     found = {}
     ids = git(api.root, "rev-list", "--reverse", "main").split()
     for path in READS:
@@ -111,7 +111,7 @@ def restore(api: Api, who: str, at: str, **more: object) -> int:
     return api.ask("POST", "/history/articles/a/restore", who, json={"at": at, **more}).status
 
 
-def test_a_document_has_no_past_in_a_type_that_the_caller_may_not_find(twins: Twins) -> None:
+def test_history_in_a_hidden_type_is_not_revealed(twins: Twins) -> None:
     one, other = twins(types())
     assert answers(one, "editor") == answers(other, "editor")
     for api, word in zip((one, other), WORDS, strict=True):
@@ -128,9 +128,7 @@ def test_a_document_has_no_past_in_a_type_that_the_caller_may_not_find(twins: Tw
 
 
 @pytest.mark.parametrize("body", [{"type": "string", "private": True}, {"type": "password"}])
-def test_what_an_attribute_of_the_earlier_type_hid_stays_hidden(
-    twins: Twins, body: dict[str, object]
-) -> None:
+def test_hidden_values_of_the_earlier_type_stay_hidden(twins: Twins, body: dict[str, object]) -> None:
     one, other = twins(types(body))
     for api, word in zip((one, other), WORDS, strict=True):
         for who in ("clerk", "full"):
@@ -141,7 +139,7 @@ def test_what_an_attribute_of_the_earlier_type_hid_stays_hidden(
             assert f"The {word} swims" not in api.read("content/articles/a.yaml")
 
 
-def test_a_relation_of_the_earlier_type_names_nothing_that_the_caller_may_not_find(twins: Twins) -> None:
+def test_relations_of_the_earlier_type_do_not_name_hidden_documents(twins: Twins) -> None:
     for api, word in zip(twins(types()), WORDS, strict=True):
         for path, (status, text) in answers(api, "clerk").items():
             assert (status, '"owner"' in text) == (200, False), (path, word)
@@ -214,7 +212,7 @@ def vault(kind: str, *, inside: str = "") -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", ["string", "text", "richtext", "json", "uid"])
 @pytest.mark.parametrize("inside", ["", "string"])
-def test_the_hash_of_a_password_is_told_to_nobody_after_its_attribute_became_another(
+def test_password_hashes_stay_hidden_after_a_change_of_the_attribute(
     tmp_path: Path, kind: str, inside: str
 ) -> None:
     one, other = hash_password("one"), "$2b$10$abcdefghijklmnopqrstuuWZ0rBq0yAHHv1KJqOyL8SkHXGpQh9xe"

@@ -1,4 +1,4 @@
-"""The lines that two texts have in common."""
+"""Line matching: common lines of two texts."""
 
 import difflib
 
@@ -40,14 +40,14 @@ def test_a_diff_is_written_as_difflib_does() -> None:
     assert diff_lines([], ["a"]) == ["@@ -0,0 +1 @@", "+a"]
 
 
-def test_lines_that_come_often_stay_where_they_are_among_others() -> None:
+def test_frequent_lines_keep_their_positions() -> None:
     before = ["", *(text for n in range(100) for text in (f"{n}", "")), "{", "}"]
     after = [text if text != "50" else "fifty" for text in before]
     assert LineMatcher(before, after).get_matching_blocks()[:2] == [(0, 0, 101), (102, 102, 101)]
 
 
 @pytest.mark.parametrize("common", ["", "%d"])
-def test_long_texts_take_no_long_time(common: str) -> None:
+def test_long_texts_are_compared_quickly(common: str) -> None:
     before = [f"old {n}" if n % 2 else common.replace("%d", str(n % 97)) for n in range(20_000)]
     after = [f"new {n}" if n % 2 else common.replace("%d", str(n % 97)) for n in range(20_000)]
     with computing_less_than(5):

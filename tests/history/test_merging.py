@@ -1,4 +1,4 @@
-"""POST /branches/NAME/merge: into the branch that is served, and into another one."""
+"""POST /branches/NAME/merge, into the served branch and into another one."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tests.torture import SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
-STRIDE = 9  # of the steps at which a process is killed
+STRIDE = 9  # kill at every ninth step
 FILES = {
     "site.yaml": "search: {index: false}\n",
     ".gitignore": ".bifolio/\n",
@@ -80,13 +80,13 @@ def merge(api: Api, name: str = "next", who: str = "full", headers: Any = None, 
 
 
 def merges(api: Api) -> bool:
-    """Merge, and say whether that was committed at once."""
+    """Merge, and return whether it was committed immediately."""
     answer = merge(api)
     return answer.status == 200 and answer.data["commit"] != "pending"
 
 
 def commit(api: Api, name: str, files: dict[str, str | bytes | None], message: str = "change") -> None:
-    """Commit files on a branch by hand, in a worktree of its own if it is not checked out."""
+    """Commit files on a branch by hand, in a separate worktree if it is not checked out."""
     here = git(api.root, "symbolic-ref", "--short", "HEAD").strip() == name
     folder = api.root if here else api.root.with_name(f"{api.root.name}-worktree")
     if not here:
@@ -103,7 +103,7 @@ def commit(api: Api, name: str, files: dict[str, str | bytes | None], message: s
 
 
 def clean(api: Api) -> None:
-    """Nothing is left to commit, and nothing of ours is left in the repository or beside it."""
+    """Assert that nothing is left to commit, and no temporary files in or beside the repository."""
     assert git(api.root, "status", "--porcelain") == ""
     git(api.root, "fsck", "--strict")
     assert not list(api.root.glob(".git/*.lock")) + list(api.root.glob(".git/bifolio-*"))
@@ -112,7 +112,7 @@ def clean(api: Api) -> None:
 
 
 def both(api: Api, ours: dict[str, Any], theirs: dict[str, Any], name: str = "one") -> None:
-    """Change a note on both branches, and commit."""
+    """Change a note on both branches and commit."""
     assert api.put(f"/api/notes/{name}", ours).status == 200
     git(api.root, "commit", "-qam", "ours")
     api.site.refresh()
@@ -137,7 +137,7 @@ def test_a_branch_is_merged_and_served_at_once(api: Api) -> None:
     clean(api)
 
 
-def test_what_is_in_already_is_said_to_be(api: Api) -> None:
+def test_a_merged_branch_is_reported_as_nothing(api: Api) -> None:
     before = head(api)
     assert merge(api).data["result"] == "nothing"
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
@@ -149,7 +149,7 @@ def test_what_is_in_already_is_said_to_be(api: Api) -> None:
     assert head(api) == after != before
 
 
-def test_a_branch_that_has_all_of_what_is_served_is_moved_to(api: Api) -> None:
+def test_fast_forward(api: Api) -> None:
     api.put("/api/notes/one?branch=next", {"title": "Theirs"})
     new = api.post("/api/notes?branch=next", {"title": "New"}).data["documentId"]
     api.ask("DELETE", "/api/notes/two?branch=next")
@@ -184,7 +184,7 @@ def test_each_kind_of_value_is_merged(api: Api) -> None:
     clean(api)
 
 
-def test_a_conflict_is_told_and_resolved(api: Api) -> None:
+def test_a_conflict_is_reported_and_resolved(api: Api) -> None:
     both(api, {"title": "Ours", "number": 1, "summary": "s"}, {"title": "Theirs", "number": 2, "body": "b"})
     before = head(api)
     refused = merge(api)
@@ -224,7 +224,7 @@ def test_the_values_of_json_in_a_resolution_are_counted(api: Api) -> None:
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
-def test_a_whole_document_is_resolved_as_one_side_has_it(api: Api, side: str) -> None:
+def test_a_whole_document_is_resolved_to_one_side(api: Api, side: str) -> None:
     both(api, {"title": "ours", "number": 1, "summary": "s"}, {"title": "theirs", "number": 2, "body": "b"})
     assert merge(api, resolve={"documents": {"note/one/en": side}}).status == 200
     note = api.get("/api/notes/one").data
@@ -232,7 +232,7 @@ def test_a_whole_document_is_resolved_as_one_side_has_it(api: Api, side: str) ->
     assert (note["title"], note["number"], note["summary"], note["body"]) == (side, number, "s", "b")
 
 
-def test_a_conflict_inside_of_a_component_leaves_the_rest(api: Api) -> None:
+def test_a_conflict_inside_a_component_concerns_only_that_value(api: Api) -> None:
     def blocks(first: str, second: str) -> dict[str, Any]:
         return {"blocks": [{"heading": "A", "text": first}, {"heading": "B", "text": second}]}
 
@@ -259,7 +259,7 @@ def test_a_conflict_inside_of_a_component_leaves_the_rest(api: Api) -> None:
         "ours",
     ],
 )
-def test_a_resolution_of_no_conflict_is_refused(api: Api, resolve: Any) -> None:
+def test_a_resolution_without_a_conflict_is_refused(api: Api, resolve: Any) -> None:
     both(api, {"title": "Ours"}, {"title": "Theirs"})
     before = head(api)
     assert merge(api, resolve=resolve).status == 400
@@ -267,7 +267,7 @@ def test_a_resolution_of_no_conflict_is_refused(api: Api, resolve: Any) -> None:
 
 
 @pytest.mark.parametrize("body", [{"onto": "main"}, {"into": 1}, {"message": 1}, {"message": "x" * 10_001}])
-def test_a_body_that_says_something_else_is_refused(api: Api, body: dict[str, Any]) -> None:
+def test_an_invalid_body_is_refused(api: Api, body: dict[str, Any]) -> None:
     assert merge(api, **body).status == 400
     assert api.ask("POST", "/branches/next/merge", json=[1]).status == 400
 
@@ -277,7 +277,7 @@ def test_deleted_on_one_side_and_changed_on_the_other(api: Api) -> None:
     git(api.root, "commit", "-qam", "ours")
     api.site.refresh()
     api.put("/api/notes/one?branch=next", {"title": "Theirs"})
-    api.ask("DELETE", "/api/notes/two?branch=next")  # not changed here: simply deleted
+    api.ask("DELETE", "/api/notes/two?branch=next")  # unchanged on the served branch, so simply deleted
     refused = merge(api)
     [told] = refused.error["details"]["conflicts"]
     assert (refused.status, told["document"], told["deleted"]) == (409, "note/one/en", "ours")
@@ -298,7 +298,7 @@ def test_changed_here_and_deleted_in_the_branch(api: Api) -> None:
     clean(api)
 
 
-def test_made_on_both_sides(api: Api) -> None:
+def test_created_on_both_sides(api: Api) -> None:
     commit(api, "main", {"content/tags/new.yaml": "name: Same\n", "content/tags/odd.yaml": "name: Ours\n"})
     commit(api, "next", {"content/tags/new.yaml": "name: Same\n", "content/tags/odd.yaml": "name: Theirs\n"})
     [told] = merge(api).error["details"]["conflicts"]
@@ -325,13 +325,13 @@ def test_two_documents_in_one_file(api: Api, side: str) -> None:
     clean(api)
 
 
-def test_uncommitted_documents_count_when_it_is_validated(api: Api) -> None:
+def test_validation_includes_uncommitted_documents(api: Api) -> None:
     api.put("/api/notes/one", {"slug": "same"})
     api.put("/api/notes/two?branch=next", {"slug": "same"})
     assert merge(api).error["details"]["errors"][0]["path"] == ["note/two/en", "slug"]
 
 
-def test_both_have_changed_the_same(api: Api) -> None:
+def test_identical_changes_on_both_sides(api: Api) -> None:
     both(api, {"title": "Same"}, {"title": "Same"}, "two")
     commit(api, "main", {"content/notes/two.md": git(api.root, "show", "next:content/notes/two.md")})
     before, theirs = head(api), head(api, "next")
@@ -341,7 +341,7 @@ def test_both_have_changed_the_same(api: Api) -> None:
     clean(api)
 
 
-def test_drafts_are_versions_of_their_own(api: Api) -> None:
+def test_drafts_are_separate_versions(api: Api) -> None:
     api.put("/api/notes/one?status=draft", {"title": "Draft"})
     git(api.root, "add", "-A")
     git(api.root, "commit", "-qm", "ours")
@@ -353,7 +353,7 @@ def test_drafts_are_versions_of_their_own(api: Api) -> None:
     assert api.get("/api/notes/one").data["title"] == "One"
 
 
-def test_a_document_that_was_renamed_is_followed(api: Api) -> None:
+def test_a_renamed_document_is_merged(api: Api) -> None:
     text = api.read("content/notes/one.md").replace("title: One", "documentId: one\ntitle: One")
     commit(api, "main", {"content/notes/one.md": text})
     git(api.root, "branch", "-f", "next")
@@ -366,10 +366,10 @@ def test_a_document_that_was_renamed_is_followed(api: Api) -> None:
     clean(api)
 
 
-# --- what is no document ---------------------------------------------------------------------------------
+# --- files that are not documents ------------------------------------------------------------------------
 
 
-def test_files_of_any_kind_are_taken(api: Api) -> None:
+def test_files_of_any_kind_are_merged(api: Api) -> None:
     picture = bytes(range(256)) * 40
     commit(api, "main", {"README.md": FILES["README.md"].replace("First", "1st")})
     files = {"content/uploads/a/b.bin": picture, "content/uploads/a/b.bin.yaml": "caption: Bytes\n"}
@@ -382,7 +382,7 @@ def test_files_of_any_kind_are_taken(api: Api) -> None:
     clean(api)
 
 
-def test_many_files_take_no_more_commands_than_one(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_files_need_no_more_commands_than_one(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     real, ran = command._run, list[str]()
 
     def counted(words: list[str], *arguments: Any) -> Any:
@@ -401,7 +401,7 @@ def test_many_files_take_no_more_commands_than_one(api: Api, monkeypatch: pytest
     assert counts[1] <= counts[0] < 70
 
 
-def test_files_that_both_have_changed_are_named(api: Api) -> None:
+def test_conflicting_files_are_named(api: Api) -> None:
     commit(api, "main", {"content/uploads/a.bin": b"\0ours", "README.md": "Ours\n"})
     commit(api, "next", {"content/uploads/a.bin": b"\0theirs", "README.md": "Theirs\n"})
     refused = merge(api)
@@ -416,7 +416,7 @@ def test_files_that_both_have_changed_are_named(api: Api) -> None:
     clean(api)
 
 
-def test_a_schema_comes_with_its_documents(api: Api) -> None:
+def test_a_schema_is_merged_with_its_documents(api: Api) -> None:
     changed = collection("tag", {"name": STRING, "label": STRING})
     commit(api, "next", {**changed, "content/tags/sea.yaml": "name: Sea\nlabel: Salt\n"})
     commit(api, "main", {"content/tags/sky.yaml": "name: Blue\n", "content/tags/sea.yaml": "name: Ocean\n"})
@@ -437,7 +437,7 @@ def test_a_schema_comes_with_its_documents(api: Api) -> None:
         {"content/tags/other.yaml": "documentId: sea\nname: Twice\n"},
     ],
 )
-def test_what_would_break_the_site_is_refused(api: Api, files: dict[str, str]) -> None:
+def test_a_merge_that_breaks_the_site_is_refused(api: Api, files: dict[str, str]) -> None:
     commit(api, "next", files)
     commit(api, "main", {"content/tags/sky.yaml": "name: Blue\n"})
     before = head(api)
@@ -446,8 +446,8 @@ def test_what_would_break_the_site_is_refused(api: Api, files: dict[str, str]) -
     assert api.get("/api/tags/sea").data["name"] == "Sea"
 
 
-def test_what_comes_of_it_is_validated(api: Api) -> None:
-    """Neither side is wrong by itself: two documents have one value that must be unique."""
+def test_the_merged_state_is_validated(api: Api) -> None:
+    """Each side is valid by itself, but two documents would have the same unique value."""
     api.put("/api/notes/one", {"slug": "same"})
     git(api.root, "commit", "-qam", "ours")
     api.site.refresh()
@@ -460,20 +460,20 @@ def test_what_comes_of_it_is_validated(api: Api) -> None:
     assert (head(api), git(api.root, "status", "--porcelain")) == (before, "")
 
 
-def test_what_is_required_by_now_is_asked_of_what_comes(api: Api) -> None:
+def test_newly_required_attributes_are_checked_in_merged_documents(api: Api) -> None:
     required = collection("tag", {"name": STRING, "label": {"type": "string", "required": True}})
     known = {f"content/tags/{name}.yaml": "name: x\nlabel: y\n" for name in ("sea", "sky", "fog")}
     commit(api, "main", {**required, **known})
     commit(api, "next", {"content/tags/new.yaml": "name: New\n"})
     assert merge(api).error["details"]["errors"][0]["path"] == ["tag/new/en", "label"]
-    # And where the branch has the schema, of what is there.
+    # If the branch has the schema, existing documents are checked.
     git(api.root, "branch", "other", "next~1")
     commit(api, "other", {"content/tags/rain.yaml": "name: Rain\n"})
     refused = merge(api, "main", into="other")
     assert refused.error["details"]["errors"][0]["path"] == ["tag/rain/en", "label"]
 
 
-def test_a_relation_that_leads_nowhere_is_a_problem_and_no_error(api: Api) -> None:
+def test_a_dangling_relation_is_a_problem_but_not_an_error(api: Api) -> None:
     both(api, {"tags": ["sea", "fog"]}, {"summary": "x"})
     git(api.root, "branch", "-f", "next", "main~1")
     api.ask("DELETE", "/api/tags/fog?branch=next")
@@ -481,7 +481,7 @@ def test_a_relation_that_leads_nowhere_is_a_problem_and_no_error(api: Api) -> No
     assert any("fog" in problem.message for problem in api.site.problems)
 
 
-# --- beside other people ---------------------------------------------------------------------------------
+# --- concurrent edits and commits ------------------------------------------------------------------------
 
 
 def test_uncommitted_edits_are_not_overwritten(api: Api) -> None:
@@ -495,7 +495,7 @@ def test_uncommitted_edits_are_not_overwritten(api: Api) -> None:
     assert (head(api), api.read("content/notes/one.md")) == (before, text)
     git(api.root, "commit", "-qm", "mine", "content/notes/one.md")
     assert merge(api).status == 200
-    # What the merge does not touch stays as it is, uncommitted.
+    # Files that the merge does not touch stay uncommitted.
     assert git(api.root, "status", "--porcelain").split("\n") == [
         " M content/notes/two.md",
         "?? notes.txt",
@@ -503,7 +503,7 @@ def test_uncommitted_edits_are_not_overwritten(api: Api) -> None:
     ]
 
 
-def test_a_file_that_is_not_tracked_or_only_staged_is_in_the_way(api: Api) -> None:
+def test_an_untracked_or_staged_file_blocks_the_merge(api: Api) -> None:
     commit(api, "next", {"content/tags/new.yaml": "name: Theirs\n", "content/tags/sea.yaml": "name: Sea 2\n"})
     commit(api, "next", {"notes/ignored.txt": "theirs\n"})
     write(api.root, {".git/info/exclude": "notes/\n", "notes/ignored.txt": "mine\n"})
@@ -533,7 +533,7 @@ def test_an_edit_by_hand_at_the_last_moment_is_kept(api: Api, monkeypatch: pytes
     assert head(api) == before
 
 
-def test_two_merges_at_once_are_both_made(api: Api) -> None:
+def test_two_simultaneous_merges_both_succeed(api: Api) -> None:
     for number in range(4):
         git(api.root, "branch", f"topic/{number}", "main")
         assert api.post(f"/api/tags?branch=topic/{number}", {"name": f"Tag {number}"}).status == 201
@@ -545,8 +545,8 @@ def test_two_merges_at_once_are_both_made(api: Api) -> None:
     clean(api)
 
 
-def test_a_merge_beside_commits_of_others(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody commits something else when the merge is ready: it is made on top of that."""
+def test_a_merge_during_another_commit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another commit comes when the merge is ready; the merge is made on top of it."""
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
     put, done = merging.Merger._write, list[str]()
 
@@ -598,8 +598,8 @@ def test_a_hook_can_refuse(api: Api, name: str) -> None:
     clean(api)
 
 
-def test_what_can_not_be_committed_any_more_is_pending(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files are in place when the branch is locked: the commit is made later, with both parents."""
+def test_a_merge_that_can_not_be_committed_is_pending(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The branch is locked when the files are in place: the commit is made later, with both parents."""
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
     before, put = head(api), merging.Merger._write
 
@@ -619,8 +619,10 @@ def test_what_can_not_be_committed_any_more_is_pending(api: Api, monkeypatch: py
     clean(api)
 
 
-def test_at_every_step_a_process_is_killed(api: Api) -> None:
-    """What a killed process has begun another finishes: all of it is made, with its parents, or nothing."""
+def test_a_process_is_killed_at_every_step(api: Api) -> None:
+    """Another process completes what a killed one began: the merge is made completely, with both parents, or
+    not at all.
+    """
     merged, first = 0, head(api)
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):
         git(api.root, "reset", "-q", "--hard", first)
@@ -678,7 +680,7 @@ def test_into_a_branch_that_is_not_checked_out(api: Api) -> None:
     git(api.root, "fsck", "--strict")
 
 
-def test_what_is_served_is_merged_into_a_branch(api: Api) -> None:
+def test_the_served_branch_is_merged_into_another(api: Api) -> None:
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
     before = head(api)
     assert merge(api, "main", into="next").data["result"] == "merge"
@@ -702,7 +704,7 @@ def test_branches_that_can_not_be_merged(api: Api, tmp_path: Path) -> None:
     assert merge(api, "next", into="main").status == 200
 
 
-def test_what_is_left_to_git(api: Api) -> None:
+def test_changes_that_are_left_to_git(api: Api) -> None:
     folder = api.root.with_name(f"{api.root.name}-links")
     for number, kind in enumerate(("link", "mode", "state")):
         git(api.root, "branch", f"b{number}", "main")
@@ -721,12 +723,12 @@ def test_what_is_left_to_git(api: Api) -> None:
         assert (refused.status, words in refused.error["message"]) == (409, True), kind
 
 
-SHELF = "content/notes/shelf"  # a folder to one side, a file to the other
+SHELF = "content/notes/shelf"  # a folder on one side, a file on the other
 
 
 @pytest.mark.parametrize("theirs_is_folder", [True, False], ids=["folder", "file"])
 @pytest.mark.parametrize("served", [True, False], ids=["into the served", "into another"])
-def test_a_file_and_a_folder_in_one_place_are_both_kept(
+def test_a_file_and_a_folder_at_one_path_are_both_kept(
     api: Api, theirs_is_folder: bool, served: bool
 ) -> None:
     folder, file = {f"{SHELF}/two.md": "---\ntitle: Two\n---\n"}, {SHELF: "What is on the shelf.\n"}
@@ -748,7 +750,7 @@ def test_a_file_and_a_folder_in_one_place_are_both_kept(
 @pytest.mark.parametrize(
     "mine", [{}, {f"{SHELF}/new.md": "---\ntitle: New\n---\n"}], ids=["gone", "written to"]
 )
-def test_a_folder_gives_way_to_a_file_once_it_is_empty(api: Api, mine: dict[str, Any]) -> None:
+def test_an_empty_folder_is_replaced_by_a_file(api: Api, mine: dict[str, Any]) -> None:
     old = f"{SHELF}/old.md"
     commit(api, "main", {old: "---\ntitle: Old\n---\n"})
     git(api.root, "branch", "-f", "next", "main")
@@ -757,7 +759,7 @@ def test_a_folder_gives_way_to_a_file_once_it_is_empty(api: Api, mine: dict[str,
     commit(api, "next", {SHELF: "What is on the shelf.\n"})
     if mine:
         commit(api, "into", mine)
-    assert (merge(api).status, merge(api).error["details"]["files"]) == (409, [SHELF])  # It is on disk.
+    assert (merge(api).status, merge(api).error["details"]["files"]) == (409, [SHELF])  # It is still on disk.
     answer = merge(api, into="into")
     assert answer.status == (409 if mine else 200), answer.body
     there = git(api.root, "ls-tree", "-r", "--name-only", "into", "content/notes").split()
@@ -765,10 +767,10 @@ def test_a_folder_gives_way_to_a_file_once_it_is_empty(api: Api, mine: dict[str,
     assert (f"{SHELF}/new.md" in there) == bool(mine)
 
 
-# --- who may ---------------------------------------------------------------------------------------------
+# --- permissions -----------------------------------------------------------------------------------------
 
 
-def test_a_merge_takes_what_it_does(api: Api) -> None:
+def test_a_merge_needs_the_permission_for_each_change(api: Api) -> None:
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
     api.token("branch", may=["branch.merge"])
     api.token("note", may=["note.update", "branch.update"])
@@ -780,7 +782,7 @@ def test_a_merge_takes_what_it_does(api: Api) -> None:
     assert merge(api, who="both").status == 200
 
 
-def test_each_file_takes_its_own_permission(api: Api) -> None:
+def test_each_file_needs_its_own_permission(api: Api) -> None:
     branches = {
         "media": ({"content/uploads/a.txt": "x"}, ["upload.upload"]),
         "made": ({"content/tags/new.yaml": "name: New\n"}, ["tag.create"]),
@@ -806,7 +808,7 @@ def test_each_file_takes_its_own_permission(api: Api) -> None:
         assert merge(api, f"f{number}").status == 200, path
 
 
-def test_a_conflict_tells_what_may_be_seen(api: Api) -> None:
+def test_a_conflict_reports_only_visible_values(api: Api) -> None:
     both(api, {"title": "Ours"}, {"title": "Theirs"})
     api.token("blind", may=["branch.merge", "note.update"])
     [told] = merge(api, who="blind").error["details"]["conflicts"]
@@ -816,7 +818,7 @@ def test_a_conflict_tells_what_may_be_seen(api: Api) -> None:
 # --- repositories ----------------------------------------------------------------------------------------
 
 
-def test_where_the_site_commits_its_writes(tmp_path: Path) -> None:
+def test_a_site_that_commits_its_writes(tmp_path: Path) -> None:
     for number, commits in enumerate(("each", "1h")):
         api = serve(tmp_path / str(number), {"site.yaml": f"git:\n  commit: {commits}\n"})
         assert api.put("/api/notes/one", {"title": "Ours"}).status == 200
@@ -838,7 +840,7 @@ def test_a_repository_of_sha256_and_a_site_in_a_folder(tmp_path: Path) -> None:
     assert merge(api).data["result"] == "merge"
     assert api.get("/api/notes/one").data["summary"] == "Theirs"
     assert git(tmp_path / "other", "status", "--porcelain") == ""
-    # What is outside of the site is left to git.
+    # Files outside of the site are left to git.
     git(tmp_path / "other", "worktree", "add", "-q", str(tmp_path / "next"), "next")
     write(tmp_path / "next", {"README": "x\n"})
     git(tmp_path / "next", "add", "-A")
@@ -873,7 +875,7 @@ VALUES = {
 
 @st.composite
 def two_edits(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Two changes of a note that have no attribute in common."""
+    """Draw two changes of a note without a common attribute."""
     names = draw(st.permutations(sorted(VALUES)))
     at = draw(st.integers(1, len(names) - 1))
     return tuple({name: draw(VALUES[name]) for name in part} for part in (names[:at], names[at:]))  # type: ignore[return-value]
@@ -899,7 +901,7 @@ def test_edits_of_different_attributes_both_survive(api: Api, edits: Any) -> Non
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_an_edit_stays_that_git_is_told_not_to_see(api: Api, flag: str) -> None:
+def test_an_edit_hidden_from_git_is_kept(api: Api, flag: str) -> None:
     commit(api, "next", {"README.md": "Theirs\n"})
     commit(api, "main", {"other.txt": "Ours\n"})
     git(api.root, "update-index", flag, "README.md")
@@ -914,7 +916,7 @@ def test_an_edit_stays_that_git_is_told_not_to_see(api: Api, flag: str) -> None:
     clean(api)
 
 
-def test_a_file_left_out_of_a_sparse_checkout_is_no_edit(api: Api) -> None:
+def test_a_file_outside_of_a_sparse_checkout_is_not_an_edit(api: Api) -> None:
     commit(api, "next", {"README.md": "Theirs\n"})
     commit(api, "main", {"other.txt": "Ours\n"})
     git(api.root, "update-index", "--skip-worktree", "README.md")
@@ -924,7 +926,7 @@ def test_a_file_left_out_of_a_sparse_checkout_is_no_edit(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("staged", "coming"), [("place/file.txt", "place"), ("place", "place/file.txt")])
-def test_what_is_staged_alone_is_not_pushed_out_of_the_index(api: Api, staged: str, coming: str) -> None:
+def test_staged_files_are_kept_in_the_index(api: Api, staged: str, coming: str) -> None:
     commit(api, "next", {coming: "Theirs\n"})
     commit(api, "main", {"other.txt": "Ours\n"})
     write(api.root, {staged: "Staged\n"})
@@ -948,7 +950,7 @@ U = "content/notes/u.md"
 
 
 def other_keys(api: Api, base: str, ours: str, theirs: str) -> Answer:
-    """Merge a note of which both have changed lines that touch; each is its lines below the title."""
+    """Merge a note of which both sides changed adjacent lines; arguments are the lines below the title."""
     text = "---\ntitle: {}\n{}---\nText.\n"
     commit(api, "main", {U: text.format("U", base)})
     git(api.root, "branch", "-f", "next")
@@ -957,7 +959,7 @@ def other_keys(api: Api, base: str, ours: str, theirs: str) -> Answer:
     return merge(api)
 
 
-def test_a_key_that_the_type_has_not_got_is_merged(api: Api) -> None:
+def test_a_key_without_an_attribute_is_merged(api: Api) -> None:
     assert (
         other_keys(api, "old: x\nkey: base\n", "old: x\nkey: base\n", "key: theirs\nmore: [a, b]\n").status
         == 200
@@ -967,7 +969,7 @@ def test_a_key_that_the_type_has_not_got_is_merged(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("side", "left"), [("ours", "key: mine\n"), ("theirs", "key: other\n")])
-def test_a_key_that_both_have_changed_is_a_conflict_of_the_file(api: Api, side: str, left: str) -> None:
+def test_a_key_changed_on_both_sides_is_a_conflict_of_the_file(api: Api, side: str, left: str) -> None:
     refused = other_keys(api, "key: base\n", "key: mine\n", "key: other\n")
     assert (refused.status, refused.error["details"]["files"]) == (409, [U])
     assert merge(api, resolve={"files": {U: side}}).status == 200
@@ -979,8 +981,8 @@ TURNED = "blocks:\n  - heading: B\n    y: base\n  - heading: A\n    x: base\n"
 TITLED = BLOCKS.replace("heading: A", "heading: A2")
 
 
-def test_the_keys_of_a_component_come_with_it(api: Api) -> None:
-    ours = BLOCKS.replace("blocks:", "summary: s\nblocks:")  # so that lines touch
+def test_other_keys_of_a_component_are_merged_with_it(api: Api) -> None:
+    ours = BLOCKS.replace("blocks:", "summary: s\nblocks:")  # so that changed lines are adjacent
     theirs = BLOCKS.replace("blocks:", "number: 3\nblocks:").replace("x: base", "x: other")
     assert other_keys(api, BLOCKS, ours, theirs).status == 200
     text = api.read(U)
@@ -1001,7 +1003,7 @@ def test_the_keys_of_a_component_come_with_it(api: Api) -> None:
         (TITLED, BLOCKS.replace("blocks:", "blocks:\n  - heading: C\n    z: new")),
     ],
 )
-def test_the_keys_of_components_are_not_given_to_others(api: Api, ours: str, theirs: str, side: str) -> None:
+def test_other_keys_are_not_moved_between_components(api: Api, ours: str, theirs: str, side: str) -> None:
     refused = other_keys(api, BLOCKS, ours, theirs)
     assert (refused.status, refused.error["details"]["files"]) == (409, [U])
     assert merge(api, resolve={"files": {U: side}}).status == 200
@@ -1014,7 +1016,7 @@ def blocks(order: str) -> str:
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
-def test_the_keys_of_components_are_of_the_side_that_is_chosen(api: Api, side: str) -> None:
+def test_other_keys_of_components_come_from_the_chosen_side(api: Api, side: str) -> None:
     refused = other_keys(api, blocks("ABC"), blocks("BAC"), blocks("CAB"))
     [conflict] = refused.error["details"]["conflicts"]
     assert merge(api, resolve={"documents": {conflict["document"]: {"blocks": side}}}).status == 200
@@ -1033,7 +1035,7 @@ def test_a_note_that_one_side_deletes_keeps_a_key_of_the_other(api: Api, deletes
     clean(api)
 
 
-def test_a_note_that_both_have_made_in_other_formats_has_the_keys_of_both(api: Api) -> None:
+def test_a_note_created_in_two_formats_has_the_keys_of_both(api: Api) -> None:
     commit(api, "main", {"content/tags/new.yaml": "name: New\nmine: 1\n"})
     commit(api, "next", {"content/tags/new.json": '{"name": "New", "other": {"a": [true, "1"]}}\n'})
     assert merge(api).status == 200

@@ -1,4 +1,4 @@
-"""`?at=`: the content as it was at a commit, answered as a checkout of that commit would be."""
+"""`?at=`: reads at a commit give the same responses as a checkout of that commit."""
 
 import gc
 import shutil
@@ -64,7 +64,7 @@ def commit(root: Path, hour: int) -> str:
 
 @pytest.fixture
 def commits(tmp_path: Path) -> list[str]:
-    """A site in which everything changes that can, commit by commit."""
+    """Return the commits of a site in which everything that can change does, one by one."""
     root = tmp_path / "site"
     write(root, FIRST)
     commit_all(root, at="2030-05-01T00:00:00Z")
@@ -92,13 +92,13 @@ def serve(root: Path) -> Api:
 
 
 def serve_copy(root: Path, number: int = 0) -> Api:
-    """A server of a copy of a site, which knows nothing of before."""
+    """Serve a copy of a site, without any caches."""
     copy = root.with_name(f"again{number}")
     shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(".bifolio"))
     return make(copy, {})
 
 
-def test_a_past_state_is_answered_as_a_checkout_of_it(tmp_path: Path, commits: list[str]) -> None:
+def test_a_past_state_equals_a_checkout(tmp_path: Path, commits: list[str]) -> None:
     site = serve(tmp_path / "site")
     checkouts = []
     for number, id_ in enumerate(commits):
@@ -117,7 +117,7 @@ def test_a_past_state_is_answered_as_a_checkout_of_it(tmp_path: Path, commits: l
         api.accounts.close()
 
 
-def test_states_do_not_depend_on_those_that_were_asked_for_before(tmp_path: Path, commits: list[str]) -> None:
+def test_states_do_not_depend_on_earlier_reads(tmp_path: Path, commits: list[str]) -> None:
     site = serve(tmp_path / "site")
     path = "/api/notes?populate=*&sort=title&at="
     first = {id_: site.get(path + id_).raw for id_ in commits}
@@ -128,7 +128,7 @@ def test_states_do_not_depend_on_those_that_were_asked_for_before(tmp_path: Path
     site.accounts.close()
 
 
-def test_what_is_not_committed_is_not_in_any_commit(tmp_path: Path, commits: list[str]) -> None:
+def test_uncommitted_changes_are_not_in_past_states(tmp_path: Path, commits: list[str]) -> None:
     site = serve(tmp_path / "site")
     committed = site.get("/api/notes?at=HEAD&sort=title").raw
     write(
@@ -172,7 +172,7 @@ def test_a_commit_is_named_by_branch_or_time(
 @pytest.mark.parametrize(
     "name", ["nothing", "--all", "-x", "", "main..HEAD", "2029-01-01", "2030-99-01", "main:x"]
 )
-def test_a_name_of_no_commit_is_refused_by_name(tmp_path: Path, commits: list[str], name: str) -> None:
+def test_an_unknown_commit_name_is_refused_by_name(tmp_path: Path, commits: list[str], name: str) -> None:
     site = serve(tmp_path / "site")
     answer = site.get(f"/api/tags?at={name}")
     assert answer.status == 400
@@ -192,9 +192,7 @@ def test_a_branch_that_moves_names_another_commit(tmp_path: Path, commits: list[
 @pytest.mark.parametrize(
     "name", ["HEAD", "@", "main", "heads/main", "refs/heads/main", "HEAD~0", "main~0", "main^0", "2031-01-01"]
 )
-def test_a_name_goes_on_with_the_branch_that_is_checked_out(
-    tmp_path: Path, commits: list[str], name: str
-) -> None:
+def test_a_name_follows_the_checked_out_branch(tmp_path: Path, commits: list[str], name: str) -> None:
     site = serve(tmp_path / "site")
     assert site.get(f"/api/tags?at={name}").headers["Bifolio-Commit"] == commits[-1]
     write(site.root, {"content/tags/sea.yaml": "name: The sea\n"})
@@ -204,7 +202,7 @@ def test_a_name_goes_on_with_the_branch_that_is_checked_out(
 
 
 @pytest.mark.parametrize("name", ["origin", "origin/HEAD", "origin/main", "origin/main~0"])
-def test_a_remote_branch_names_what_was_fetched_last(tmp_path: Path, commits: list[str], name: str) -> None:
+def test_a_remote_branch_names_the_last_fetched_commit(tmp_path: Path, commits: list[str], name: str) -> None:
     git(tmp_path, "clone", "-q", "site", "clone")
     site = serve(tmp_path / "clone")
     assert site.get(f"/api/tags?at={name}").headers["Bifolio-Commit"] == commits[-1]
@@ -215,7 +213,7 @@ def test_a_remote_branch_names_what_was_fetched_last(tmp_path: Path, commits: li
     site.accounts.close()
 
 
-def test_a_full_id_may_be_kept_for_ever_and_a_branch_not(tmp_path: Path, commits: list[str]) -> None:
+def test_responses_at_a_full_id_are_immutable_and_at_a_branch_not(tmp_path: Path, commits: list[str]) -> None:
     site = serve(tmp_path / "site")
     assert "immutable" in site.get(f"/api/tags?at={commits[1]}").headers["Cache-Control"]
     assert "immutable" not in site.get(f"/api/tags?at={commits[1][:12]}").headers["Cache-Control"]
@@ -226,7 +224,7 @@ def test_a_full_id_may_be_kept_for_ever_and_a_branch_not(tmp_path: Path, commits
     site.accounts.close()
 
 
-def test_states_take_no_more_memory_than_they_may(tmp_path: Path, commits: list[str]) -> None:
+def test_the_memory_of_states_is_bounded(tmp_path: Path, commits: list[str]) -> None:
     site = load(tmp_path / "site", {})
     past = PastStates(site, max_bytes=1)
     for commit_id in commits:
@@ -236,7 +234,7 @@ def test_states_take_no_more_memory_than_they_may(tmp_path: Path, commits: list[
     assert [one.commit for one in states] == commits[-1:]
 
 
-def test_a_state_that_is_larger_than_all_may_be_is_made_once(tmp_path: Path, commits: list[str]) -> None:
+def test_a_state_larger_than_the_bound_is_built_once(tmp_path: Path, commits: list[str]) -> None:
     past = PastStates(load(tmp_path / "site", {}), max_bytes=1)
     made = past.at(commits[1])
     assert past.is_kept(commits[1])
@@ -246,7 +244,7 @@ def test_a_state_that_is_larger_than_all_may_be_is_made_once(tmp_path: Path, com
 
 
 @pytest.mark.parametrize("path", ["/api/users", "/api/users-permissions/roles", "/api/i18n/locales"])
-def test_what_is_as_it_is_today_is_not_kept_for_ever(tmp_path: Path, commits: list[str], path: str) -> None:
+def test_current_content_is_not_cached_forever(tmp_path: Path, commits: list[str], path: str) -> None:
     site = serve(tmp_path / "site")
     answer = site.get(f"{path}?at={commits[1]}")
     assert answer.status == 200
@@ -254,7 +252,7 @@ def test_what_is_as_it_is_today_is_not_kept_for_ever(tmp_path: Path, commits: li
     site.accounts.close()
 
 
-def test_content_that_may_relate_to_users_is_not_kept_for_ever(make_api: MakeApi) -> None:
+def test_content_related_to_users_is_not_cached_forever(make_api: MakeApi) -> None:
     to_user = relation("manyToOne", "user") | {"target": "plugin::users-permissions.user"}
     api = make_api({**collection("note", {"title": STRING, "author": to_user})})
     commit_all(api.root)
@@ -284,20 +282,20 @@ def test_at_names_one_commit(tmp_path: Path, commits: list[str], query: str) -> 
     site.accounts.close()
 
 
-def test_the_past_takes_a_permission_of_its_own(tmp_path: Path, commits: list[str]) -> None:
+def test_the_past_needs_a_permission_of_its_own(tmp_path: Path, commits: list[str]) -> None:
     site = serve(tmp_path / "site")
     site.token("reader", may=["note.find", "history.read"])
     site.token("writer", may=["note.find", "note.update", "note.readDraft"])
     path = f"/api/notes?at={commits[0]}"
     assert site.get(path, "reader").ids == ["one"]
     assert [site.get(path, who).status for who in ("writer", "public")] == [403, 403]
-    assert site.get(f"{path}&status=draft", "reader").status == 403  # who may do what is as it is today
+    assert site.get(f"{path}&status=draft", "reader").status == 403  # permissions are the current ones
     assert site.get(f"/api/tags?at={commits[0]}", "reader").status == 403
-    assert site.get("/api/notes?at=nothing", "public").status == 403  # nor which names there are
+    assert site.get("/api/notes?at=nothing", "public").status == 403  # existing names are not revealed either
     site.accounts.close()
 
 
-def test_the_past_is_searched_by_looking_at_it(tmp_path: Path, commits: list[str]) -> None:
+def test_the_past_is_searched_without_an_index(tmp_path: Path, commits: list[str]) -> None:
     site = serve(tmp_path / "site")
     assert [hit["documentId"] for hit in site.get(f"/search?q=first&at={commits[0]}").data] == ["one"]
     assert site.get("/search?q=first").data == []
@@ -313,7 +311,7 @@ def test_the_past_can_not_be_written(tmp_path: Path, commits: list[str], method:
     site.accounts.close()
 
 
-def test_a_commit_with_a_broken_schema_says_so(tmp_path: Path, commits: list[str]) -> None:
+def test_a_commit_with_an_invalid_schema_is_reported(tmp_path: Path, commits: list[str]) -> None:
     root = tmp_path / "site"
     write(root, {"content-types/note.json": "{"})
     broken = commit(root, 6)
@@ -326,7 +324,7 @@ def test_a_commit_with_a_broken_schema_says_so(tmp_path: Path, commits: list[str
     site.accounts.close()
 
 
-def test_a_site_in_no_repository_says_what_to_do(make_api: MakeApi) -> None:
+def test_a_site_outside_of_a_repository_gets_a_helpful_error(make_api: MakeApi) -> None:
     api = make_api(FIRST)
     answer = api.get("/api/tags?at=main")
     assert answer.status == 409

@@ -1,4 +1,4 @@
-"""Documents that git renamed: their earlier ids tell the ones of today, to whoever may read them."""
+"""Renamed documents: their former ids lead to the current ones, for callers that may read them."""
 
 import json
 import shutil
@@ -83,7 +83,7 @@ def test_a_rename_that_is_not_committed_yet(root: Path) -> None:
     assert said(root) == [(what, '--fix changes it to "winifred"')]
 
 
-def test_renames_are_followed_to_the_name_of_today(root: Path) -> None:
+def test_renames_are_followed_to_the_current_name(root: Path) -> None:
     first = rename(root, *authors("ann", "bea"))
     rename(root, *authors("bea", "cleo"))
     write(root, {"content/authors/bea.yaml": "name: Another\n"})
@@ -93,7 +93,7 @@ def test_renames_are_followed_to_the_name_of_today(root: Path) -> None:
     ]
 
 
-def test_a_file_that_took_the_name_of_a_deleted_one_is_another(root: Path) -> None:
+def test_a_file_with_the_name_of_a_deleted_one_is_another_document(root: Path) -> None:
     rename(root, *authors("ann", "bea"))
     git(root, "rm", "-q", "content/authors/bea.yaml", "content/authors/bea.fr.yaml")
     git(root, "commit", "-qm", "remove")
@@ -103,7 +103,7 @@ def test_a_file_that_took_the_name_of_a_deleted_one_is_another(root: Path) -> No
     assert [what for what, _ in said(root)] == ['author: there is no document "ann" of api::author.author']
 
 
-def test_what_changed_much_is_only_suggested(root: Path) -> None:
+def test_a_rename_with_many_changes_is_only_suggested(root: Path) -> None:
     git(root, "mv", "content/authors/ann.yaml", "content/authors/winifred.yaml")
     git(root, "rm", "-q", "content/authors/ann.fr.yaml")
     write(
@@ -116,7 +116,7 @@ def test_what_changed_much_is_only_suggested(root: Path) -> None:
     assert len(check(root, "--fix")) == 1
 
 
-def test_the_404_of_an_earlier_id_has_the_new_one(root: Path) -> None:
+def test_the_404_of_a_former_id_names_the_new_one(root: Path) -> None:
     site = make(root, {})
     assert site.get("/api/authors/ann", "public").status == 200
     rename(root, *authors("ann", "winifred"))
@@ -130,7 +130,7 @@ def test_the_404_of_an_earlier_id_has_the_new_one(root: Path) -> None:
     site.accounts.close()
 
 
-def test_the_404_tells_nothing_of_what_one_may_not_read(root: Path) -> None:
+def test_the_404_reveals_no_hidden_document(root: Path) -> None:
     write(root, {"content/articles/hidden.draft.yaml": "author: ann\ncover: a.txt\n"})
     git(root, "add", "-A")
     rename(root)

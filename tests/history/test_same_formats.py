@@ -1,4 +1,4 @@
-"""Pictures of a commit: every worker shows the formats that a server of a checkout shows."""
+"""Pictures at commits: every worker returns the formats that a server of a checkout returns."""
 
 import json
 import os
@@ -43,14 +43,14 @@ FILES = ("/uploads/small_a.png", "/uploads/thumbnail_same.png", "/uploads/medium
 
 @dataclass
 class Worker:
-    """A worker of a server, and a connection that it has accepted."""
+    """A worker of a server, with a connection that it accepted."""
 
     pid: int
     connection: HTTPConnection
     token: str
 
     def get(self, path: str, at: str) -> tuple[int, bytes, dict[str, str]]:
-        """The status, the body, and the headers that say what a client may do with it."""
+        """Return the status, the body and the caching headers."""
         mark = "&" if "?" in path else "?"
         sent = {"Authorization": f"Bearer {self.token}"}
         self.connection.request("GET", f"{path}{mark}at={at}", headers=sent)
@@ -70,7 +70,7 @@ class Server:
 
     @contextmanager
     def workers(self) -> Iterator[tuple[Worker, Worker]]:
-        """Both workers, each with a connection that it accepted while the other one was stopped."""
+        """Return both workers, each with a connection accepted while the other was stopped."""
         until(lambda: len(workers(self.pid)) == 2)
         first, second = sorted(workers(self.pid))
         one, other = self._connected(first, second), self._connected(second, first)
@@ -107,7 +107,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether all threads of a process have stopped."""
+    """Return whether all threads of a process are stopped."""
     states = [
         stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")
     ]
@@ -115,7 +115,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def answers_of_checkout(root: Path, folder: Path, commit_id: str) -> dict[str, bytes]:
-    """What a server of a checkout of a commit answers once it has made all formats."""
+    """Return the responses of a server of a checkout after it has made all formats."""
     git(root, "clone", "-q", str(root), str(folder))
     git(folder, "checkout", "-q", commit_id)
     api = Api.of(load(folder, {}))
@@ -127,12 +127,12 @@ def answers_of_checkout(root: Path, folder: Path, commit_id: str) -> dict[str, b
 
 
 def has_formats(body: bytes) -> bool:
-    """Whether an answer of /api/upload/files shows the formats of all pictures that can have some."""
+    """Return whether a response of /api/upload/files has the formats of all scalable pictures."""
     pictures = [file for file in json.loads(body) if file["width"] and file["name"] != "damaged.png"]
     return bool(pictures) and all(file["formats"] for file in pictures)
 
 
-def test_workers_answer_as_a_checkout_whichever_built_a_state_first(server: Server, tmp_path: Path) -> None:
+def test_workers_respond_like_a_checkout_in_any_order(server: Server, tmp_path: Path) -> None:
     with server.workers() as (one, other):
         check(server.root, one, other, tmp_path)
 
@@ -147,7 +147,7 @@ def test_formats_that_are_deleted_are_made_again(server: Server) -> None:
         made = {(at, path): both[0].get(path, at)[1] for at in (old, now) for path in FILES[:2]}
         (server.root / ".bifolio/formats").rename(
             server.root / "formats"
-        )  # in one step: the server may write there
+        )  # in one step, because the server may write there
         for (at, path), body in made.items():
             for one in both:
                 until(lambda: one.get(path, at)[:2] == (200, body))  # noqa: B023
@@ -155,7 +155,7 @@ def test_formats_that_are_deleted_are_made_again(server: Server) -> None:
 
 def check(root: Path, one: Worker, other: Worker, folder: Path) -> None:
     made = [git(root, "rev-parse", "HEAD").strip()]
-    one.get(READS[0], made[0])  # perhaps before the formats of any picture are made
+    one.get(READS[0], made[0])  # possibly before any formats are made
     write(root, {"content/uploads/a.png": NEW, "content/uploads/gone.png": LAST})
     made.append(commit(root, 1))
     until(lambda: has_formats(one.get(READS[0], made[1])[1]))

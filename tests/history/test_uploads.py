@@ -1,4 +1,4 @@
-"""`/uploads/…?at=`: media files in the bytes that they had at a commit."""
+"""`/uploads/…?at=`: media files with their content at a commit."""
 
 import io
 import shutil
@@ -27,7 +27,7 @@ FIRST = {
 
 @pytest.fixture
 def site(tmp_path: Path) -> Api:
-    """A site whose first commit is tagged; since then a picture was replaced and another removed."""
+    """Return a site whose first commit is tagged; since then, a picture was replaced and another removed."""
     root = tmp_path / "site"
     write(root, FIRST)
     commit_all(root)
@@ -48,7 +48,7 @@ def test_a_file_that_was_replaced_is_served_as_it_was(site: Api) -> None:
     site.accounts.close()
 
 
-def test_a_file_of_the_past_has_the_headers_of_any_other(site: Api) -> None:
+def test_past_files_have_the_usual_headers(site: Api) -> None:
     then = site.get("/uploads/gone.svg?at=first")
     assert then.raw == SCRIPT
     assert "script-src 'none'" in then.headers["Content-Security-Policy"]
@@ -64,7 +64,7 @@ def test_a_file_of_the_past_has_the_headers_of_any_other(site: Api) -> None:
     site.accounts.close()
 
 
-def test_formats_are_of_the_picture_that_a_commit_has(site: Api) -> None:
+def test_formats_belong_to_the_picture_at_the_commit(site: Api) -> None:
     for path in site.site.unscaled():
         site.site.scale(path)
     for name in ("same.png", "a.png"):
@@ -76,23 +76,23 @@ def test_formats_are_of_the_picture_that_a_commit_has(site: Api) -> None:
     site.accounts.close()
 
 
-def test_what_is_not_committed_is_in_no_commit(site: Api) -> None:
+def test_uncommitted_files_are_in_no_commit(site: Api) -> None:
     write(site.root, {"content/uploads/a.png": SAME})
-    assert site.get("/uploads/a.png?at=main").raw == NEW  # before anybody has noticed
+    assert site.get("/uploads/a.png?at=main").raw == NEW  # before the server has noticed
     site.site.refresh()
     assert site.get("/uploads/a.png").raw == SAME
     assert site.get("/uploads/a.png?at=main").raw == NEW
     site.accounts.close()
 
 
-def test_files_of_the_past_take_the_permission_of_the_past(site: Api) -> None:
+def test_past_files_need_the_permission_for_the_past(site: Api) -> None:
     assert site.get("/uploads/a.png", "public").raw == NEW
     assert site.get("/uploads/a.png?at=first", "public").status == 403
     site.accounts.close()
 
 
-def test_a_picture_that_was_replaced_has_its_size_of_then_in_each_commit(tmp_path: Path) -> None:
-    """Also where the state of a commit is made from that of another one."""
+def test_a_replaced_picture_has_its_former_size_at_each_commit(tmp_path: Path) -> None:
+    """Also if the state of one commit is derived from that of another."""
     notes = {**collection("note", {"title": {"type": "string"}}), "content/notes/a.yaml": "title: A\n"}
     write(tmp_path, {**FIRST, **notes})
     commit_all(tmp_path)
@@ -113,8 +113,8 @@ def test_a_picture_that_was_replaced_has_its_size_of_then_in_each_commit(tmp_pat
 
 
 @pytest.mark.parametrize("path", ["a.png?at=first", "same.png?at=main", "gone.svg?at=first"])
-def test_no_shared_cache_keeps_a_file_of_the_past(site: Api, path: str) -> None:
-    """It takes `history.read` or `branch.find`; a file of today is for everybody."""
+def test_shared_caches_do_not_store_past_files(site: Api, path: str) -> None:
+    """It needs `history.read` or `branch.find`, whereas current files are public."""
     then = site.get(f"/uploads/{path}")
     again = site.get(f"/uploads/{path}", headers={"If-None-Match": then.headers["ETag"]})
     assert (then.status, again.status) == (200, 304)

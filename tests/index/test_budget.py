@@ -1,4 +1,4 @@
-"""What a request may cost: steps, bytes, processor time, and taking turns at what costs much."""
+"""Budget of a request: steps, bytes, processor time, turns of costly requests."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from server.index import budget as budgets
 from server.index.budget import Budget, turns
 
 
-def test_without_settings_nothing_is_too_much() -> None:
+def test_a_budget_without_settings_is_unlimited() -> None:
     budget = Budget()
     budget.spend(10**9)
     budget.write(10**12)
@@ -30,12 +30,12 @@ def test_the_step_after_the_last_is_refused(most: int) -> None:
     assert f"{most:,} steps" in refused.value.message
 
 
-def test_many_steps_at_once_are_refused_before_they_are_taken() -> None:
+def test_many_steps_are_refused_in_advance() -> None:
     with pytest.raises(LimitError):
         Budget(with_values(DEFAULTS, {"api.limits.steps": 1_000_000})).spend(1_000_001)
 
 
-def test_an_answer_may_have_so_many_bytes() -> None:
+def test_response_bytes_are_limited() -> None:
     budget = Budget(with_values(DEFAULTS, {"api.limits.size": 100}))
     budget.write(60)
     budget.allow(40)
@@ -50,7 +50,7 @@ def spend_without_end(budget: Budget) -> None:
         budget.spend(1)
 
 
-def test_processor_time_ends() -> None:
+def test_processor_time_is_limited() -> None:
     budget = Budget(
         with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(milliseconds=30)})
     )
@@ -60,7 +60,7 @@ def test_processor_time_ends() -> None:
 
 
 def costly(taking: BoundedMutex) -> Budget:
-    """A budget of which so much is spent that it has its turn."""
+    """Return a budget that has spent enough to hold the turn."""
     budget = Budget(
         with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(minutes=1)}), taking
     )
@@ -85,20 +85,20 @@ def test_one_costly_request_computes_at_a_time() -> None:
     waiting.join(10)
 
 
-def test_a_request_that_costs_little_does_not_wait() -> None:
+def test_a_cheap_request_does_not_wait() -> None:
     taking = turns(waiting=0)
     with costly(taking), Budget(Settings(), taking) as cheap:
         cheap.spend(1500)
 
 
-def test_too_many_that_wait_are_refused() -> None:
+def test_too_many_waiting_requests_are_refused() -> None:
     taking = turns(waiting=0)
     with costly(taking), pytest.raises(BusyError):
         costly(taking)
-    costly(taking).close()  # and the next has its turn
+    costly(taking).close()  # the next one gets the turn
 
 
-def test_who_must_not_wait_is_postponed_when_another_has_the_turn() -> None:
+def test_a_request_that_must_not_wait_is_postponed() -> None:
     taking = turns()
     settings = with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(minutes=1)})
     with costly(taking), pytest.raises(NeedsThreadPool) as postponed:
@@ -106,13 +106,13 @@ def test_who_must_not_wait_is_postponed_when_another_has_the_turn() -> None:
     assert postponed.value.costly
 
 
-def test_a_request_that_was_postponed_takes_its_turn_before_it_costs_again() -> None:
+def test_a_postponed_request_takes_its_turn_first() -> None:
     taking = turns(waiting=0)
     with costly(taking), pytest.raises(BusyError):
         Budget(Settings(), taking, costly=True).spend(budgets.STEPS_PER_CLOCK_READ + 1)
 
 
-def test_nothing_is_computed_for_a_client_that_has_left() -> None:
+def test_a_request_of_a_disconnected_client_is_aborted() -> None:
     left = [False]
     budget = Budget(Settings(), turns(), gone=lambda: left[0])
     budget.spend(2 * budgets.STEPS_PER_CLOCK_READ)

@@ -1,4 +1,4 @@
-"""Finding: `_q`, publication filters, filters on one document, and that answers fit the files."""
+"""Queries on the index: `_q`, publication filters, single documents, changes of files."""
 
 from typing import Any
 
@@ -86,11 +86,11 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Api:
         ("9" * 5000, []),
     ],
 )
-def test_a_search_looks_at_what_is_visible(notes: Api, text: str, wanted: list[str]) -> None:
+def test_a_search_covers_visible_attributes(notes: Api, text: str, wanted: list[str]) -> None:
     assert notes.get("/api/notes", query_string={"_q": text}).ids == wanted
 
 
-def test_a_search_goes_together_with_filters_sorting_and_pages(notes: Api) -> None:
+def test_a_search_combines_with_filters_sorting_and_pages(notes: Api) -> None:
     query = "_q=needle&filters[s][$null]=true&sort=id:desc&pagination[pageSize]=2"
     answer = notes.get(f"/api/notes?{query}")
     assert answer.ids == ["slug", "mail"]
@@ -98,14 +98,14 @@ def test_a_search_goes_together_with_filters_sorting_and_pages(notes: Api) -> No
 
 
 @pytest.mark.parametrize("query", ["filters[s]=other", "_q=other"])
-def test_a_document_that_does_not_meet_the_query_is_not_found(notes: Api, query: str) -> None:
+def test_a_document_that_does_not_match_is_not_found(notes: Api, query: str) -> None:
     assert notes.get(f"/api/notes/string?{query}").status == 404
     assert notes.get("/api/notes/string?filters[s][$contains]=needle&_q=here").status == 200
 
 
 # --- publication filters -------------------------------------------------------------------------
 
-# Of each document: whether it is published, and whether a draft file is there, in en and in fr.
+# For each document, in en and fr: whether it is published, and whether it has a draft file.
 STATES = {
     "live": ("p", ""),
     "same": ("pd=", ""),
@@ -160,14 +160,14 @@ def test_publication_filters(pages: Api, wanted: str, published: list[str], draf
     assert pages.get(f"{path}&status=draft").ids == draft
 
 
-def test_every_publication_filter_is_known() -> None:
+def test_every_publication_filter_is_implemented() -> None:
     tested = {
         mark.args[1][i][0] for mark in test_publication_filters.pytestmark for i in range(len(mark.args[1]))
     }
     assert tested == set(PUBLICATION_FILTERS)
 
 
-def test_a_draft_that_says_1_where_true_is_published_is_modified(make_api: MakeApi) -> None:
+def test_a_draft_with_1_instead_of_true_is_modified(make_api: MakeApi) -> None:
     page = collection("page", {"extra": {"type": "json"}}, drafts=True)
     versions = {"a": "true", "a.draft": "1", "b": "true", "b.draft": "true"}
     files = {f"content/pages/{name}.json": f'{{"extra": {value}}}' for name, value in versions.items()}
@@ -176,7 +176,7 @@ def test_a_draft_that_says_1_where_true_is_published_is_modified(make_api: MakeA
     assert api.get("/api/pages?publicationFilter=unmodified").ids == ["b"]
 
 
-def test_publication_filters_leave_a_type_without_drafts_alone(notes: Api) -> None:
+def test_publication_filters_do_not_apply_to_types_without_drafts(notes: Api) -> None:
     assert len(notes.get("/api/notes?publicationFilter=modified").ids) == len(NOTES)
 
 
@@ -188,10 +188,10 @@ def test_a_published_document_shown_as_a_draft_has_no_date_of_publication(pages:
     assert found["live"]["id"] == pages.get("/api/pages/live").data["id"]
 
 
-# --- files change --------------------------------------------------------------------------------
+# --- changes of files ----------------------------------------------------------------------------
 
 
-def test_lists_follow_the_files(make_api: MakeApi) -> None:
+def test_lists_reflect_changed_files(make_api: MakeApi) -> None:
     api = make_api({**FILES, "content/notes/string.json": '{"s": "one", "i": 1}'})
     for query in ("filters[s]=one", "sort=s&filters[i]=1", "filters[to][s]=one", "_q=one"):
         api.get(f"/api/notes?{query}")

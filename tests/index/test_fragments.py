@@ -1,4 +1,4 @@
-"""Rendered parts of documents: made once, within the bound, and let go with their documents."""
+"""Cache of rendered fragments: rendered once, bounded, freed with their documents."""
 
 import gc
 from weakref import ref
@@ -21,7 +21,7 @@ TIMESTAMPS = ("2024-01-01T00:00:00.000Z",) * 3
 
 
 class Note(Document):
-    """A document that can be watched being let go."""
+    """Document that supports weak references."""
 
     __slots__ = ("__weakref__",)
 
@@ -31,7 +31,7 @@ def note(i: int, *parts: Component) -> Document:
     return Note(NOTE, made.row, made.status, made.path)
 
 
-def test_a_part_is_rendered_once_for_each_way_to_show_it() -> None:
+def test_a_fragment_is_rendered_once_per_selection() -> None:
     fragments, document, made = Fragments(), note(0), []
 
     def render(item: Document) -> bytes:
@@ -41,7 +41,7 @@ def test_a_part_is_rendered_once_for_each_way_to_show_it() -> None:
     assert [fragments.of(shown, render)(document) for shown in ("a", "b", "a")] == [b"1", b"2", b"1"]
 
 
-def test_what_is_kept_stays_within_the_bound_however_long_the_keys() -> None:
+def test_the_cache_stays_bounded_with_long_keys() -> None:
     fragments, documents = Fragments(1_000_000), [note(i) for i in range(20)]
     for i in range(300):
         get = fragments.of((f"{i:05}" * 2000, "name"), lambda _: b"x" * 500)
@@ -50,7 +50,7 @@ def test_what_is_kept_stays_within_the_bound_however_long_the_keys() -> None:
         assert 0 < fragments.cache.bytes <= 1_000_000
 
 
-def test_what_outgrows_the_bound_is_begun_anew() -> None:
+def test_a_group_that_outgrows_the_bound_is_dropped() -> None:
     fragments, documents = Fragments(200_000), [note(i) for i in range(1000)]
     for document in documents:
         assert fragments.of("all", lambda d: d.document_id.encode() * 100)(document).startswith(b"n")
@@ -58,7 +58,7 @@ def test_what_outgrows_the_bound_is_begun_anew() -> None:
     assert fragments.of("all", lambda _: b"again")(documents[0]) == b"again"
 
 
-def test_what_is_gone_is_kept_no_longer_and_its_components_neither() -> None:
+def test_fragments_of_removed_documents_and_their_components_are_freed() -> None:
     fragments, inner = Fragments(), Component(PART, (1, "text"))
     gone, stays = note(0, inner), note(1)
     for item in (gone, inner, stays):

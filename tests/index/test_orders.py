@@ -1,4 +1,4 @@
-"""Orders that requests ask for: within the bound, right after a change, few enough for a write."""
+"""Cached orders: bounded in size, updated by changes, few enough for a write."""
 
 from itertools import permutations
 
@@ -26,7 +26,7 @@ def made(documents: list[Document], key: ColumnKey) -> Order:
     return order_of(documents, key.columns)
 
 
-def test_an_order_is_made_once_and_follows_changes() -> None:
+def test_an_order_is_made_once_and_updated_by_changes() -> None:
     documents, others = [row(i) for i in range(20)], [row(i) for i in range(20, 30)]
     orders, by = Orders(), key(("b", "d"))
     first = orders.get(by, lambda: made(documents, by))
@@ -42,7 +42,7 @@ def test_an_order_by_other_documents_is_dropped_by_any_change() -> None:
     assert len(orders.changed({}).get(by, lambda: made([], key(("a",))))) == 0
 
 
-def test_a_write_never_has_more_than_some_orders_to_change() -> None:
+def test_the_number_of_orders_to_update_is_bounded() -> None:
     documents, orders = [row(i) for i in range(10)], Orders()
     for names in permutations(NAMES):
         orders.get(key(names), lambda names=names: made(documents, key(names)))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Planned candidates and kept orders answer exactly what looking at everything answers."""
+"""Planned queries and cached orders return the same results as a full scan."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ BOOK = {
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_chunks() -> Iterator[None]:
-    """Chunks of four, so that a page of a few documents goes across several."""
+    """Use chunks of four, so that a page of a few documents spans several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorted_chunks, "CHUNK_ITEMS", 4)
         yield
@@ -141,7 +141,7 @@ def check(
         test = compile_filter(view, query.selection.filter)
         everything = [d for d in everything if test(d.row, d, d.locale)]
     with pytest.MonkeyPatch.context() as patch:
-        for few in (0, 100):  # by going through orders, and by slots
+        for few in (0, 100):  # through orders, and through slots
             patch.setattr("server.index.find.MAX_DIRECT_SORT_DOCUMENTS", few)
             patch.setattr("server.index.planner.MAX_TESTED_CANDIDATES", few)
             listing = find(view, query)
@@ -158,12 +158,12 @@ def test_a_plan_finds_what_a_scan_finds(
 
 
 @given(books=books, others=books, wanted=filters, sort=sorts, page=pages)
-def test_orders_are_kept_when_documents_change(
+def test_orders_are_updated_when_documents_change(
     schema: Schema, books: Any, others: Any, wanted: Any, sort: str, page: tuple[int, int]
 ) -> None:
     before = [book(schema, i, row) for i, row in enumerate(books)]
     snapshot = site(schema, before)
-    check(schema, snapshot, wanted, sort, page)  # makes the orders, which the change then has to keep
+    check(schema, snapshot, wanted, sort, page)  # creates the orders that the change must update
     after = [book(schema, i, row) for i, row in enumerate(others)]
     check(schema, apply(snapshot, before, after), wanted, sort, page)
     check(schema, snapshot, wanted, sort, page)

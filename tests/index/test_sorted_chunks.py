@@ -1,4 +1,4 @@
-"""A sequence is a sorted list whose changed copies leave the original as it was."""
+"""A sequence behaves like a sorted list, and changed copies leave the original unchanged."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ def key(item: int) -> tuple[int]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_chunks() -> object:
-    """Chunks of four, so that a handful of items has several."""
+    """Use chunks of four, so that a handful of items spans several."""
     patch = pytest.MonkeyPatch()
     patch.setattr(sorted_chunks, "CHUNK_ITEMS", 4)
     yield
@@ -31,7 +31,7 @@ def test_it_is_a_sorted_list_under_any_changes(
     versions = [(made, sorted(items))]
     for out, in_ in changes:
         gone = set(out)
-        come = set(in_) - (items - gone)  # what is there already is not added again
+        come = set(in_) - (items - gone)  # existing items are not added again
         made = made.changed(gone, come)
         items = (items - gone) | come
         versions.append((made, sorted(items)))
@@ -45,10 +45,10 @@ def test_it_is_a_sorted_list_under_any_changes(
         after = [item for span, _ in version.spans((low,)) for item in span]
         assert after == [item for item in expected if low <= item]
         for chunk, notes in version.chunks:
-            assert notes.setdefault("items", chunk) == chunk  # nobody else's notes
+            assert notes.setdefault("items", chunk) == chunk  # notes of this chunk only
 
 
-def test_what_is_not_there_can_be_removed() -> None:
+def test_removing_a_missing_item_does_nothing() -> None:
     made = SortedChunks.of([2, 4], key)
     assert list(made.changed([1, 3, 5], [])) == [2, 4]
     assert list(SortedChunks(key).changed([1], [])) == []
@@ -63,7 +63,7 @@ def test_a_small_change_of_a_long_sequence_shares_its_chunks() -> None:
     assert list(after) == sorted({*range(2, 2000, 2), 1001})
 
 
-def test_chunks_stay_small_when_one_place_grows() -> None:
+def test_chunks_stay_small_when_items_cluster() -> None:
     made = SortedChunks.of([0, 10**6], key)
     for item in range(1, 500):
         made = made.changed([], [item])

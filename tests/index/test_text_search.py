@@ -1,4 +1,4 @@
-"""Searching the joined texts of chunks finds what searching each document finds."""
+"""Searching joined texts of blocks finds the same as searching each document."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +22,7 @@ LETTERS = "ab -\n.é_1ßẞ漢𝄞\ud800"
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_chunks() -> object:
-    """Chunks of four, so that a handful of documents has several, in which two are many and one is few."""
+    """Use blocks of four, so that there are several; two tested documents count as many, one as few."""
     patch = pytest.MonkeyPatch()
     patch.setattr(type_table, "SLOT_BITS", 2)
     patch.setattr(type_table, "_SLOT_MASK", 3)
@@ -40,7 +40,7 @@ def note(i: int, text: str | None, title: str | None = None) -> Document:
 
 @pytest.fixture(params=["memmem", "bytes.find"])
 def either_function(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Search with the function of the C library, and without."""
+    """Search with the C library's memmem, and without."""
     if request.param == "bytes.find":
         monkeypatch.setattr(text_search, "_memmem", None)
     elif text_search._memmem is None:
@@ -64,7 +64,7 @@ def test_it_finds_every_document_whose_text_contains_another(
         assert containing(slots, columns, sought, Budget()) == bits_of(expected)
 
 
-def test_texts_that_were_joined_before_are_searched_in_the_same_way() -> None:
+def test_prepared_texts_are_searched_in_the_same_way() -> None:
     notes = [note(i, text) for i, text in enumerate(["Low tide", None, "TIDES"])]
     slots = NO_SLOTS.changed([], notes)
     prepare(slots, [AT])
@@ -75,13 +75,13 @@ def test_texts_that_were_joined_before_are_searched_in_the_same_way() -> None:
     assert containing(slots, [AT], "tid", Budget()) == bits_of([notes[0], notes[2]])
 
 
-def test_no_text_reaches_from_one_document_into_the_next() -> None:
+def test_no_match_spans_two_documents() -> None:
     slots = NO_SLOTS.changed([], [note(0, "low"), note(1, "tide")])
     assert containing(slots, [AT], "lowtide", Budget()) == 0
     assert containing(slots, [AT], "low\0tide", Budget()) == 0
 
 
-def test_what_was_found_is_told_again_until_something_changes(make_api: MakeApi) -> None:
+def test_results_are_cached_until_a_change(make_api: MakeApi) -> None:
     api = make_api(
         {**collection("note", {"text": "text"}), **documents("notes", a={"text": "one two"}, b={})}
     )
@@ -96,6 +96,6 @@ def test_what_was_found_is_told_again_until_something_changes(make_api: MakeApi)
     assert all(len(key.text) <= MAX_CACHED_CHARS for key, _ in api.site.state.snapshot.found.cache.items())
 
 
-def test_sets_of_many_and_of_few_slots_are_the_same_sets() -> None:
+def test_dense_and_sparse_sets_are_equal() -> None:
     for slots in ([], [0], [7, 8, 300], [3, 1, 2], list(range(40)), list(range(5, 90, 2))):
         assert slots_of(bits_of_slots(slots)) == sorted(slots)

@@ -1,4 +1,4 @@
-"""A unique value goes to one document, also where two workers are asked for it at the same time."""
+"""A unique value goes to one document, even if two workers receive requests for it simultaneously."""
 
 import json
 import urllib.error
@@ -15,7 +15,7 @@ from server.auth.accounts import Accounts
 from tests.servers import free_port, serving
 from tests.sites import collection, write
 
-AT_ONCE = 6  # connections for each value: the system hands them to either worker
+AT_ONCE = 6  # connections for each value, which the system distributes over both workers
 FILES = {
     **collection("ticket", {"code": {"type": "string", "unique": True}, "slug": {"type": "uid"}}),
     "content/tickets/taken.yaml": "code: taken\n",
@@ -24,7 +24,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The address of a server with two workers, and a token for it."""
+    """Yield the address of a server with two workers, and an API token for it."""
     root: Path = tmp_path_factory.mktemp("site")
     write(root, FILES)
     accounts = Accounts(root)
@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 
 
 def ask(server: tuple[str, str], method: str, path: str, data: Any = None) -> tuple[int, Any]:
-    """The status and body of a request on a connection of its own."""
+    """Return the status and body of a request on a connection of its own."""
     address, token = server
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = None if data is None else json.dumps({"data": data}).encode()
@@ -49,7 +49,7 @@ def ask(server: tuple[str, str], method: str, path: str, data: Any = None) -> tu
 
 
 @pytest.mark.parametrize("attribute", ["code", "slug"])
-def test_of_many_creations_at_once_one_wins(server: tuple[str, str], attribute: str) -> None:
+def test_one_of_many_simultaneous_creations_wins(server: tuple[str, str], attribute: str) -> None:
     started = Barrier(AT_ONCE)
 
     def create(value: str) -> int:
@@ -64,7 +64,7 @@ def test_of_many_creations_at_once_one_wins(server: tuple[str, str], attribute: 
     assert sorted(ticket[attribute] for ticket in found) == sorted(f"{attribute}-{i}" for i in range(12))
 
 
-def test_of_many_changes_at_once_one_wins(server: tuple[str, str]) -> None:
+def test_one_of_many_simultaneous_updates_wins(server: tuple[str, str]) -> None:
     made = [ask(server, "POST", "/api/tickets", {"code": f"own-{i}"})[1]["data"] for i in range(AT_ONCE)]
     started = Barrier(AT_ONCE)
 

@@ -1,4 +1,4 @@
-"""Bracket notation is read as `qs-codec` reads it, which is a port of the library that clients know."""
+"""Bracket notation is parsed like `qs-codec`, a port of the library that clients use."""
 
 import json
 from urllib.parse import quote
@@ -20,13 +20,13 @@ values = st.sampled_from(["", "=", "=x", "=y z&", "=[]=", "=1"])
 
 
 def _agrees(parts: list[str]) -> bool:
-    """Whether both read the same, in the same order."""
+    """Return whether both parse the same values in the same order."""
     wanted = decode_by_library("&".join(parts), OPTIONS)
     return json.dumps(decode(parts)) == json.dumps(wanted)
 
 
 @given(pairs=st.lists(st.tuples(keys, values), max_size=6))
-def test_keys_that_contradict_each_other_are_merged(pairs: list[tuple[str, str]]) -> None:
+def test_contradicting_keys_are_merged(pairs: list[tuple[str, str]]) -> None:
     assert _agrees([quote(key, safe="[]") + quote(value, safe="[]=") for key, value in pairs])
 
 
@@ -40,11 +40,11 @@ def test_odd_brackets(text: str) -> None:
     places=st.lists(st.integers(0, 2), min_size=90, max_size=130),
     last=keys,
 )
-def test_lists_of_more_items_than_a_list_has(among: list[str], places: list[int], last: str) -> None:
+def test_lists_over_the_item_limit(among: list[str], places: list[int], last: str) -> None:
     parts = [quote(among[at % len(among)], safe="[]") + "=x" for at in places]
     assert _agrees([*parts, quote(last, safe="[]") + "=y"])
 
 
-def test_levels_that_are_too_deep_are_one_key() -> None:
+def test_too_deep_levels_become_one_key() -> None:
     for more in ("", "[c]", "[c][d", "[]"):
         assert _agrees(["a=b" + "[b]" * MAX_DEPTH + more + "]=1"])

@@ -1,4 +1,4 @@
-"""Filters: every operator on every kind of attribute, null, negation, relations, and what is refused."""
+"""Filters: every operator on every attribute type, nulls, negation, relations, invalid filters."""
 
 import itertools
 import json
@@ -26,7 +26,7 @@ from tests.sites import (
     relation,
 )
 
-# Of each type, three values in ascending order, as a file has them.
+# Three values of each type, ascending, as written in files.
 VALUES: Mapping[str, tuple[Any, Any, Any]] = {
     "string": ("Alpha", "alphabet", "beta"),
     "text": ("A line", "a line", "two\nlines"),
@@ -57,7 +57,7 @@ def rows(kind: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory: pytest.TempPathFactory) -> Api:
-    """A site with one content type for each type of attribute, and four documents each."""
+    """Return a site with a content type of four documents for each attribute type."""
     files: dict[str, Any] = {}
     for kind in VALUES:
         files |= collection(f"a-{kind}", {"v": attribute_of(kind)}) | documents(f"a-{kind}s", **rows(kind))
@@ -65,11 +65,11 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 def shown(value: Any) -> str:
-    """A value as text operators see it, and as a query has it."""
+    """Return a value as text operators and queries represent it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-# What each operator should find, said once more and plainly: (value, operand) → whether it matches.
+# An independent specification of each operator: (value, operand) → whether it matches.
 SENTENCES: Mapping[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda v, o: v == o,
     "$eqi": lambda v, o: shown(v).lower() == shown(o).lower(),
@@ -104,7 +104,7 @@ def test_every_operator_on_every_type(typed: Api, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_null_is_seen_by_null_operators_alone(typed: Api, kind: str) -> None:
+def test_only_null_operators_match_null(typed: Api, kind: str) -> None:
     path = f"/api/a-{kind}s?filters[v]"
     for yes in ("true", "t", "1"):
         assert typed.get(f"{path}[$null]={yes}").ids == ["none"]
@@ -117,7 +117,7 @@ def test_null_is_seen_by_null_operators_alone(typed: Api, kind: str) -> None:
             assert "none" not in typed.get(f"/api/a-{kind}s?{bracketed({'filters': filters})}").ids
 
 
-def test_the_tables_are_whole() -> None:
+def test_the_tables_are_complete() -> None:
     scalar = {t.name for t in ATTRIBUTE_TYPES.values() if t.group in ("string", "date", "number")}
     assert set(VALUES) == scalar - {"password"} | {"boolean"}
     assert SENTENCES.keys() | {"$null", "$notNull"} == OPERATORS.keys()
@@ -141,7 +141,7 @@ def test_json_is_compared_as_its_text(make_api: MakeApi) -> None:
     assert api.get("/api/notes?filters[j][$null]=true").ids == ["two"]
 
 
-# --- any filter, against a plain reading of SQL --------------------------------------------------
+# --- random filters, compared with SQL semantics -------------------------------------------------
 
 PEOPLE = {"ann": {"name": "Ann"}, "ben": {"name": "Ben"}, "nobody": {"name": None}}
 TAGS = {
@@ -236,7 +236,7 @@ NULL_ROW: dict[str, Any] = {}
 
 
 def joined(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """The rows that a left join of an attribute gives for a row: one of nulls where there is none."""
+    """Return the rows of a left join of an attribute: one row of nulls if it is empty."""
     value, table = row.get(name), JOINS[name]
     found = value if isinstance(value, list) else [value]
     rows_ = found if table is None else [table[i] for i in found if i in table]
@@ -244,7 +244,7 @@ def joined(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def verdicts(filter_: Any, row: dict[str, Any]) -> set[bool | None]:
-    """What a condition can come to on the joined rows of a row, in three-valued logic."""
+    """Return the possible results of a condition on the joined rows, in three-valued logic."""
     parts = []
     for key, value in filter_.items():
         if key == "$not":
@@ -275,7 +275,7 @@ def any_of(verdicts_: tuple[bool | None, ...]) -> bool | None:
 
 
 def compared(value: Any, condition: Any) -> bool | None:
-    """One column against what stands behind it in a filter."""
+    """Evaluate the right-hand side of a filter on one column."""
     if not isinstance(condition, dict):
         condition = {"$eq": condition}
     ((operator, operand),) = condition.items()
@@ -300,7 +300,7 @@ def compared(value: Any, condition: Any) -> bool | None:
 
 
 @given(filter_=filters)
-def test_any_filter_means_what_it_means_in_sql(things: Api, filter_: dict[str, Any]) -> None:
+def test_any_filter_matches_like_sql(things: Api, filter_: dict[str, Any]) -> None:
     wanted = [name for name, row in THINGS.items() if True in verdicts(filter_, row)]
     assert things.get(f"/api/things?{bracketed({'filters': filter_})}").ids == wanted
 
@@ -360,7 +360,7 @@ def test_every_form(things: Api, query: str, wanted: list[str]) -> None:
     assert things.get(f"/api/things?{query}").ids == wanted
 
 
-def test_a_relation_is_found_by_the_derived_number(things: Api) -> None:
+def test_a_relation_is_filtered_by_numeric_id(things: Api) -> None:
     number = things.get("/api/persons/ann").data["id"]
     assert things.get(f"/api/things?filters[owner]={number}").ids == ["t0", "t1"]
     assert things.get(f"/api/things?filters[owner][id]={number}").ids == ["t0", "t1"]
@@ -404,7 +404,9 @@ def test_a_document_id_of_digits_is_a_document_id(make_api: MakeApi) -> None:
         ("filters[owner][$null]=x&filters[owner][zzz]=1", "Invalid key zzz at owner", "zzz", "owner"),
     ],
 )
-def test_an_unknown_key_is_named(things: Api, query: str, message: str, key: str, path: str | None) -> None:
+def test_unknown_keys_are_named_in_errors(
+    things: Api, query: str, message: str, key: str, path: str | None
+) -> None:
     error = things.get(f"/api/things?{query}").error
     assert (error["status"], error["name"], error["message"]) == (400, "ValidationError", message)
     assert error["details"] == {"key": key, "path": path, "source": "query", "param": "filters"}
@@ -436,13 +438,13 @@ def test_an_unknown_key_is_named(things: Api, query: str, message: str, key: str
         ("filters[owner][$gt][x]=1", "owner"),
     ],
 )
-def test_what_can_not_be_meant_is_refused(things: Api, query: str, words: str) -> None:
+def test_invalid_filters_are_refused(things: Api, query: str, words: str) -> None:
     error = things.get(f"/api/things?{query}").error
     assert (error["status"], error["name"]) == (400, "ValidationError")
     assert words in error["message"]
 
 
-# --- what nobody may filter by -------------------------------------------------------------------
+# --- attributes that can't be filtered by --------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -472,7 +474,7 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Api:
     "way",
     ["pw", "hidden", "part.pw", "part.hidden", "friend.pw", "friend.hidden", "friend.part.pw", "secretly"],
 )
-def test_secrets_are_neither_filtered_nor_sorted_by(secrets: Api, way: str) -> None:
+def test_secrets_can_not_be_filtered_or_sorted_by(secrets: Api, way: str) -> None:
     brackets = "".join(f"[{name}]" for name in way.split("."))
     value = "[name]=Ann" if way == "secretly" else "=tulip"
     for query, param in (
@@ -489,7 +491,7 @@ def test_secrets_are_neither_filtered_nor_sorted_by(secrets: Api, way: str) -> N
         assert error["details"] == {"key": way.split(".")[-1], "path": way, "source": "query", "param": param}
 
 
-def test_what_leads_anywhere_can_not_be_filtered_by(secrets: Api) -> None:
+def test_relations_to_any_type_can_not_be_filtered_by(secrets: Api) -> None:
     for query in ("filters[zone][open]=x", "filters[anything][name]=x", "filters[zone][$null]=true"):
         assert secrets.get(f"/api/persons?{query}").error["status"] == 400
 
@@ -499,7 +501,7 @@ def test_what_leads_anywhere_can_not_be_filtered_by(secrets: Api) -> None:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Api:
-    """Localised pages of categories without locales; the titles differ by locale."""
+    """Return localised pages whose categories have no locales; titles differ by locale."""
     page = {
         "title": {**STRING, "pluginOptions": {"i18n": {"localized": True}}},
         "category": relation("manyToOne", "category", inversedBy="pages"),
@@ -522,16 +524,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 @pytest.mark.parametrize("locale", ["en", "fr"])
-def test_a_filter_through_a_type_without_locales_sees_every_locale(pages: Api, locale: str) -> None:
+def test_a_filter_through_a_type_without_locales_searches_every_locale(pages: Api, locale: str) -> None:
     for title in ("Sea", "Mer"):
         path = f"/api/pages?locale={locale}&filters[category][pages][title]={title}"
         assert sorted(pages.get(path).ids) == ["one", "two"]
-        # What is stored in a document without locales leads to the default locale.
+        # A relation stored in a document without locales leads to the default locale.
         path = f"/api/pages?locale={locale}&filters[themes][pages][title]={title}"
         assert sorted(pages.get(path).ids) == (["one", "two"] if title == "Sea" else [])
 
 
-# --- dates that say less than a timestamp ----------------------------------------------------------
+# --- partial dates -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -550,7 +552,7 @@ def test_a_filter_through_a_type_without_locales_sees_every_locale(pages: Api, l
         ("-1", "1969-12-31T23:59:59.999Z"),
     ],
 )
-def test_a_short_date_is_the_first_of_what_it_names(make_api: MakeApi, said: str, means: str) -> None:
+def test_a_partial_date_means_its_first_moment(make_api: MakeApi, said: str, means: str) -> None:
     day = datetime.fromisoformat(means)
     times = {name: day + timedelta(milliseconds=ms) for name, ms in (("before", -1), ("at", 0), ("after", 1))}
     rows = {n: {"at": t.isoformat(timespec="milliseconds").replace("+00:00", "Z")} for n, t in times.items()}
@@ -560,7 +562,7 @@ def test_a_short_date_is_the_first_of_what_it_names(make_api: MakeApi, said: str
 
 
 @pytest.mark.parametrize("said", ["2024-13", "2024-400", "2024-W60", "noon", "2024-05-15T", "T12"])
-def test_what_is_no_date_is_refused(make_api: MakeApi, said: str) -> None:
+def test_invalid_dates_are_refused(make_api: MakeApi, said: str) -> None:
     api = make_api({**collection("event", {"at": {"type": "datetime"}}), **documents("events", a={})})
     assert api.get(f"/api/events?filters[at][$gte]={said}").status == 400
 
@@ -569,7 +571,7 @@ def test_what_is_no_date_is_refused(make_api: MakeApi, said: str) -> None:
 @pytest.mark.parametrize(
     "form", ["[$eq]={}", "[$in]={}", "[$between]=1&filters[{name}][$between]={}", "[$gt]={}"]
 )
-def test_a_number_without_end_is_refused(make_api: MakeApi, value: str, form: str) -> None:
+def test_infinite_numbers_are_refused(make_api: MakeApi, value: str, form: str) -> None:
     api = make_api(collection("item", {"count": {"type": "integer"}, "size": {"type": "float"}}))
     for path, name in (("items", "id"), ("items", "count"), ("items", "size"), ("users", "id")):
         query = f"filters[{name}]" + form.format(value, name=name)

@@ -1,4 +1,4 @@
-"""Pages of lists: by page and by offset, out of bounds, with and without the total."""
+"""Pagination: by page and by offset, out of bounds, with and without total."""
 
 from typing import Any
 
@@ -100,20 +100,20 @@ def test_pages(notes: Api, query: str, wanted: list[str], meta: dict[str, int]) 
         ("pagination[pageSize]=1&pagination[limit]=1", "PaginationError", "page & offset"),
     ],
 )
-def test_what_is_no_page_is_refused(notes: Api, query: str, name: str, words: str) -> None:
+def test_invalid_pages_are_refused(notes: Api, query: str, name: str, words: str) -> None:
     error = notes.get(f"/api/notes?{query}").error
     assert (error["status"], error["name"]) == (400, name)
     assert words in error["message"]
 
 
-def test_a_site_says_how_large_pages_are(make_api: MakeApi) -> None:
+def test_page_sizes_are_configurable(make_api: MakeApi) -> None:
     api = make_api({**FILES, "site.yaml": "api: {page_size: {default: 3, max: 5}}"})
     assert page(api, "")[1]["pageSize"] == 3
     assert page(api, "pagination[pageSize]=50")[1]["pageSize"] == 5
     assert page(api, "pagination[limit]=50")[1]["limit"] == 5
 
 
-def test_populate_and_pagination_go_together_only_where_a_site_allows_it(make_api: MakeApi) -> None:
+def test_populate_with_pagination_needs_a_setting(make_api: MakeApi) -> None:
     tagged = collection(
         "tag", {"notes": {"type": "relation", "relation": "oneToMany", "target": "api::note.note"}}
     )

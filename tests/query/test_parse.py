@@ -1,4 +1,4 @@
-"""The parameters of a read request: which are understood, which refused, which left alone."""
+"""Parameters of reads: accepted, rejected and ignored ones."""
 
 import pytest
 
@@ -105,13 +105,13 @@ def test_one_document(api: Api, path: str, title: str | None) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/pages/a", "/api/home"])
-def test_one_document_is_asked_for_in_one_locale(api: Api, path: str) -> None:
+def test_one_document_is_read_in_one_locale(api: Api, path: str) -> None:
     error = api.get(f"{path}?locale[0]=en&locale[1]=fr").error
     assert (error["status"], error["name"]) == (400, "ValidationError")
     assert error["message"] == "Invalid locale param en,fr provided. Document locales must be strings."
 
 
-def test_a_document_always_says_its_locale(api: Api) -> None:
+def test_a_document_always_has_its_locale(api: Api) -> None:
     assert api.get("/api/pages/a?locale=fr").data["locale"] == "fr"
     assert api.get("/api/notes/n").data["locale"] == "en"
 
@@ -139,14 +139,14 @@ def test_a_document_always_says_its_locale(api: Api) -> None:
         ("_q=a&_q=b", "one value"),
     ],
 )
-def test_what_has_no_meaning_is_refused_everywhere(api: Api, query: str, words: str) -> None:
+def test_invalid_parameters_are_refused_everywhere(api: Api, query: str, words: str) -> None:
     for path in ("/api/pages", "/api/pages/a", "/api/home", "/api/notes"):
         error = api.get(f"{path}?{query}").error
         assert (error["status"], error["name"]) == (400, "ValidationError"), path
         assert words in error["message"]
 
 
-def test_pages_are_for_lists_alone(api: Api) -> None:
+def test_pagination_applies_only_to_lists(api: Api) -> None:
     assert api.get("/api/pages/a?pagination[page]=x").status == 200
     assert api.get("/api/pages?pagination[page]=x").status == 400
     assert api.get("/api/pages/a?populate=*&pagination[page]=1").status == 200
@@ -159,7 +159,7 @@ def test_pages_outside_of_pagination_are_refused(api: Api, query: str) -> None:
     assert "pagination object" in error["message"]
 
 
-def test_pages_outside_of_pagination_are_told_before_values_and_after_keys(api: Api) -> None:
+def test_pages_outside_of_pagination_are_reported_before_values_and_after_keys(api: Api) -> None:
     told = [
         api.get(f"/api/pages?page=2&{query}").error["name"]
         for query in ("filters[createdAt][$between][0]=2024", "filters[nope]=1")
@@ -176,16 +176,16 @@ def test_pages_outside_of_pagination_are_told_before_values_and_after_keys(api: 
         ("filters[x]=1&publicationFilter=x", "publicationFilter"),
     ],
 )
-def test_of_several_mistakes_the_same_one_is_always_told(api: Api, query: str, param: str) -> None:
+def test_the_same_one_of_several_mistakes_is_always_reported(api: Api, query: str, param: str) -> None:
     assert api.get(f"/api/notes?{query}").error["details"]["param"] == param
 
 
 @pytest.mark.parametrize("sort", ["sort=:asc", "sort=,title", "sort=:asc,title"])
-def test_an_empty_sort_key_is_none(api: Api, sort: str) -> None:
+def test_an_empty_sort_key_is_ignored(api: Api, sort: str) -> None:
     assert titles(api, f"/api/notes?{sort}") == ["N"]
 
 
-def test_texts_and_objects_do_not_go_together_in_a_sort(api: Api) -> None:
+def test_texts_and_objects_can_not_be_mixed_in_a_sort(api: Api) -> None:
     error = api.get("/api/notes?sort[0]=title&sort[1][title]=asc").error
     assert error["message"] == "Invalid key 0"
 
@@ -219,7 +219,7 @@ def test_strict_parameters_are_refused_as_strapi_refuses_them(strict: Api) -> No
 @pytest.mark.parametrize(
     "query", ["", "sort=title&count=1&ordering=a&start=0&limit=2", "publicationStatus=true"]
 )
-def test_strict_parameters_leave_known_ones_alone(strict: Api, query: str) -> None:
+def test_strict_parameters_accept_known_ones(strict: Api, query: str) -> None:
     assert strict.get(f"/api/pages?{query}").status == 200
 
 

@@ -122,7 +122,7 @@ def names(found: Any) -> list[str]:
 # --- fields --------------------------------------------------------------------------------------
 
 
-def test_nothing_is_populated_unasked(api: Api) -> None:
+def test_nothing_is_populated_by_default(api: Api) -> None:
     assert set(one(api, "")) == SCALARS
 
 
@@ -163,7 +163,7 @@ def test_fields_that_select_everything(api: Api, query: str) -> None:
         ("author.name", None),
     ],
 )
-def test_what_fields_can_not_select_is_named(api: Api, field: str, path: str | None) -> None:
+def test_fields_that_can_not_be_selected_are_named(api: Api, field: str, path: str | None) -> None:
     error = api.get(f"/api/articles?fields[0]=title&fields[1]={field}").error
     assert (error["status"], error["name"]) == (400, "ValidationError")
     assert error["message"] == f"Invalid key {field}"
@@ -171,11 +171,11 @@ def test_what_fields_can_not_select_is_named(api: Api, field: str, path: str | N
 
 
 @pytest.mark.parametrize("query", ["fields[a]=title", "fields[0][a]=title", "fields[title]=true"])
-def test_fields_are_names(api: Api, query: str) -> None:
+def test_fields_must_be_names(api: Api, query: str) -> None:
     assert api.get(f"/api/articles?{query}").error["message"].startswith("Invalid fields parameter.")
 
 
-# --- what is populated ---------------------------------------------------------------------------
+# --- populate ------------------------------------------------------------------------------------
 
 
 def test_star_populates_one_level_of_everything(api: Api) -> None:
@@ -249,7 +249,7 @@ def test_to_many_relations_keep_the_order_of_the_file(api: Api) -> None:
     assert names(one(api, "populate[tags][filters][name]=red")["tags"]) == ["red"]
 
 
-def test_a_filter_leaves_nothing_of_a_single_relation(api: Api) -> None:
+def test_a_filter_can_remove_a_to_one_relation(api: Api) -> None:
     assert one(api, "populate[author][filters][name]=Ben")["author"] is None
     assert one(api, "populate[author][filters][name]=Ann")["author"]["name"] == "Ann"
 
@@ -276,7 +276,7 @@ def test_components(api: Api) -> None:
     assert api.get("/api/articles/two?populate=seo,parts").data["parts"] == []
 
 
-def test_inside_of_components(api: Api) -> None:
+def test_populate_inside_components(api: Api) -> None:
     assert one(api, "populate=seo.part.tag,seo.picture")["seo"]["part"]["tag"]["name"] == "red"
     assert one(api, "populate=seo.part.tag,seo.picture")["seo"]["picture"]["name"] == "a.png"
     assert one(api, "populate[seo][populate]=*")["seo"]["part"] == {
@@ -290,13 +290,13 @@ def test_inside_of_components(api: Api) -> None:
 
 
 @pytest.mark.parametrize("query", ["populate=zone", "populate[zone]=true"])
-def test_a_dynamic_zone_says_what_each_part_is(api: Api, query: str) -> None:
+def test_a_dynamic_zone_names_the_type_of_each_component(api: Api, query: str) -> None:
     found = [{k: v for k, v in part.items() if k != "id"} for part in one(api, query)["zone"]]
     assert found == [{"__component": "shared.quote", "text": "Q"}, {"__component": "shared.part", "n": 3}]
 
 
 @pytest.mark.parametrize("key", ["true", "t", "f"])
-def test_a_key_that_reads_as_a_boolean_counts_for_nothing(api: Api, key: str) -> None:
+def test_boolean_keys_are_ignored(api: Api, key: str) -> None:
     assert set(one(api, f"fields=title&populate[{key}]=author&populate[author][{key}]=x")) == {
         "id",
         "documentId",
@@ -344,7 +344,7 @@ def test_a_dynamic_zone_keeps_its_order(tmp_path: Path) -> None:
 # --- morph relations -----------------------------------------------------------------------------
 
 
-def test_a_morph_relation_says_what_each_target_is(api: Api) -> None:
+def test_a_morph_relation_names_the_type_of_each_target(api: Api) -> None:
     found = one(api, "populate=about,links")
     assert (found["about"]["__type"], found["about"]["name"]) == ("api::tag.tag", "red")
     assert [(link["__type"], link["documentId"]) for link in found["links"]] == [
@@ -378,11 +378,11 @@ def test_a_morph_relation_is_not_wrapped_in_the_format_of_version_4(api: Api) ->
     assert (two["about"], two["links"]) == (None, [])
 
 
-def test_the_documentId_of_a_component_may_be_asked_for(api: Api) -> None:
+def test_the_documentId_of_a_component_can_be_requested(api: Api) -> None:
     assert set(one(api, "populate[seo][fields]=documentId")["seo"]) == {"id"}
 
 
-def test_the_other_side_of_a_morph_relation_is_an_ordinary_one(api: Api) -> None:
+def test_the_other_side_of_a_morph_relation_is_an_ordinary_relation(api: Api) -> None:
     red = api.get("/api/tags/red?populate=answer,mentions").data
     assert red["answer"]["title"] == "One"
     assert red["mentions"] == []
@@ -411,9 +411,9 @@ def test_the_other_side_of_a_morph_relation_is_an_ordinary_one(api: Api) -> None
         ("zone", "", None),
     ],
 )
-def test_count_stands_for_what_is_shown(api: Api, name: str, options: str, count: int | None) -> None:
+def test_count_counts_the_populated_items(api: Api, name: str, options: str, count: int | None) -> None:
     found = one(api, f"populate[{name}][count]=true{options}")[name]
-    if count is None:  # where several types may stand, it is not counted
+    if count is None:  # relations to several types are not counted
         assert isinstance(found, list)
     else:
         assert found == {"count": count}
@@ -444,7 +444,7 @@ def test_components_are_sorted(api: Api, sort: str, numbers: list[int]) -> None:
     assert [part["n"] for part in one(api, f"populate[parts]{sort}")["parts"]] == numbers
 
 
-def test_a_component_that_the_zone_never_holds_shows_nothing(api: Api) -> None:
+def test_a_component_that_the_zone_can_not_contain_is_ignored(api: Api) -> None:
     assert one(api, "populate[zone][on][shared.seo]=true")["zone"] == []
 
 
@@ -507,7 +507,9 @@ def test_a_component_that_the_zone_never_holds_shows_nothing(api: Api) -> None:
         ("populate[localizations]=true", "localizations", "localizations"),
     ],
 )
-def test_what_can_not_be_populated_is_named(api: Api, query: str, key: str, path: str | None) -> None:
+def test_attributes_that_can_not_be_populated_are_named(
+    api: Api, query: str, key: str, path: str | None
+) -> None:
     for url in (f"/api/articles?{query}", f"/api/articles/one?{query}"):
         error = api.get(url).error
         assert (error["status"], error["name"]) == (400, "ValidationError")
@@ -535,7 +537,7 @@ def test_other_values_are_refused(api: Api, query: str) -> None:
 # --- drafts and locales --------------------------------------------------------------------------
 
 
-def test_drafts_are_populated_in_a_draft_alone(api: Api) -> None:
+def test_drafts_are_populated_only_in_drafts(api: Api) -> None:
     path = "/api/authors/ann?populate[articles][fields]=publishedAt"
     assert names(api.get(path).data["articles"]) == ["one", "two"]
     drafts = api.get(f"{path}&status=draft").data["articles"]
@@ -583,27 +585,27 @@ EVERY_PLACE = ["bonn de", "london de", "london en", "london fr", "lyon en", "lyo
 
 
 @pytest.mark.parametrize("locale", ["", "&locale=fr", "&locale=*"])
-def test_a_document_without_locales_has_those_of_every_locale(places: Api, locale: str) -> None:
+def test_a_document_without_locales_relates_to_every_locale(places: Api, locale: str) -> None:
     path = f"/api/kinds/town?populate[places][fields]=name&populate[places][sort]=name{locale}"
     assert [p["name"] for p in places.get(path.replace("&locale=*", "")).data["places"]] == EVERY_PLACE
     narrowed = places.get(f"{path}&populate[places][filters][locale]=fr".replace("&locale=*", "")).data
     assert [p["name"] for p in narrowed["places"]] == ["london fr", "lyon fr"]
 
 
-def test_a_document_without_locales_leads_on_to_every_locale(places: Api) -> None:
+def test_paths_through_a_document_without_locales_lead_to_every_locale(places: Api) -> None:
     path = "populate[kind][populate][places][fields]=name&populate[kind][populate][places][sort]=name"
     found = places.get(f"/api/places/london?locale=fr&{path}").data["kind"]["places"]
     assert [p["name"] for p in found] == EVERY_PLACE
 
 
-def test_filters_and_sorting_see_every_locale_as_well(places: Api) -> None:
+def test_filters_and_sorting_see_every_locale(places: Api) -> None:
     for name in EVERY_PLACE:
         assert places.get("/api/kinds", query_string={"filters[places][name]": name}).ids == ["town"]
     assert places.get("/api/kinds?filters[places][name]=bonn fr").ids == []
     assert places.get("/api/kinds?sort=places.name").ids == ["town"]
 
 
-def test_what_a_document_without_locales_relates_to_is_in_the_default_locale_else_in_another(
+def test_relations_of_a_document_without_locales_prefer_the_default_locale(
     make_api: MakeApi,
 ) -> None:
     api = make_api(
@@ -649,7 +651,7 @@ def test_localizations(places: Api) -> None:
     assert [n["name"] for n in nested[0]["near"]] == ["lyon fr", "london fr"]
 
 
-def test_a_relation_that_points_nowhere_reads_as_absent(make_api: MakeApi) -> None:
+def test_a_dangling_relation_reads_as_absent(make_api: MakeApi) -> None:
     note = {
         "to": relation("manyToOne", "note"),
         "all": relation("manyToMany", "note"),
@@ -660,7 +662,7 @@ def test_a_relation_that_points_nowhere_reads_as_absent(make_api: MakeApi) -> No
     assert (found["to"], names(found["all"]), found["pic"]) == (None, ["a"], None)
 
 
-def test_targets_that_a_sort_does_not_tell_apart_are_in_default_order(make_api: MakeApi) -> None:
+def test_targets_with_equal_sort_keys_are_in_default_order(make_api: MakeApi) -> None:
     created = {n: f"2024-01-0{i}T00:00:00.000Z" for i, n in enumerate("abc", 1)}
     tags = {n: {"rank": 2 if n == "a" else 1, "createdAt": at} for n, at in created.items()}
     api = make_api(
@@ -680,8 +682,8 @@ def test_targets_that_a_sort_does_not_tell_apart_are_in_default_order(make_api: 
     assert ids("populate[tags][sort]=rank:desc") == ["a", "b", "c"]
 
 
-def test_a_short_populate_can_not_lead_to_endlessly_many_attributes(make_api: MakeApi) -> None:
-    """A relation to any type, by a name that several types have, multiplies at each level."""
+def test_the_number_of_populated_attributes_is_limited(make_api: MakeApi) -> None:
+    """A relation to any type, through a name that several types have, multiplies at each level."""
     to_any = {"to": {"type": "relation", "relation": "morphToMany"}}
     api = make_api(
         {
@@ -698,7 +700,7 @@ def test_a_short_populate_can_not_lead_to_endlessly_many_attributes(make_api: Ma
     assert error["message"] == "populate leads to more than 2000 attributes; populate less"
 
 
-def test_what_has_no_locale_leads_to_the_first_that_a_document_has_published_or_not(
+def test_a_document_without_locales_leads_to_the_first_existing_locale_published_or_not(
     make_api: MakeApi,
 ) -> None:
     files: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Bracket notation: what clients write comes out nested, what can't be meant is refused."""
+"""Bracket notation: valid queries are nested, ambiguous ones rejected."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ from tests.waiting import computing_less_than
         ("0[]&0[]", {"0": [None, None]}),
     ],
 )
-def test_what_clients_write(text: str, wanted: Any) -> None:
+def test_queries_of_clients_are_nested(text: str, wanted: Any) -> None:
     assert qs.parse(text) == wanted
 
 
@@ -63,17 +63,17 @@ def test_numeric_keys_come_first_as_in_javascript() -> None:
         ("a=" + "x" * 40_000, "characters"),
     ],
 )
-def test_what_is_refused(text: str, what: str) -> None:
+def test_invalid_queries_are_refused(text: str, what: str) -> None:
     with pytest.raises(ValidationError, match=what):
         qs.parse(text)
 
 
 @pytest.mark.parametrize("text", ["[", "]", "a[", "a]=1", "[]=1", "a[b=1", "a[[b]]=1", "=", "=1", "[a]=1"])
-def test_odd_brackets_are_read_somehow(text: str) -> None:
+def test_odd_brackets_do_not_fail(text: str) -> None:
     assert isinstance(qs.parse(text), dict)
 
 
-def test_twenty_levels_are_read() -> None:
+def test_twenty_levels_are_accepted() -> None:
     found: Any = qs.parse("a" + "[b]" * 20 + "=1")
     for _ in range(20):
         found = found["a" if "a" in found else "b"]
@@ -88,12 +88,12 @@ def test_a_list_may_have_gaps_or_many_items() -> None:
     assert qs.items(qs.parse("&".join("a[]=x" for _ in range(150)))["a"]) == ["x"] * 150
 
 
-def test_an_index_of_thousands_of_digits_is_a_key_like_any_other() -> None:
+def test_an_index_of_thousands_of_digits_is_an_ordinary_key() -> None:
     value = qs.parse(f"a[{'9' * 5000}]=x&a[1]=y")["a"]
     assert not qs.is_list(value)
 
 
-def test_an_object_is_no_list() -> None:
+def test_an_object_is_not_a_list() -> None:
     assert not qs.is_list({})
     assert not qs.is_list({"a": "1", "0": "2"})
     assert not qs.is_list({"²": "x"})
@@ -111,12 +111,12 @@ objects = st.recursive(
 
 
 @given(given=st.dictionaries(keys, objects, max_size=4), encoded=st.booleans())
-def test_what_is_written_is_read(given: dict[str, Any], encoded: bool) -> None:
+def test_written_queries_parse_to_the_same_values(given: dict[str, Any], encoded: bool) -> None:
     assert qs.parse(bracketed(given, encoded=encoded)) == given
 
 
 @given(st.text("[]=&%a05B$.", max_size=60))
-def test_no_text_is_too_odd(text: str) -> None:
+def test_any_text_parses_or_is_refused(text: str) -> None:
     try:
         found = qs.parse(text)
     except ValidationError:
@@ -130,11 +130,11 @@ REPEATED = ("a", "a[]", "a[b]", "a[b][]", "a[0][b]", "a[][b]", "%61%5B%5D", "a+b
 
 @pytest.mark.parametrize("key", REPEATED)
 @pytest.mark.parametrize("value", ["=1", "=", "", "=a%26b"])
-def test_a_key_that_is_repeated_often_means_the_same(key: str, value: str) -> None:
+def test_an_often_repeated_key_means_the_same(key: str, value: str) -> None:
     text = "&".join([key + value] * 900) + "&other=x"
     assert qs.parse(text) == decode(text, OPTIONS)
 
 
-def test_a_key_that_is_repeated_often_is_read_at_once() -> None:
+def test_an_often_repeated_key_is_parsed_quickly() -> None:
     with computing_less_than(0.12):  # The library takes 0.2.
         qs.parse("&".join(["a=1"] * 1000))

@@ -1,4 +1,4 @@
-"""Sorting: every form of the parameter, nulls, ties, ways through relations, what is refused."""
+"""Sorting: every form of the parameter, nulls, ties, paths through relations, invalid keys."""
 
 import random
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 def value(row: Mapping[str, Any], way: str, descending: bool) -> Any:
-    """What a row is sorted by: of several values the first in that direction, of which null is the least."""
+    """Return the sort key of a row: the first of several values in that direction; null is the least."""
     name, _, inner = way.partition(".")
     held = row.get(name)
     if not inner:
@@ -76,7 +76,7 @@ def value(row: Mapping[str, Any], way: str, descending: bool) -> Any:
 
 
 def plainly(keys: list[tuple[str, str]]) -> list[str]:
-    """The names of ROWS in the order of some keys: nulls first ascending, ties as they were made."""
+    """Return the names of ROWS sorted by keys: nulls first ascending, ties in order of creation."""
     names = list(ROWS)
     for way, order in reversed(keys):
         descending = order.lower() == "desc"
@@ -93,20 +93,20 @@ keys = st.lists(
 
 
 @given(keys=keys, listed=st.booleans())
-def test_any_keys_sort_as_a_plain_sort_does(rows: Api, keys: list[tuple[str, str]], listed: bool) -> None:
+def test_any_keys_sort_like_a_plain_sort(rows: Api, keys: list[tuple[str, str]], listed: bool) -> None:
     written = [f"{way}:{order}" for way, order in keys]
     sort = written if listed else ",".join(written)
     query = bracketed({"sort": sort, "pagination": {"pageSize": 100}})
     assert rows.get(f"/api/rows?{query}").ids == plainly(keys)
 
 
-def test_a_key_that_is_repeated_decides_nothing(rows: Api) -> None:
+def test_a_repeated_key_is_ignored(rows: Api) -> None:
     query = bracketed({"sort": "s," * 5000 + "id:desc", "pagination": {"pageSize": 100}})
     assert rows.get(f"/api/rows?{query}").ids == plainly([("s", "asc"), ("id", "desc")])
 
 
 def test_many_paths_to_the_same_documents_cost_no_more(make_api: MakeApi) -> None:
-    """Ten documents that all lead to each other: without care, a step multiplies the work by ten."""
+    """Ten documents all relate to each other; a naive step would multiply the work by ten."""
     names = [f"n{i}" for i in range(10)]
     api = make_api(
         {
@@ -118,8 +118,8 @@ def test_many_paths_to_the_same_documents_cost_no_more(make_api: MakeApi) -> Non
 
 
 @pytest.mark.parametrize("steps", range(1, 6))
-def test_a_path_sorts_by_the_first_of_all_that_it_leads_to(make_api: MakeApi, steps: int) -> None:
-    """Held against following every edge, in a graph with cycles, dead ends and documents without a value."""
+def test_a_path_sorts_by_the_first_of_all_reachable_values(make_api: MakeApi, steps: int) -> None:
+    """Compare with following every edge, in a graph with cycles, dead ends and null values."""
     chance = random.Random(steps)
     names = [f"n{i:02d}" for i in range(30)]
     near = {name: chance.sample(names, chance.choice([0, 0, 1, 2, 3])) for name in names}
@@ -145,7 +145,7 @@ def test_a_path_sorts_by_the_first_of_all_that_it_leads_to(make_api: MakeApi, st
         assert api.get(f"/api/nodes?sort={path}:{order}&pagination[pageSize]=100").ids == wanted
 
 
-def test_ten_keys_are_read(rows: Api) -> None:
+def test_ten_keys_are_accepted(rows: Api) -> None:
     ten = ["s", "i", "f", "n", "big", "d", "t", "b", "owner.name", "id"]
     assert rows.get(f"/api/rows?sort={','.join(ten)}").status == 200
     error = rows.get(f"/api/rows?sort={','.join(ten)},next.i").error
@@ -154,7 +154,7 @@ def test_ten_keys_are_read(rows: Api) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_pages_of_a_sorted_list_fit_together(rows: Api, way: str) -> None:
+def test_pages_of_a_sorted_list_are_consistent(rows: Api, way: str) -> None:
     for order in ("asc", "desc"):
         found = [
             name
@@ -208,7 +208,9 @@ def test_every_form(rows: Api, query: str, keys: list[tuple[str, str]]) -> None:
         ("sort=owner:", "Invalid key owner", "owner"),
     ],
 )
-def test_what_can_not_be_sorted_by_is_named(rows: Api, query: str, message: str, path: str | None) -> None:
+def test_attributes_that_can_not_be_sorted_by_are_named(
+    rows: Api, query: str, message: str, path: str | None
+) -> None:
     error = rows.get(f"/api/rows?{query}").error
     assert (error["status"], error["name"], error["message"]) == (400, "ValidationError", message)
     assert (error["details"]["path"], error["details"]["param"]) == (path, "sort")
@@ -221,29 +223,29 @@ def test_an_order_is_asc_or_desc(rows: Api, query: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["sort[i][0]=desc", "sort[0][i][0]=x"])
-def test_a_list_where_an_order_belongs_decides_nothing(rows: Api, query: str) -> None:
+def test_a_list_in_place_of_an_order_is_ignored(rows: Api, query: str) -> None:
     assert rows.get(f"/api/rows?{query}").ids == rows.get("/api/rows").ids
 
 
-def test_of_several_mistakes_the_least_deep_is_reported(rows: Api) -> None:
+def test_the_least_deep_of_several_mistakes_is_reported(rows: Api) -> None:
     error = rows.get("/api/rows?sort=i.deeper.nope,nope,i:up").error
     assert error["message"] == "Invalid key nope"
 
 
-def test_an_order_that_is_empty_is_none(rows: Api) -> None:
+def test_an_empty_order_is_ignored(rows: Api) -> None:
     for query in ("sort=i:", "sort[0]=i:", "sort=i:asc,i: "):
         assert rows.get(f"/api/rows?{query}").error["message"].startswith("Invalid order."), query
     assert rows.get("/api/rows?sort[i]=").ids == rows.get("/api/rows?sort=i:asc").ids
 
 
-def test_a_way_has_an_end(rows: Api) -> None:
+def test_the_depth_of_paths_is_limited(rows: Api) -> None:
     assert rows.get(f"/api/rows?sort={'next.' * 19}i").status == 200
     error = rows.get(f"/api/rows?sort={'next.' * 3000}i").error
     assert (error["status"], error["name"]) == (400, "ValidationError")
     assert "at most 20 levels" in error["message"]
 
 
-def test_ids_sort_as_documents_were_made(make_api: MakeApi) -> None:
+def test_ids_sort_by_creation(make_api: MakeApi) -> None:
     made = {name: {} for name in ("c", "a", "d", "b")}
     api = make_api({**collection("note", {}), **documents("notes", **made)})
     assert api.get("/api/notes?sort=id").ids == ["c", "a", "d", "b"]
@@ -252,14 +254,14 @@ def test_ids_sort_as_documents_were_made(make_api: MakeApi) -> None:
     assert api.get("/api/notes?sort=createdAt:desc").ids == ["b", "d", "a", "c"]
 
 
-def test_without_sort_the_order_is_that_of_making_then_of_ids(make_api: MakeApi) -> None:
+def test_the_default_order_is_by_creation_then_id(make_api: MakeApi) -> None:
     at = {"createdAt": "2024-01-01T00:00:00Z"}
     early = {"createdAt": "2023-01-01T00:00:00Z"}
     api = make_api({**collection("note", {}), **documents("notes", b=at, a=at, c=early)})
     assert api.get("/api/notes").ids == ["c", "a", "b"]
 
 
-def test_a_list_in_every_locale_is_sorted_as_one(make_api: MakeApi) -> None:
+def test_a_list_over_all_locales_is_sorted_as_one(make_api: MakeApi) -> None:
     api = make_api(
         {
             **collection("page", {"title": translated(STRING)}, localized=True),

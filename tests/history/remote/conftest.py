@@ -1,4 +1,4 @@
-"""The places and the machines that these tests work in."""
+"""Fixtures: places and machines."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.history.remote.places import FILES, Places, set_up
 
 @pytest.fixture
 def places(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Places]:
-    """A remote, a site and somebody else; of the files `SITE`, where a module of tests has that."""
+    """Yield a remote, a site and another clone, with the test module's `SITE` files if it has them."""
     made = set_up(tmp_path, files=getattr(request.module, "SITE", FILES))
     yield made
     made.api.accounts.close()
@@ -19,6 +19,6 @@ def places(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Places]:
 
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Machines]:
-    """Two machines that push before they answer."""
+    """Yield two machines that push before they respond."""
     with machines(tmp_path, "a", "b") as made:
         yield made

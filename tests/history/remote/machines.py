@@ -37,13 +37,13 @@ FILES: Mapping[str, str | bytes] = {
 
 
 def settings(push: str = "before", more: str = "") -> str:
-    """A site.yaml of machines that push."""
+    """Return the site.yaml of machines that push."""
     return f"search: {{index: false}}\ngit: {{remote: origin, branch: main, push: {push}}}\n{more}"
 
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """The bare repository, and the machines by name."""
+    """A bare repository, and machines by name."""
 
     bare: Path
     by_name: Mapping[str, Api]
@@ -53,22 +53,22 @@ class Machines:
 
     @property
     def tip(self) -> str:
-        """The commit that the remote is at."""
+        """The current commit of the remote."""
         return head(self.bare, "main")
 
 
 def head(root: Path, name: str = "HEAD") -> str:
-    """The commit of a name."""
+    """Return the commit of a name."""
     return git(root, "rev-parse", name).strip()
 
 
 def at_remote(machines: Machines, path: str) -> str:
-    """What a file of the remote has."""
+    """Return the content of a file at the remote."""
     return git(machines.bare, "show", f"main:{path}")
 
 
 def hook(repository: Path, name: str, body: str) -> None:
-    """Give a repository a hook, a shell script."""
+    """Install a hook, a shell script, in a repository."""
     path = repository / "hooks" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"#!/bin/sh\n{body}\n")
@@ -77,9 +77,9 @@ def hook(repository: Path, name: str, body: str) -> None:
 
 @contextmanager
 def counting(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[list[str]]:
-    """The git commands that are run in the block, by name; those that git runs itself are none.
+    """Context manager: record the git commands run in the block by name, without those that git runs itself.
 
-    Nor are those that ask for git's own settings, which is done once in some seconds.
+    Commands that read git's own settings, which run once in several seconds, are excluded too.
     """
     found: list[str] = []
     there = shutil.which("git")
@@ -99,7 +99,7 @@ def counting(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[list[str
 def machines(
     folder: Path, *names: str, push: str = "before", files: Mapping[str, str | bytes] | None = None
 ) -> Iterator[Machines]:
-    """Machines that serve the same content."""
+    """Yield machines that serve the same content."""
     write(folder / "first", {"site.yaml": settings(push), **FILES, **(files or {})})
     commit_all(folder / "first")
     git(folder, "clone", "-q", "--bare", "first", "bare.git")

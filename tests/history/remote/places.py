@@ -1,4 +1,4 @@
-"""A bare remote, a site that is a clone of it, and a clone by which somebody else pushes."""
+"""A bare remote, a site that is a clone of it, and another clone that pushes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ FILES: dict[str, str | bytes] = {
 
 @dataclass
 class Places:
-    """`api` is the site, `remote` the bare repository, `other` the clone of somebody else."""
+    """The site (`api`), the bare repository (`remote`) and another clone (`other`)."""
 
     api: Api
     remote: Path
@@ -48,7 +48,7 @@ class Places:
 
     @property
     def branch(self) -> str:
-        """The commit that the branch is at."""
+        """The current commit of the branch."""
         return git(self.root, "rev-parse", "refs/heads/main").strip()
 
     @property
@@ -67,7 +67,7 @@ class Places:
         force: bool = False,
         at: str = TIME,
     ) -> str:
-        """Commit files elsewhere, and push them; the commit."""
+        """Commit files in the other clone, push them, and return the commit."""
         change(self.other / self.inside, files)
         git(self.other, "add", "-A")
         git(self.other, "commit", "-qm", message, "--allow-empty", at=at)
@@ -79,20 +79,20 @@ class Places:
         change(self.root, files)
 
     def commit(self, message: str = "here") -> str:
-        """Commit by hand what is in the site."""
+        """Commit the site's files by hand."""
         git(self.root, "add", "-A")
         git(self.root, "commit", "-qm", message)
         self.api.site.refresh()
         return self.head
 
     def take(self) -> Taken:
-        """Take over what the remote has."""
+        """Integrate the remote's commits."""
         git(self.root, "fetch", "-q", "origin", "+refs/heads/main:refs/remotes/origin/main")
         theirs = git(self.root, "rev-parse", "refs/remotes/origin/main").strip()
         return Takeover(PastStates(self.api.site)).take_over(theirs)
 
     def takes(self, commit: str) -> bool:
-        """Take over what the remote has, and say whether that is a commit."""
+        """Integrate the remote's commits, and return whether there is a new commit."""
         return self.take().commit == commit
 
     def text(self, path: str) -> str:
@@ -108,7 +108,7 @@ def change(root: Path, files: dict[str, str | bytes | None]) -> None:
 
 
 def settle(places: Places) -> None:
-    """What somebody does who comes after a process that was killed."""
+    """Recover as the next process does after one was killed."""
     places.api.site.refresh()
     places.api.site.committer.commit_due()
     places.api.site.refresh()

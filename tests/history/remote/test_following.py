@@ -1,4 +1,4 @@
-"""The remote is asked now and then, and what it has is taken over; what goes wrong is said."""
+"""Following: the remote is fetched at intervals, its commits are integrated, and failures logged."""
 
 import json
 import logging
@@ -45,7 +45,7 @@ def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
         time.sleep(0.01)
 
 
-def test_what_is_pushed_is_taken_over(places: Places, follower: Follower) -> None:
+def test_pushed_commits_are_integrated(places: Places, follower: Follower) -> None:
     assert asked(places, follower) == CURRENT
     theirs = places.push({ONE: TEXT.replace("Short", "There")})
     assert asked(places, follower) == CURRENT
@@ -55,7 +55,7 @@ def test_what_is_pushed_is_taken_over(places: Places, follower: Follower) -> Non
     assert places.note()["summary"] == "There"
 
 
-def test_a_commit_that_is_taken_over_takes_few_git_commands(
+def test_an_integration_runs_few_git_commands(
     places: Places, follower: Follower, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places.push({ONE: TEXT.replace("Short", "There")})
@@ -77,7 +77,7 @@ def test_a_commit_that_is_taken_over_takes_few_git_commands(
     assert commands == ["fetch"]
 
 
-def test_what_is_in_the_way_is_said_once_and_heals(
+def test_a_blocked_integration_is_logged_once_and_recovers(
     places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "bifolio")
@@ -113,7 +113,7 @@ def test_what_is_in_the_way_is_said_once_and_heals(
     assert "followed again" in caplog.records[-1].message
 
 
-def test_a_remote_that_is_away_for_a_while(
+def test_a_remote_that_is_unavailable_for_a_while(
     places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "bifolio")
@@ -122,7 +122,7 @@ def test_a_remote_that_is_away_for_a_while(
     places.remote.rename(elsewhere)
     for _ in range(3):
         assert asked(places, follower) == AWAY
-    assert follower._pause(0.001) < 2.0  # It is away for no longer, however often somebody asked.
+    assert follower._pause(0.001) < 2.0  # The pause depends on the time, not on the number of attempts.
     follower._away_since -= 40.0
     assert 40.0 <= follower._pause(2.0) < 50.0
     follower._away_since -= 400.0
@@ -141,9 +141,7 @@ def test_a_remote_that_is_away_for_a_while(
     assert "followed again, after" in again.message
 
 
-def test_a_log_for_programs_has_levels_of_what_is_wrong_and_well_again(
-    places: Places, tmp_path: Path
-) -> None:
+def test_json_logs_have_levels_for_failure_and_recovery(places: Places, tmp_path: Path) -> None:
     elsewhere, path = places.remote.with_name("elsewhere.git"), tmp_path / "log.json"
     places.remote.rename(elsewhere)
     options = ("--workers=1", "--log=json", "--quiet")
@@ -156,7 +154,7 @@ def test_a_log_for_programs_has_levels_of_what_is_wrong_and_well_again(
     assert [line["level"] for line in told if "followed" in line.get("message", "")] == ["warning", "info"]
 
 
-def test_a_branch_that_the_remote_has_not(places: Places, follower: Follower) -> None:
+def test_a_branch_missing_at_the_remote(places: Places, follower: Follower) -> None:
     asked(places, follower)
     git(places.remote, "branch", "-m", "main", "renamed")
     assert asked(places, follower) == BEHIND
@@ -178,7 +176,7 @@ def test_another_branch_that_is_checked_out_by_hand(places: Places, follower: Fo
     assert places.note()["summary"] == "There"
 
 
-def test_a_history_that_was_rewritten_is_said(
+def test_a_rewritten_history_is_logged(
     places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
     places.push({ONE: TEXT.replace("Short", "There")})
@@ -190,7 +188,7 @@ def test_a_history_that_was_rewritten_is_said(
     assert "the history of origin/main was rewritten" in caplog.text
 
 
-def test_one_follows_at_a_time_and_is_woken(places: Places) -> None:
+def test_one_process_follows_at_a_time_and_is_woken(places: Places) -> None:
     followers = [Follower(PastStates(places.api.site), Timing()) for _ in range(2)]
     runners = [Runner([one]) for one in followers]
     for runner in runners:
@@ -212,7 +210,7 @@ def test_one_follows_at_a_time_and_is_woken(places: Places) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name in ("follow-remote", "wakes")]
 
 
-def test_what_is_not_asked_to_be_followed(places: Places, follower: Follower) -> None:
+def test_following_is_off_by_default(places: Places, follower: Follower) -> None:
     asked(places, follower)
     places.edit({"site.yaml": "search: {index: false}\n"})
     places.api.site.refresh()
@@ -224,7 +222,7 @@ def test_what_is_not_asked_to_be_followed(places: Places, follower: Follower) ->
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_objects_do_not_pile_up_where_a_machine_only_follows(tmp_path: Path, is_on: bool) -> None:
+def test_git_objects_do_not_accumulate_on_a_following_machine(tmp_path: Path, is_on: bool) -> None:
     with machines(tmp_path, "a", "b", push="off, follow: 1s") as made:
         api, other = made["a"], made["b"].root
         for setting in ("fetch.unpackLimit=1", "gc.autoPackLimit=2", "gc.autoDetach=false"):
@@ -246,7 +244,7 @@ def test_objects_do_not_pile_up_where_a_machine_only_follows(tmp_path: Path, is_
         assert git(api.root, "fsck", "--connectivity-only") is not None
 
 
-def test_nothing_is_taken_over_while_it_is_not_known_what_that_changes(
+def test_nothing_is_integrated_while_its_changes_are_unknown(
     places: Places, follower: Follower, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = git(places.root, "rev-parse", "HEAD")

@@ -1,6 +1,6 @@
-"""A disk that is full: nothing is lost, it is said what is wrong, and all goes on by itself afterwards.
+"""A full disk: nothing is lost, the error is reported, and work resumes when there is room.
 
-git says so through a hook, or the command that reaches the remote, as it does where the disk is full indeed.
+git reports it through a hook or a remote helper command, with the same messages as on a full disk.
 """
 
 import shutil
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 FULL = "echo 'fatal: unable to write loose object file: No space left on device' >&2; exit 1"
 
 
-def test_a_write_before_which_the_remote_is_asked_can_be_tried_again(tmp_path: Path) -> None:
+def test_a_write_with_push_before_can_be_retried(tmp_path: Path) -> None:
     with machines(tmp_path, "a") as made:
         api, tip = made["a"], made.tip
         hook(api.root / ".git", "pre-commit", FULL)
@@ -33,19 +33,19 @@ def test_a_write_before_which_the_remote_is_asked_can_be_tried_again(tmp_path: P
         assert made.tip == head(api.root)
 
 
-def test_a_write_that_is_answered_is_committed_and_pushed_as_soon_as_there_is_room(tmp_path: Path) -> None:
+def test_a_confirmed_write_is_committed_and_pushed_when_the_disk_has_room(tmp_path: Path) -> None:
     with machines(tmp_path, "a", push="after") as made:
         api = made["a"]
         hook(api.root / ".git", "pre-commit", FULL)
         assert api.put("/api/notes/one", {"title": "Uno"}).headers["Bifolio-Commit"] == "pending"
         (api.root / ".git/hooks/pre-commit").unlink()
-        api.site.committer.commit_due()  # as half a second later: it is no refusal, which would rest longer
+        api.site.committer.commit_due()  # as half a second later; unlike after a refusal, the pause is short
         Outgoing(PastStates(api.site), Timing()).push_due()
         assert "title: Uno" in at_remote(made, "content/notes/one.md")
         assert git(api.root, "status", "--porcelain") == ""
 
 
-def test_a_remote_that_can_not_be_asked_for_want_of_room_is_not_to_blame(tmp_path: Path) -> None:
+def test_a_full_disk_is_not_reported_as_an_unavailable_remote(tmp_path: Path) -> None:
     with machines(tmp_path, "a", push="off, follow: 1s") as made:
         api = made["a"]
         url = git(api.root, "remote", "get-url", "origin").strip()

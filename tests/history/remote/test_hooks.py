@@ -1,4 +1,4 @@
-"""Hooks of a machine's repository, where writes are pushed: they refuse, or hang, and nothing is lost."""
+"""Hooks of a machine that pushes: they refuse or hang, and no write is lost."""
 
 import shutil
 import time
@@ -19,12 +19,12 @@ from tests.sites import Answer, Api
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 HANGS = "sleep 60"
-SOON_S = 20.0  # far less than a hook that hangs
+SOON_S = 20.0  # much shorter than a hanging hook
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody wait as long for a hook as a server does."""
+    """Shorten the timeout of hooks."""
     monkeypatch.setattr(pushing, "PUSH_TIMEOUT_S", 1.0)
     monkeypatch.setattr(pushing, "BACKOFF_S", 0.0)
     monkeypatch.setattr(command, "OWNER_TIMEOUT_S", 1.0)
@@ -50,7 +50,7 @@ def change(api: Api, title: str) -> Answer:
 
 
 def push(api: Api) -> str:
-    """Push what waits; why it still does."""
+    """Push pending commits, and return why some still wait."""
     began = time.monotonic()
     Outgoing(PastStates(api.site), Timing()).push_due()
     assert time.monotonic() - began < SOON_S
@@ -108,7 +108,7 @@ def test_a_hook_after_the_commit_with_after(after: Machines, body: str) -> None:
 
 @pytest.mark.parametrize("body", ["echo 'Spelling first' >&2; exit 1", HANGS])
 def test_a_hook_before_the_commit(after: Machines, tmp_path: Path, body: str) -> None:
-    """With `after`, the write is made, and committed and pushed once the hook lets it; with `before`, 409."""
+    """With `after`, the write succeeds, and is committed when the hook accepts it; with `before`, 409."""
     api, tip = after["a"], after.tip
     hook(api.root / ".git", "pre-commit", body)
     assert change(api, "Uno").headers["Bifolio-Commit"] == "pending"

@@ -1,4 +1,4 @@
-"""Three machines write at random to what they share, and are killed: no write is lost that was answered."""
+"""Three machines write at random and are killed: no confirmed write is lost."""
 
 import json
 import os
@@ -33,7 +33,7 @@ FIELDS = ("title", "summary", "number", "slug")
 
 @dataclass(slots=True)
 class Server:
-    """The server of one machine, which may be killed and started again."""
+    """Server of one machine, which can be killed and restarted."""
 
     root: Path
     token: str
@@ -46,16 +46,16 @@ class Server:
         wait(self.process, self.port)
 
     def kill(self) -> None:
-        """End the server and all that it has started, as the loss of power does."""
+        """Kill the server and all its child processes, like a power failure."""
         assert self.process
         kill_all(self.process)
-        for name in os.listdir("/proc"):  # git commands are in sessions of their own.
+        for name in os.listdir("/proc"):  # git commands run in sessions of their own.
             with suppress(OSError, ValueError):
                 if name.isdigit() and f"\0{self.root}\0" in Path(f"/proc/{name}/cmdline").read_text():
                     os.kill(int(name), signal.SIGKILL)
 
     def put(self, number: int, data: dict[str, object]) -> tuple[int, str]:
-        """The status of a write, and the commit that its answer names."""
+        """Return the status of a write and the commit in its response."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         address = f"http://127.0.0.1:{self.port}/api/notes/n{number}"
         body = json.dumps({"data": data}).encode()
@@ -88,12 +88,12 @@ def running(folder: Path, push: str) -> Iterator[tuple[Machines, list[Server]]]:
 
 
 def is_settled(made: Machines, servers: list[Server]) -> bool:
-    """Whether all machines have the same commit as the remote, and nothing beside it."""
+    """Return whether all machines are at the remote's commit, without other changes."""
     tip = made.tip
     return all(head(s.root) == tip and not git(s.root, "status", "--short") for s in servers)
 
 
-def test_a_machine_that_is_killed_when_the_remote_has_its_write(tmp_path: Path) -> None:
+def test_a_machine_is_killed_when_the_remote_has_its_write(tmp_path: Path) -> None:
     with running(tmp_path, "before") as (made, servers):
         server = servers[0]
         assert server.process
@@ -111,7 +111,7 @@ def test_a_machine_that_is_killed_when_the_remote_has_its_write(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("push", ["before", "after"])
-def test_what_was_answered_is_at_the_remote(tmp_path: Path, push: str) -> None:
+def test_confirmed_writes_are_at_the_remote(tmp_path: Path, push: str) -> None:
     chosen = random.Random(f"{SEED} {push}")
     answered: list[str] = []
     statuses: dict[int, int] = {}
@@ -122,9 +122,9 @@ def test_what_was_answered_is_at_the_remote(tmp_path: Path, push: str) -> None:
             own, count = random.Random(f"{SEED} {push} {number}"), 0
             while time.monotonic() < over:
                 count += 1
-                # After a write is answered here, only one machine may change a field: else it is a conflict.
+                # After a confirmed write, only one machine may change a field; otherwise they conflict.
                 name = own.choice(FIELDS) if push == "before" else FIELDS[number]
-                # A value that is there already is no change, and has no commit.
+                # Writing the current value is no change and makes no commit.
                 value = 1000 * number + count if name == "number" else f"{name}-{number}-{count}"
                 try:
                     status, commit = server.put(own.randrange(4), {name: value})

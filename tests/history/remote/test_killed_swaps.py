@@ -1,4 +1,4 @@
-"""A process is killed while it takes over a folder in the place of a file, or the other way round."""
+"""A process is killed while it replaces a file by a folder, or a folder by a file."""
 
 import shutil
 from pathlib import Path
@@ -12,13 +12,13 @@ from tests.sites import load, write
 from tests.torture import SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-STRIDE = 5  # of the steps at which a process is killed
+STRIDE = 5  # kill at every fifth step
 ONE, PLACE = "content/notes/one.md", "content/notes/x.md"
 FOLDER = f"{PLACE}/y/z.md"
 
 
 def put(root: Path, kind: str) -> None:
-    """Have a file or a folder at a place of the content."""
+    """Create a file or a folder at a path of the content."""
     place = root / PLACE
     if place.is_dir():
         shutil.rmtree(place)
@@ -27,13 +27,13 @@ def put(root: Path, kind: str) -> None:
 
 
 def push(places: Places, kind: str, *, alone: bool = False) -> str:
-    """Push a file or a folder, and, unless that is `alone`, another document that tells which it is."""
+    """Push a file or a folder and, unless `alone`, another document that names which."""
     put(places.other, kind)
     return places.push({} if alone else {ONE: f"---\ntitle: {kind}\n---\n"}, force=True)
 
 
 def go_back(places: Places, commit: str) -> None:
-    """Be at a commit again, here and elsewhere."""
+    """Reset the site and the remote to a commit."""
     git(places.root, "reset", "-q", "--hard", commit)
     git(places.other, "reset", "-q", "--hard", commit)
     git(places.root, "update-ref", "refs/bifolio/remote/main", commit)
@@ -41,7 +41,7 @@ def go_back(places: Places, commit: str) -> None:
 
 
 def there(places: Places) -> str:
-    """What is on disk: "file", "folder", or a mix."""
+    """Return what is on disk: "file", "folder", or a mix."""
     found = {path for path in (PLACE, FOLDER) if (places.root / path).is_file()}
     titles = {places.text(path).split()[2] for path in (*found, ONE)}
     kind = "file" if found == {PLACE} else "folder"
@@ -49,8 +49,8 @@ def there(places: Places) -> str:
 
 
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])
-def test_at_every_step_a_process_is_killed(places: Places, before: str, after: str) -> None:
-    """What is left is all old or all new as soon as anybody looks, without the remote."""
+def test_a_process_is_killed_at_every_step(places: Places, before: str, after: str) -> None:
+    """The next process finds either the old or the new state, even without the remote."""
     first = push(places, before)
     places.take()
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):
@@ -69,9 +69,7 @@ def test_at_every_step_a_process_is_killed(places: Places, before: str, after: s
 
 
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])
-def test_what_a_killed_process_has_checked_out_is_in_nobodys_way(
-    places: Places, before: str, after: str
-) -> None:
+def test_files_of_a_killed_checkout_do_not_block(places: Places, before: str, after: str) -> None:
     push(places, before)
     places.take()
     theirs = push(places, after)
@@ -82,7 +80,7 @@ def test_what_a_killed_process_has_checked_out_is_in_nobodys_way(
 
 
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])
-def test_the_next_start_has_all_or_nothing_where_only_that_has_changed(
+def test_the_next_start_has_all_or_nothing_of_a_single_change(
     places: Places, before: str, after: str
 ) -> None:
     first, seen = push(places, before), set[str]()
@@ -100,7 +98,7 @@ def test_the_next_start_has_all_or_nothing_where_only_that_has_changed(
     assert (ended, seen) == (DONE, {PLACE, FOLDER})
 
 
-def test_what_is_edited_by_hand_after_a_process_was_killed_stays(places: Places) -> None:
+def test_edits_after_a_kill_are_kept(places: Places) -> None:
     first, edited = push(places, "file"), set[str]()
     places.take()
     for step in range(1 + SEED % STRIDE, 2000, 3 * STRIDE):
@@ -118,7 +116,7 @@ def test_what_is_edited_by_hand_after_a_process_was_killed_stays(places: Places)
     assert len(edited) == 2
 
 
-def test_a_branch_that_was_moved_by_hand_after_a_process_was_killed_stays(places: Places) -> None:
+def test_a_branch_moved_after_a_kill_is_kept(places: Places) -> None:
     first = push(places, "file")
     places.take()
     for step in range(1 + SEED % STRIDE, 2000, 3 * STRIDE):

@@ -1,4 +1,4 @@
-"""Names that a commit of the remote can have and nothing may write: they are refused, with the commit."""
+"""Reserved names in commits of the remote: they are refused, with the commit."""
 
 import shutil
 
@@ -30,7 +30,7 @@ NAMES = [
 
 
 def push_tree(places: Places, name: str) -> str:
-    """Push a commit whose tree has a folder of any name, as only one who means harm makes it."""
+    """Push a commit with a folder of any name, as only an attacker would."""
     blob = (run(places.other, "hash-object", "-w", "--stdin", stdin="#!/bin/sh\n") or "").strip()
     below = (run(places.other, "mktree", stdin=f"100755 blob {blob}\thook\n") or "").strip()
     listed = git(places.other, "ls-tree", "HEAD")
@@ -42,7 +42,7 @@ def push_tree(places: Places, name: str) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("merged", [False, True])
-def test_names_that_nothing_may_write_are_refused(places: Places, name: str, merged: bool) -> None:
+def test_reserved_names_are_refused(places: Places, name: str, merged: bool) -> None:
     if merged:
         places.edit({"content/notes/two.md": "---\ntitle: Here\n---\n"})
         places.commit()
@@ -79,7 +79,7 @@ def test_a_path_that_the_system_refuses_is_named_and_the_site_stays_as_it_is(pla
 @pytest.mark.parametrize(
     "name", ["x" * 255, "git", ".github", ".gitignored", "a..b", "...", "git~10", ".bifolios"]
 )
-def test_names_that_only_look_alike_are_taken(places: Places, name: str) -> None:
+def test_names_similar_to_reserved_ones_are_accepted(places: Places, name: str) -> None:
     push_tree(places, name)
     places.take()
     assert (places.root / name / "hook").exists()

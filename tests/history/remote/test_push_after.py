@@ -1,4 +1,4 @@
-"""git.push: after. A write is answered when it is committed here; the remote gets it soon, in order."""
+"""git.push: after. A write is confirmed when it is committed locally, and pushed soon, in order."""
 
 import logging
 import shutil
@@ -44,7 +44,7 @@ def waiting(api: Api) -> int:
     return backlog(api.root, api.site.state.settings).commits
 
 
-def test_writes_are_answered_here_and_pushed_in_their_order(two: Machines) -> None:
+def test_writes_are_confirmed_locally_and_pushed_in_order(two: Machines) -> None:
     before, told = two.tip, list[str]()
     first, second = change(two["a"], title="Uno"), change(two["a"], summary="Long")
     assert (two.tip, waiting(two["a"])) == (before, 2)
@@ -53,7 +53,7 @@ def test_writes_are_answered_here_and_pushed_in_their_order(two: Machines) -> No
     assert (told, waiting(two["a"])) == ([second], 0)
 
 
-def test_a_commit_that_is_made_while_another_is_pushed_is_pushed_next(two: Machines) -> None:
+def test_a_commit_made_during_a_push_is_pushed_next(two: Machines) -> None:
     api, later = two["a"], list[str]()
 
     def commit_once(_: str) -> None:
@@ -68,7 +68,7 @@ def test_a_commit_that_is_made_while_another_is_pushed_is_pushed_next(two: Machi
     assert (two.tip, waiting(api)) == (later[0], 0)
 
 
-def test_what_others_have_pushed_is_merged_by_attribute(two: Machines) -> None:
+def test_commits_of_others_are_merged_by_attribute(two: Machines) -> None:
     change(two["a"], title="Uno")
     change(two["b"], summary="Long")
     pusher(two["a"]).push_due()
@@ -80,9 +80,7 @@ def test_what_others_have_pushed_is_merged_by_attribute(two: Machines) -> None:
     assert (found["title"], found["summary"]) == ("Uno", "Long")
 
 
-def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
-    two: Machines, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_conflict_is_reported_until_it_is_resolved(two: Machines, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "bifolio")
     change(two["a"], title="Uno")
     ours = change(two["b"], title="Eins")
@@ -111,7 +109,7 @@ def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
 
 
 def conflict(two: Machines) -> Outgoing:
-    """Both have written the same field, and another one each; what pushes at `b`, which is later."""
+    """Let both write the same field, and another one each; return the pusher of `b`, the later one."""
     change(two["a"], title="Uno", summary="Long")
     change(two["b"], title="Eins", number=7)
     pusher(two["a"]).push_due()
@@ -152,7 +150,7 @@ def test_a_conflict_is_resolved_by_a_request(two: Machines, choice: object, titl
     }
 
 
-def test_a_file_of_the_remote_in_the_place_of_a_folder_waits_for_somebody(two: Machines) -> None:
+def test_a_remote_file_in_place_of_a_local_folder_is_a_conflict(two: Machines) -> None:
     shutil.rmtree(two["a"].root / "content/tags")
     write(two["a"].root, {"content/tags": "What tags are for.\n"})
     commit_all(two["a"].root)
@@ -165,7 +163,7 @@ def test_a_file_of_the_remote_in_the_place_of_a_folder_waits_for_somebody(two: M
     found = two["b"].get("/_health/ready").body["data"]["push"]
     assert found["files"] == ["content/tags", f"content/tags/{made}.md"]
     assert two["b"].get(f"/api/tags/{made}").data["name"] == "New"
-    assert two["b"].ask("DELETE", f"/api/tags/{made}").status == 204  # One of them gives way.
+    assert two["b"].ask("DELETE", f"/api/tags/{made}").status == 204  # One of them is changed.
     outgoing.push_due()
     assert waiting(two["b"]) == 0
     assert at_remote(two, "content/tags") == "What tags are for.\n"
@@ -193,7 +191,7 @@ def test_commits_by_hand_that_are_in_conflict_are_merged_by_a_request(tmp_path: 
             assert made.tip == head(made["b"].root)
 
 
-def test_what_the_remote_has_changed_is_told_before_it_is_merged(two: Machines) -> None:
+def test_changes_of_the_remote_are_listed_before_a_merge(two: Machines) -> None:
     conflict(two)
     answer = two["b"].get("/branches/origin/main/changes")
     assert [one["documentId"] for one in answer.body["data"]] == ["one"]
@@ -202,10 +200,10 @@ def test_what_the_remote_has_changed_is_told_before_it_is_merged(two: Machines) 
     assert two["b"].ask("POST", "/branches/origin/main/merge", who="public").status == 403
 
 
-def test_pushing_goes_on_at_once_when_a_conflict_is_resolved(two: Machines) -> None:
+def test_pushing_continues_immediately_after_a_resolved_conflict(two: Machines) -> None:
     conflict(two)
     outgoing = pusher(two["b"])
-    outgoing._failures = 8  # as after some minutes
+    outgoing._failures = 8  # as after several minutes
     outgoing.push_due()
     runner = Runner([outgoing])
     runner.start()
@@ -217,7 +215,7 @@ def test_pushing_goes_on_at_once_when_a_conflict_is_resolved(two: Machines) -> N
         runner.stop()
 
 
-def test_a_remote_that_is_away_for_a_day_is_tried_again_as_often_as_after_an_hour(two: Machines) -> None:
+def test_the_retry_interval_stops_growing(two: Machines) -> None:
     two.bare.rename(two.bare.with_name("away.git"))
     change(two["a"], title="Uno")
     outgoing, clock = pusher(two["a"]), ManualClock()
@@ -231,7 +229,7 @@ def test_a_remote_that_is_away_for_a_day_is_tried_again_as_often_as_after_an_hou
     assert "does not respond" in report.error
 
 
-def test_a_remote_that_is_away_or_refuses_leaves_a_backlog(two: Machines) -> None:
+def test_an_unavailable_or_refusing_remote_leaves_a_backlog(two: Machines) -> None:
     away, outgoing = two.bare.with_name("away.git"), pusher(two["a"])
     two.bare.rename(away)
     change(two["a"], title="Uno")

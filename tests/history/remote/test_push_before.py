@@ -1,4 +1,4 @@
-"""git.push: before. A write is answered when the remote has it; of two of the same field, one is made."""
+"""git.push: before. A write is confirmed when the remote has it; of two of the same field, one succeeds."""
 
 import io
 import shutil
@@ -30,7 +30,7 @@ def status(api: Api) -> str:
     return git(api.root, "status", "--short")
 
 
-def test_a_write_is_at_the_remote_when_it_is_answered(two: Machines) -> None:
+def test_a_confirmed_write_is_at_the_remote(two: Machines) -> None:
     answer = change(two["a"], title="Uno")
     assert answer.status == 200
     assert answer.data["title"] == "Uno"
@@ -44,10 +44,10 @@ def test_a_write_is_at_the_remote_when_it_is_answered(two: Machines) -> None:
     assert said == 'full|Update note "Uno"|token:full'
 
 
-def test_a_write_takes_few_git_commands(
+def test_a_write_runs_few_git_commands(
     two: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert change(two["a"], title="Uno").status == 200  # Where the repository is, is known from now on.
+    assert change(two["a"], title="Uno").status == 200  # The repository's location is cached from now on.
     with counting(monkeypatch, tmp_path) as commands:
         assert change(two["a"], title="Eins").status == 200
     assert commands == ["ls-tree", "hash-object", "fast-import", "push", "update-index", "update-ref"]
@@ -58,7 +58,7 @@ def test_a_write_takes_few_git_commands(
     assert two["a"].site.git.committed == read_times(two["a"].root)
 
 
-def test_different_fields_of_a_document_both_win(two: Machines) -> None:
+def test_different_fields_of_a_document_are_merged(two: Machines) -> None:
     assert change(two["a"], title="Uno").status == 200
     answer = change(two["b"], summary="Long")
     assert answer.status == 200
@@ -69,7 +69,7 @@ def test_different_fields_of_a_document_both_win(two: Machines) -> None:
     assert status(two["b"]) == ""
 
 
-def test_the_same_field_is_a_conflict_that_is_told(two: Machines) -> None:
+def test_the_same_field_is_a_reported_conflict(two: Machines) -> None:
     assert change(two["a"], title="Uno").status == 200
     before = two.tip
     answer = change(two["b"], title="Eins", summary="Long")
@@ -81,19 +81,19 @@ def test_the_same_field_is_a_conflict_that_is_told(two: Machines) -> None:
         "attribute": "title", "paths": [["title"]], "base": "One", "ours": "Eins", "theirs": "Uno",
     }  # fmt: skip
     assert two.tip == before
-    assert note(two["b"])["title"] == "Uno"  # What the other has written is here now.
-    assert change(two["b"], title="Eins").status == 200  # It knows of it, and says so again.
+    assert note(two["b"])["title"] == "Uno"  # The other machine's write has arrived.
+    assert change(two["b"], title="Eins").status == 200  # It has seen the new value, and overwrites it.
     assert "title: Eins" in at_remote(two, "content/notes/one.md")
 
 
-def test_lines_of_one_text_both_win(two: Machines) -> None:
+def test_lines_of_one_text_are_merged(two: Machines) -> None:
     assert change(two["a"], body="The old harbour.\n\nThe quay.\n").status == 200
     answer = change(two["b"], body="The harbour.\n\nThe long quay.\n")
     assert answer.status == 200
     assert answer.data["body"].split() == ["The", "old", "harbour.", "The", "long", "quay."]
 
 
-def test_unique_values_are_checked_against_what_others_have_written(two: Machines) -> None:
+def test_unique_values_are_checked_across_machines(two: Machines) -> None:
     made = two["a"].post("/api/notes", {"title": "New", "slug": "new"})
     assert made.status == 201
     answer = two["b"].post("/api/notes", {"title": "Other", "slug": "new"})
@@ -104,26 +104,26 @@ def test_unique_values_are_checked_against_what_others_have_written(two: Machine
     assert answer.data["documentId"] != made.data["documentId"]
 
 
-def test_a_document_that_another_machine_deletes_is_not_made_again(two: Machines) -> None:
+def test_a_document_deleted_on_another_machine_is_not_recreated(two: Machines) -> None:
     assert two["a"].ask("DELETE", "/api/notes/one").status == 204
     answer = change(two["b"], title="Eins")
     assert (answer.status, answer.error["details"]["documentId"]) == (409, "one")
     assert two["b"].get("/api/notes/one").status == 404
 
 
-def test_what_another_machine_has_changed_is_not_deleted_unseen(two: Machines) -> None:
+def test_a_document_changed_on_another_machine_is_not_deleted_unseen(two: Machines) -> None:
     assert change(two["a"], title="Uno").status == 200
     answer = two["b"].ask("DELETE", "/api/notes/one")
     assert (answer.status, answer.error["details"]["documentId"]) == (409, "one")
     assert two["b"].ask("DELETE", "/api/notes/one").status == 204
-    assert two["a"].ask("DELETE", "/api/notes/one").status == 204  # It is gone, as it was to be.
+    assert two["a"].ask("DELETE", "/api/notes/one").status == 204  # It is deleted, as requested.
     assert two["a"].ask("DELETE", "/api/notes/two").status == 204
 
 
-def test_a_draft_beside_what_is_published(two: Machines) -> None:
+def test_a_draft_of_a_published_document(two: Machines) -> None:
     draft = two["a"].put("/api/notes/one?status=draft", {"title": "Draft"})
     assert draft.status == 200
-    assert change(two["b"], summary="Long").status == 409  # It would publish the draft, unseen.
+    assert change(two["b"], summary="Long").status == 409  # It would publish a draft that it has not seen.
     assert "title: One" in at_remote(two, "content/notes/one.md")
     assert two["b"].put("/api/notes/one?status=draft", {"summary": "Long"}).status == 200
     assert two["a"].put("/api/notes/one?status=draft", {"number": 3}).status == 200
@@ -137,7 +137,7 @@ def test_actions_are_pushed(two: Machines, action: str) -> None:
     assert two["a"].ask("POST", f"/api/notes/one/actions/{action}").status == 200
     assert head(two["a"].root) == two.tip
     answer = two["b"].ask("POST", f"/api/notes/one/actions/{action}")
-    assert answer.status in (400, 409)  # What it was about has changed.
+    assert answer.status in (400, 409)  # Its document has changed.
 
 
 def test_a_batch_is_one_commit_that_both_machines_merge(two: Machines) -> None:
@@ -154,14 +154,14 @@ def test_a_batch_is_one_commit_that_both_machines_merge(two: Machines) -> None:
     assert (found["title"], found["summary"], found["number"]) == ("Uno", "Long", 3)
 
 
-def test_if_match_is_as_strict_as_ever(two: Machines) -> None:
+def test_if_match_stays_strict(two: Machines) -> None:
     etag = two["b"].get("/api/notes/one").headers["ETag"]
     assert change(two["a"], title="Uno").status == 200
     answer = two["b"].put("/api/notes/one", {"summary": "Long"}, headers={"If-Match": etag})
     assert answer.status == 412
 
 
-def test_prefer_merge_knows_the_version_that_was_read(two: Machines) -> None:
+def test_prefer_merge_finds_the_version_that_was_read(two: Machines) -> None:
     etag = two["b"].get("/api/notes/one").headers["ETag"]
     assert change(two["a"], title="Uno").status == 200
     headers = {"If-Match": etag, "Prefer": "merge"}
@@ -181,7 +181,7 @@ def test_edits_by_hand_are_committed_with_the_file_that_is_written(two: Machines
     assert status(two["a"]).strip() == "M content/notes/two.md"
 
 
-def test_edits_by_hand_of_a_file_stay_beside_what_other_machines_write(two: Machines) -> None:
+def test_local_edits_of_a_file_are_merged_with_writes_of_other_machines(two: Machines) -> None:
     path = two["b"].root / "content/notes/one.md"
     path.write_text(path.read_text().replace("summary: Short", "summary: By hand"))
     two["b"].site.refresh()
@@ -192,21 +192,21 @@ def test_edits_by_hand_of_a_file_stay_beside_what_other_machines_write(two: Mach
     assert status(two["b"]).strip() == "M content/notes/one.md"
 
 
-def test_a_file_does_not_give_way_to_a_folder(two: Machines) -> None:
+def test_a_file_is_not_replaced_by_a_folder(two: Machines) -> None:
     shutil.rmtree(two["a"].root / "content/tags")
     write(two["a"].root, {"content/tags": "What tags are for.\n"})
     commit_all(two["a"].root)
     two["a"].site.refresh()
     assert change(two["a"], title="Uno").status == 200
     before = two.tip
-    for name in ("a", "b"):  # The other one has not looked at the remote.
+    for name in ("a", "b"):  # The other machine has not fetched.
         answer = two[name].post("/api/tags", {"name": "x"})
         assert (answer.status, answer.error["name"]) == (409, "ConflictError"), name
     assert two.tip == before
     assert (two["a"].root / "content/tags").read_text() == "What tags are for.\n"
 
 
-def test_a_dry_run_asks_nobody(two: Machines) -> None:
+def test_a_dry_run_does_not_contact_the_remote(two: Machines) -> None:
     before = two.tip
     answer = two["a"].put("/api/notes/one?dryRun=true", {"title": "Uno"})
     assert answer.status == 200
@@ -214,7 +214,7 @@ def test_a_dry_run_asks_nobody(two: Machines) -> None:
     assert note(two["a"])["title"] == "One"
 
 
-def test_a_hook_here_refuses_before_the_remote_is_asked(two: Machines) -> None:
+def test_a_local_hook_refuses_before_the_push(two: Machines) -> None:
     before = two.tip
     hook(two["a"].root / ".git", "pre-commit", "echo 'Spelling first' >&2; exit 1")
     answer = change(two["a"], title="Uno")
@@ -223,7 +223,7 @@ def test_a_hook_here_refuses_before_the_remote_is_asked(two: Machines) -> None:
     assert (two.tip, note(two["a"])["title"], status(two["a"])) == (before, "One", "")
 
 
-def test_hooks_here_have_their_say_in_the_commit(two: Machines) -> None:
+def test_local_hooks_can_change_the_commit(two: Machines) -> None:
     hook(two["a"].root / ".git", "pre-commit", "git diff --cached --name-only > .git/seen")
     hook(two["a"].root / ".git", "commit-msg", 'echo "Reviewed" >> "$1"')
     assert change(two["a"], title="Uno").status == 200
@@ -232,7 +232,7 @@ def test_hooks_here_have_their_say_in_the_commit(two: Machines) -> None:
     assert status(two["a"]) == ""
 
 
-def test_what_a_hook_of_the_remote_says_is_answered(two: Machines) -> None:
+def test_the_message_of_a_remote_hook_is_in_the_response(two: Machines) -> None:
     hook(two.bare, "pre-receive", "echo 'Not on Sundays' >&2; exit 1")
     answer = change(two["a"], title="Uno")
     assert (answer.status, answer.error["name"]) == (409, "ConflictError")
@@ -240,7 +240,7 @@ def test_what_a_hook_of_the_remote_says_is_answered(two: Machines) -> None:
     assert (note(two["a"])["title"], status(two["a"])) == ("One", "")
 
 
-def test_why_the_remote_can_not_be_asked_is_for_the_log(
+def test_the_reason_for_an_unavailable_remote_is_only_logged(
     two: Machines, caplog: pytest.LogCaptureFixture
 ) -> None:
     two.bare.rename(two.bare.with_name("away.git"))
@@ -250,7 +250,9 @@ def test_why_the_remote_can_not_be_asked_is_for_the_log(
     assert str(two.bare) in caplog.text
 
 
-def test_what_is_in_the_way_here_is_for_the_log(two: Machines, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_reason_for_a_blocked_integration_is_only_logged(
+    two: Machines, caplog: pytest.LogCaptureFixture
+) -> None:
     two["a"].root.joinpath("content/tags/sea.yaml").write_text("name: Here\n")
     assert two["b"].put("/api/tags/sea", {"name": "There"}, "full").status == 200
     answer = change(two["a"], title="Uno")
@@ -262,7 +264,7 @@ def test_what_is_in_the_way_here_is_for_the_log(two: Machines, caplog: pytest.Lo
     assert "tag/sea/en (name)" in caplog.text
 
 
-def test_a_remote_that_is_away_writes_nothing(two: Machines) -> None:
+def test_nothing_is_written_while_the_remote_is_unavailable(two: Machines) -> None:
     two.bare.rename(two.bare.with_name("away.git"))
     objects = head(two["a"].root)
     answer = change(two["a"], title="Uno")
@@ -272,7 +274,7 @@ def test_a_remote_that_is_away_writes_nothing(two: Machines) -> None:
     assert two["a"].get("/api/notes").status == 200
 
 
-def test_a_remote_that_hangs_is_waited_for_only_once(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_wait_only_once_for_a_hanging_remote(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.history.remote.pushing.PUSH_TIMEOUT_S", 0.5)
     monkeypatch.setattr("server.history.remote.pushing.LOST_RESPONSE_TIMEOUT_S", 0.5)
     monkeypatch.setattr("server.history.remote.pushing.BACKOFF_S", 60.0)
@@ -284,14 +286,12 @@ def test_a_remote_that_hangs_is_waited_for_only_once(two: Machines, monkeypatch:
         with ThreadPoolExecutor(8) as pool:
             statuses = set(pool.map(lambda n: change(a, title=f"Uno {n}").status, range(16)))
         assert statuses == {503}
-        assert time.monotonic() - began < 20  # and not 16 times what one waits
+        assert time.monotonic() - began < 20  # instead of 16 times the timeout of one
     assert files_of(a.root) == before
     assert (note(a)["title"], status(a)) == ("One", "")
 
 
-def test_a_remote_that_hangs_is_waited_for_within_one_time(
-    two: Machines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_for_a_hanging_remote_has_one_timeout(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.history.remote.attempt.WRITE_TIMEOUT_S", 3.0)
     for name in (
         "pushing.LOST_RESPONSE_TIMEOUT_S",
@@ -306,19 +306,19 @@ def test_a_remote_that_hangs_is_waited_for_within_one_time(
         git(a.root, "remote", "set-url", "origin", f"git://127.0.0.1:{silent.getsockname()[1]}/x.git")
 
         def write(number: int) -> tuple[int, float]:
-            time.sleep(number / 4)  # They come one after the other while the first waits, and after it.
+            time.sleep(number / 4)  # They arrive one after the other, during the first one's wait and later.
             began = time.monotonic()
             return change(a, title=f"Uno {number}").status, time.monotonic() - began
 
         found = list(pool.map(write, range(12)))
     assert {status for status, _ in found} == {503}
-    assert max(taken for _, taken in found) < 8  # what one waits, and not what all do
+    assert max(taken for _, taken in found) < 8  # one timeout, not the sum of all
     assert (note(a)["title"], status(a)) == ("One", "")
 
 
-def test_a_write_that_others_overtake_again_and_again_is_made(two: Machines) -> None:
+def test_a_repeatedly_overtaken_write_succeeds(two: Machines) -> None:
     a, b = two["a"], two["b"]
-    # Whenever "a" pushes, "b" has been faster, five times.
+    # Five times, "b" pushes just before "a".
     elsewhere = two.bare.parent / "elsewhere"
     git(two.bare.parent, "clone", "-q", str(two.bare), str(elsewhere))
     who = "-c user.name=B -c user.email=b@example.org"
@@ -337,11 +337,11 @@ def test_a_write_that_others_overtake_again_and_again_is_made(two: Machines) -> 
 
 
 def files_of(root: Path) -> set[Path]:
-    """All files of a site, those of git and of the server among them, but for logs of events."""
+    """Return all files of a site, including those of git and the server, except event logs."""
     return {path for path in root.rglob("*") if path.is_file() and ".db" not in path.name}
 
 
-def test_a_remote_that_comes_back_is_written_to_again(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_resume_when_the_remote_is_back(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.history.remote.pushing.BACKOFF_S", 0.0)
     a, away = two["a"], two.bare.with_name("away.git")
     two.bare.rename(away)
@@ -355,7 +355,7 @@ def test_a_remote_that_comes_back_is_written_to_again(two: Machines, monkeypatch
     assert "summary: Long" in at_remote(two, "content/notes/one.md")
 
 
-def test_a_push_whose_answer_is_lost_is_found_to_be_made(two: Machines) -> None:
+def test_a_push_with_a_lost_response_is_detected(two: Machines) -> None:
     hook(two.bare, "post-receive", "kill -9 $PPID")
     answer = change(two["a"], title="Uno")
     assert answer.status == 200
@@ -408,7 +408,7 @@ def test_a_write_can_be_undone(two: Machines) -> None:
     assert at_remote(two, "content/notes/one.md") == before
     undo = change_with(two["a"], "undo", title="Uno").headers["Bifolio-Undo"]
     assert change(two["b"], summary="Long").status == 200
-    assert two["a"].ask("POST", f"/batch/undo/{undo}").status == 409  # It would take that back as well.
+    assert two["a"].ask("POST", f"/batch/undo/{undo}").status == 409  # It would undo that too.
     assert "summary: Long" in at_remote(two, "content/notes/one.md")
 
 
@@ -416,7 +416,7 @@ def change_with(api: Api, prefer: str, **values: object) -> Answer:
     return api.put("/api/notes/one", values, headers={"Prefer": prefer})
 
 
-def test_a_branch_is_merged_where_the_remote_takes_it(two: Machines) -> None:
+def test_a_merge_is_pushed_first(two: Machines) -> None:
     a = two["a"]
     assert a.ask("POST", "/branches", json={"name": "next"}).status == 201
     assert a.put("/api/notes/one?branch=next", {"summary": "Long"}).status == 200
@@ -437,7 +437,7 @@ def test_a_merge_that_the_remote_refuses_changes_nothing(two: Machines) -> None:
     assert (note(a)["summary"], status(a)) == ("Short", "")
 
 
-def test_edits_by_hand_are_committed_where_the_remote_takes_them(two: Machines) -> None:
+def test_commits_of_local_edits_are_pushed_first(two: Machines) -> None:
     a, before = two["a"], two.tip
     path = a.root / "content/notes/one.md"
     path.write_text(path.read_text().replace("summary: Short", "summary: By hand"))
@@ -461,7 +461,7 @@ def test_a_version_is_restored_at_the_remote(two: Machines) -> None:
     assert "title: One" in at_remote(two, "content/notes/one.md")
 
 
-def test_a_source_that_another_machine_has_changed_is_not_overwritten(two: Machines) -> None:
+def test_a_source_changed_on_another_machine_is_not_overwritten(two: Machines) -> None:
     read = two["b"].get("/source/notes/one")
     headers = {"If-Match": read.headers["ETag"]}
     text = read.data["text"]

@@ -1,4 +1,4 @@
-"""git.push: before, where many write at once on a machine: they are pushed together, each as if alone."""
+"""git.push: before, with many simultaneous writes: they are pushed together, each with its own result."""
 
 import io
 import shutil
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 @contextmanager
 def held(two: Machines) -> Iterator[Path]:
-    """Have pushes of "a" wait while a file is there, which is given; each is a line of `pushes` beside it."""
+    """Delay pushes of "a" while the returned file exists; each push appends a line to `pushes` beside it."""
     wait = two.bare.parent / "wait"
     wait.touch()
     hook(two["a"].root / ".git", "pre-push", f"echo >> {wait}s; while test -e {wait}; do sleep 0.02; done")
@@ -28,18 +28,18 @@ def held(two: Machines) -> Iterator[Path]:
 
 
 def pushes(wait: Path) -> int:
-    """How often it was begun to push."""
+    """Return how many pushes have begun."""
     log = wait.with_name("waits")
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
 def together(two: Machines, wait: Path, *jobs: Callable[[], Answer]) -> list[Answer]:
-    """The answers to requests that come while another is pushed."""
+    """Return the responses to requests that arrive during another push."""
     with ThreadPoolExecutor(len(jobs) + 1) as pool:
         first = pool.submit(change, two["a"], "two", title="Zwei")
         until(lambda: pushes(wait) == 1)
         others: list[Future[Answer]] = []
-        for job in jobs:  # In their order.
+        for job in jobs:  # In order.
             others.append(pool.submit(job))
             until(lambda: len(waiting(two["a"])) == len(others))
         wait.unlink()
@@ -48,7 +48,7 @@ def together(two: Machines, wait: Path, *jobs: Callable[[], Answer]) -> list[Ans
 
 
 def waiting(api: Api) -> list[threading.Thread]:
-    """The writes of a machine that wait for one that is pushed."""
+    """Return the writes of a machine that wait for the current push."""
     arbiter = api.site.arbiter
     return list(arbiter._line._waiting)  # type: ignore[union-attr]
 
@@ -57,7 +57,7 @@ def change(api: Api, name: str, who: str = "full", **values: object) -> Answer:
     return api.put(f"/api/notes/{name}", values, who)
 
 
-def test_writes_that_wait_are_one_push_and_a_commit_each(two: Machines) -> None:
+def test_waiting_writes_are_pushed_together_as_one_commit_each(two: Machines) -> None:
     a, before = two["a"], two.tip
     with held(two) as wait:
         answers = together(
@@ -85,7 +85,7 @@ def test_writes_that_wait_are_one_push_and_a_commit_each(two: Machines) -> None:
     assert not a.site.state.changed
 
 
-def test_a_write_that_can_not_be_made_fails_alone(two: Machines) -> None:
+def test_an_invalid_write_fails_without_the_others(two: Machines) -> None:
     a = two["a"]
     with held(two) as wait:
         answers = together(
@@ -101,7 +101,7 @@ def test_a_write_that_can_not_be_made_fails_alone(two: Machines) -> None:
     assert "title: Uno" in at_remote(two, "content/notes/one.md")
 
 
-def test_of_writes_that_the_remote_refuses_together_those_in_conflict_are_told(two: Machines) -> None:
+def test_conflicts_in_a_refused_group_are_reported(two: Machines) -> None:
     a, b = two["a"], two["b"]
     with held(two) as wait, ThreadPoolExecutor(2) as pool:
         jobs = [lambda: change(a, "one", title="Uno"), lambda: change(a, "one", summary="Long")]
@@ -127,7 +127,7 @@ def _waiting_twice(wait: Path, second: Path) -> str:
     )
 
 
-def test_a_write_that_a_hook_of_the_remote_refuses_fails_alone(two: Machines) -> None:
+def test_a_write_refused_by_a_remote_hook_fails_without_the_others(two: Machines) -> None:
     a = two["a"]
     hook(two.bare, "pre-receive", "read old new name; ! git log --format=%s $old..$new | grep -q Bad")
     with held(two) as wait:
@@ -143,7 +143,7 @@ def test_a_write_that_a_hook_of_the_remote_refuses_fails_alone(two: Machines) ->
     assert (head(a.root), git(a.root, "status", "--short")) == (two.tip, "")
 
 
-def test_what_depends_on_a_write_that_is_refused_is_told_of_what_is_served(two: Machines) -> None:
+def test_a_write_after_a_refused_one_is_compared_with_the_served_state(two: Machines) -> None:
     a = two["a"]
     hook(
         two.bare,
@@ -168,7 +168,7 @@ def test_what_depends_on_a_write_that_is_refused_is_told_of_what_is_served(two: 
     assert (head(a.root), git(a.root, "status", "--short")) == (two.tip, "")
 
 
-def test_an_upload_that_is_refused_fails_alone(two: Machines) -> None:
+def test_a_refused_upload_fails_without_the_others(two: Machines) -> None:
     a = two["a"]
     names = "git diff --name-only $old $new"
     hook(
@@ -186,7 +186,7 @@ def test_an_upload_that_is_refused_fails_alone(two: Machines) -> None:
     assert [answer.status for answer in answers] == [409, 200]
 
 
-def test_who_waits_while_another_machine_changes_the_same_is_told(two: Machines) -> None:
+def test_a_waiting_write_overtaken_by_another_machine_gets_a_conflict(two: Machines) -> None:
     a, b = two["a"], two["b"]
     with held(two) as wait, ThreadPoolExecutor(3) as pool:
         first = pool.submit(change, a, "two", title="Zwei")
@@ -199,7 +199,7 @@ def test_who_waits_while_another_machine_changes_the_same_is_told(two: Machines)
     assert a.get("/api/notes/one").data["title"] == "Eins"
 
 
-def test_a_file_that_is_edited_meanwhile_stays_beside_what_is_pushed(two: Machines) -> None:
+def test_a_concurrent_edit_is_merged_with_the_pushed_write(two: Machines) -> None:
     a = two["a"]
     path = a.root / "content/notes/one.md"
 

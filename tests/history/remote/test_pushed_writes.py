@@ -1,4 +1,4 @@
-"""git.push: before: what the remote has taken is taken over here, whatever is at work in the folder then."""
+"""git.push: before: a commit that the remote has accepted is integrated despite concurrent local changes."""
 
 import shutil
 from pathlib import Path
@@ -16,14 +16,14 @@ NOTE = "content/notes/one.md"
 
 
 def edit(root: Path, before: str, after: str) -> None:
-    """Edit a note by hand, and save it as editors do."""
+    """Edit a note by hand and save it like an editor."""
     text = (root / NOTE).read_text()
     assert before in text
     (root / NOTE).write_text(text.replace(before, after))
 
 
 def edited_when_pushed(two: Machines, before: str, after: str) -> None:
-    """Have the note of "a" edited by hand as soon as the remote has a write."""
+    """Edit the note of "a" by hand as soon as the remote has a write."""
     hook(two.bare, "post-receive", f"sed -i 's/{before}/{after}/' {two['a'].root / NOTE}")
 
 
@@ -31,7 +31,7 @@ def change(two: Machines, **values: object) -> Answer:
     return two["a"].put("/api/notes/one", values, "full")
 
 
-def test_an_edit_by_hand_goes_on_that_a_write_has_taken_along(two: Machines) -> None:
+def test_an_edit_included_in_a_write_can_continue(two: Machines) -> None:
     a = two["a"]
     edit(a.root, "summary: Short", "summary: First")
     edited_when_pushed(two, "summary: First", "summary: Second")
@@ -44,7 +44,7 @@ def test_an_edit_by_hand_goes_on_that_a_write_has_taken_along(two: Machines) -> 
     assert git(a.root, "status", "--short") == f" M {NOTE}\n"
 
 
-def test_git_at_work_in_the_folder_is_waited_for(two: Machines) -> None:
+def test_a_write_waits_for_git(two: Machines) -> None:
     a = two["a"]
     path = a.root / ".git/index.lock"
     hook(two.bare, "post-receive", f"touch {path}; (sleep 3; rm {path}) > /dev/null 2>&1 &")
@@ -54,7 +54,7 @@ def test_git_at_work_in_the_folder_is_waited_for(two: Machines) -> None:
     assert (head(a.root), git(a.root, "status", "--short")) == (two.tip, "")
 
 
-def test_an_edit_by_hand_of_the_same_is_told_of(two: Machines) -> None:
+def test_a_conflicting_local_edit_is_reported(two: Machines) -> None:
     a = two["a"]
     edited_when_pushed(two, "title: One", "title: By hand")
     answer = change(two, title="Uno")
@@ -64,7 +64,7 @@ def test_an_edit_by_hand_of_the_same_is_told_of(two: Machines) -> None:
     assert "title: By hand" in (a.root / NOTE).read_text()
 
 
-def test_git_that_is_at_work_for_too_long_is_told_as_not_served_yet(
+def test_a_write_blocked_by_git_is_reported_as_not_served_yet(
     two: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.history.remote.attempt.WRITE_TIMEOUT_S", 4.0)
@@ -77,6 +77,6 @@ def test_git_that_is_at_work_for_too_long_is_told_as_not_served_yet(
     assert answer.error["message"] == "The remote has the change, but it is not served here yet"
     lock.unlink()
     (two.bare / "hooks/post-receive").unlink()
-    # A busy machine may need longer than WRITE_TIMEOUT_S.
+    # A busy test machine may exceed WRITE_TIMEOUT_S.
     until(lambda: change(two, summary="Long").status == 200)
     assert "title: Uno" in (a.root / NOTE).read_text()

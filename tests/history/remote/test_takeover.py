@@ -1,4 +1,4 @@
-"""A commit of the remote is taken over into what is served."""
+"""Integration of a remote commit into the served branch."""
 
 import logging
 import os
@@ -17,13 +17,13 @@ from tests.sites import STRING, collection, make, write
 from tests.torture import SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-STRIDE = 9  # of the steps at which a process is killed
+STRIDE = 9  # kill at every ninth step
 ONE = "content/notes/one.md"
 TEXT = str(FILES[ONE])
 
 
 def shown(places: Places) -> list[int]:
-    """The records that are made from now on: how many documents each changes."""
+    """Record the number of documents in each change from now on."""
     counts: list[int] = []
     observed = places.api.site._replica.observe
     places.api.site.observe(lambda contents, record, origin: counts.append(len(record.entries)))
@@ -32,7 +32,7 @@ def shown(places: Places) -> list[int]:
 
 
 def refused(places: Places) -> NotTakenOverError:
-    """That nothing changes, and why."""
+    """Assert that nothing changes, and return the error."""
     before = (places.head, places.status, places.api.get("/api/notes").data)
     with pytest.raises(NotTakenOverError) as caught:
         places.take()
@@ -43,7 +43,7 @@ def refused(places: Places) -> NotTakenOverError:
 # --- a clean tree ----------------------------------------------------------------------------------------
 
 
-def test_files_of_any_kind_come_as_one_record(places: Places) -> None:
+def test_files_of_any_kind_arrive_as_one_record(places: Places) -> None:
     counts = shown(places)
     theirs = places.push(
         {
@@ -69,7 +69,7 @@ def test_files_of_any_kind_come_as_one_record(places: Places) -> None:
     assert not places.api.site.refresh()
 
 
-def test_the_documents_of_a_folder_that_became_a_file_are_gone(places: Places) -> None:
+def test_documents_of_a_folder_that_became_a_file_are_removed(places: Places) -> None:
     places.push({ONE: None, "content/notes/two.md": None})
     (places.other / "content/notes").rmdir()
     theirs = places.push({"content/notes": "A file\n"})
@@ -82,13 +82,13 @@ def test_the_documents_of_a_folder_that_became_a_file_are_gone(places: Places) -
     assert (sorted(places.api.get("/api/notes").ids), places.status) == (["one", "two"], "")
 
 
-def test_the_timestamps_are_those_of_the_commit_at_once(places: Places) -> None:
+def test_timestamps_are_immediately_those_of_the_commit(places: Places) -> None:
     places.push({ONE: TEXT.replace("Short", "Long")}, at="2031-02-03T04:05:06Z")
     places.take()
     assert places.note()["updatedAt"] == "2031-02-03T04:05:06.000Z"
 
 
-def test_links_and_modes_come_as_well(places: Places) -> None:
+def test_links_and_modes_are_integrated(places: Places) -> None:
     os.symlink("README.md", places.other / "link")
     write(places.other, {"run": "#!/bin/sh\n"})
     (places.other / "run").chmod(0o755)
@@ -122,7 +122,7 @@ def test_a_site_in_a_folder_of_its_repository(tmp_path: Path, kind: str) -> None
     places.api.accounts.close()
 
 
-def test_what_is_broken_in_the_remote_is_taken_over(places: Places) -> None:
+def test_invalid_content_of_the_remote_is_integrated(places: Places) -> None:
     theirs = places.push({"content/tags/sea.yaml": "name: [\n", ONE: TEXT.replace("Short", "Long")})
     places.take()
     assert (places.head, places.status, places.note()["summary"]) == (theirs, "", "Long")
@@ -139,10 +139,10 @@ def test_what_is_broken_in_the_remote_is_taken_over(places: Places) -> None:
     assert not places.api.site.problems
 
 
-# --- what was committed here -----------------------------------------------------------------------------
+# --- local commits ---------------------------------------------------------------------------------------
 
 
-def test_what_was_committed_here_is_merged(places: Places) -> None:
+def test_local_commits_are_merged(places: Places) -> None:
     places.edit({ONE: TEXT.replace("title: One", "title: Here")})
     ours = places.commit()
     theirs = places.push({ONE: TEXT.replace("Short", "There"), "README.md": "First\n\nSecond\n\nLast\n"})
@@ -154,7 +154,7 @@ def test_what_was_committed_here_is_merged(places: Places) -> None:
     assert places.take().how == "nothing"
 
 
-def test_what_both_have_committed_otherwise_stays(places: Places) -> None:
+def test_conflicting_commits_change_nothing(places: Places) -> None:
     places.edit({ONE: TEXT.replace("Short", "Here")})
     places.commit()
     places.push({ONE: TEXT.replace("Short", "There")})
@@ -165,7 +165,7 @@ def test_what_both_have_committed_otherwise_stays(places: Places) -> None:
     assert places.note()["summary"] == "Here"
 
 
-# --- what is in no commit --------------------------------------------------------------------------------
+# --- uncommitted changes ---------------------------------------------------------------------------------
 
 
 def test_edits_by_hand_are_merged_and_stay_uncommitted(places: Places) -> None:
@@ -192,7 +192,7 @@ def test_edits_by_hand_are_merged_and_stay_uncommitted(places: Places) -> None:
     assert places.note("mine")["title"] == "Mine"
 
 
-def test_an_edit_nobody_has_looked_at_is_kept(places: Places) -> None:
+def test_an_unscanned_edit_is_kept(places: Places) -> None:
     places.edit({ONE: TEXT.replace("title: One", "title: Hand")})
     places.push({ONE: TEXT.replace("Short", "There")})
     places.take()
@@ -200,7 +200,7 @@ def test_an_edit_nobody_has_looked_at_is_kept(places: Places) -> None:
     assert (note["title"], note["summary"]) == ("Hand", "There")
 
 
-def test_writes_that_are_not_committed_are_kept(places: Places) -> None:
+def test_uncommitted_writes_are_kept(places: Places) -> None:
     assert places.api.put("/api/notes/one", {"title": "Written"}).status == 200
     places.push({ONE: TEXT.replace("Short", "There")})
     places.take()
@@ -208,7 +208,7 @@ def test_writes_that_are_not_committed_are_kept(places: Places) -> None:
     assert (note["title"], note["summary"]) == ("Written", "There")
 
 
-def test_the_same_attribute_edited_by_hand_stays(places: Places) -> None:
+def test_a_conflicting_local_edit_changes_nothing(places: Places) -> None:
     places.edit({ONE: TEXT.replace("Short", "Hand")})
     places.api.site.refresh()
     places.push({ONE: TEXT.replace("Short", "There"), "content/tags/sea.yaml": "name: New\n"})
@@ -221,7 +221,7 @@ def test_the_same_attribute_edited_by_hand_stays(places: Places) -> None:
 
 
 @pytest.mark.parametrize("path", ["notes.txt", "mine.tmp", "content/notes/new.md"])
-def test_a_file_that_git_has_not_got_is_in_the_way(places: Places, path: str) -> None:
+def test_an_untracked_file_blocks_the_integration(places: Places, path: str) -> None:
     places.edit({path: "---\ntitle: Mine\n---\n"})
     write(places.other, {path: "---\ntitle: Theirs\n---\n"})
     git(places.other, "add", "-f", path)
@@ -232,7 +232,7 @@ def test_a_file_that_git_has_not_got_is_in_the_way(places: Places, path: str) ->
     assert (places.head, places.status) == (theirs, "")
 
 
-def test_a_document_renamed_by_hand_gets_what_comes(places: Places) -> None:
+def test_a_locally_renamed_document_gets_remote_changes(places: Places) -> None:
     places.edit(
         {ONE: None, "content/notes/first.md": TEXT.replace("title: One", "documentId: one\ntitle: One")}
     )
@@ -244,7 +244,7 @@ def test_a_document_renamed_by_hand_gets_what_comes(places: Places) -> None:
     assert places.note()["summary"] == "There"
 
 
-def test_what_is_staged_and_edited_since_stays(places: Places) -> None:
+def test_a_staged_and_edited_file_blocks_the_integration(places: Places) -> None:
     places.edit({ONE: TEXT.replace("One", "Staged")})
     git(places.root, "add", ONE)
     places.edit({ONE: TEXT.replace("One", "Edited")})
@@ -271,10 +271,10 @@ def test_an_edit_by_hand_at_the_last_moment_is_kept(places: Places, monkeypatch:
     assert (note["title"], note["summary"]) == ("Hand", "There")
 
 
-# --- where it waits --------------------------------------------------------------------------------------
+# --- blocked integration ---------------------------------------------------------------------------------
 
 
-def test_another_branch_or_none_is_left_alone(places: Places) -> None:
+def test_another_branch_or_none_is_not_changed(places: Places) -> None:
     theirs = places.push({ONE: TEXT.replace("Short", "There")})
     git(places.root, "fetch", "-q")
     git(places.root, "checkout", "-q", "-b", "mine")
@@ -299,11 +299,11 @@ def test_it_waits_while_git_is_busy(places: Places, name: str) -> None:
     assert (places.head, places.status) == (theirs, "")
 
 
-# --- history that was rewritten --------------------------------------------------------------------------
+# --- rewritten history -----------------------------------------------------------------------------------
 
 
 def rewrite(places: Places, files: dict[str, str | bytes | None]) -> str:
-    """Let the remote have other commits in the place of those since the first one."""
+    """Replace the remote's commits since the first one."""
     git(
         places.other,
         "reset",
@@ -314,7 +314,7 @@ def rewrite(places: Places, files: dict[str, str | bytes | None]) -> str:
     return places.push(files, "rewritten", force=True)
 
 
-def test_a_history_that_was_rewritten_is_followed(places: Places) -> None:
+def test_a_rewritten_history_is_followed(places: Places) -> None:
     before = places.push({ONE: TEXT.replace("Short", "There")})
     places.take()
     places.edit({"content/notes/two.md": "---\ntitle: Hand\nnumber: 1\n---\nText.\n"})
@@ -327,7 +327,7 @@ def test_a_history_that_was_rewritten_is_followed(places: Places) -> None:
     assert places.status == " M content/notes/two.md\n"
 
 
-def test_a_history_that_goes_back_over_links_and_messages_is_followed(places: Places) -> None:
+def test_a_history_reset_over_links_and_messages_is_followed(places: Places) -> None:
     first = places.head
     os.symlink("README.md", places.other / "link")
     for _ in ("a link", "nothing"):
@@ -341,7 +341,7 @@ def test_a_history_that_goes_back_over_links_and_messages_is_followed(places: Pl
         assert not os.path.lexists(places.root / "link")
 
 
-def test_a_commit_that_is_left_several_times_is_kept_once(places: Places) -> None:
+def test_a_replaced_commit_is_kept_once(places: Places) -> None:
     first, second = places.head, places.push({"README.md": "Other\n"})
     for commit in (second, first, second, first):
         git(places.other, "push", "-q", "--force", "origin", f"{commit}:main")
@@ -350,7 +350,7 @@ def test_a_commit_that_is_left_several_times_is_kept_once(places: Places) -> Non
     assert kept == [second]
 
 
-def test_what_was_committed_here_comes_on_top_of_a_rewritten_history(places: Places) -> None:
+def test_local_commits_are_reapplied_on_a_rewritten_history(places: Places) -> None:
     places.push({ONE: TEXT.replace("Short", "There"), "secret.txt": "secret\n"})
     places.take()
     places.edit({ONE: TEXT.replace("Short", "There").replace("title: One", "title: Here")})
@@ -365,7 +365,7 @@ def test_what_was_committed_here_comes_on_top_of_a_rewritten_history(places: Pla
     assert git(places.root, "rev-parse", taken.kept).strip() == ours
 
 
-def test_a_remote_that_went_back_is_followed(places: Places) -> None:
+def test_a_reset_remote_is_followed(places: Places) -> None:
     first = places.head
     places.push({ONE: TEXT.replace("Short", "There")})
     places.take()
@@ -388,12 +388,12 @@ def test_a_shallow_clone(tmp_path: Path) -> None:
     assert (again.head, again.status) == (theirs, "")
 
 
-# --- killed ----------------------------------------------------------------------------------------------
+# --- killed processes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("edited", [False, True])
-def test_at_every_step_a_process_is_killed(places: Places, edited: bool) -> None:
-    """What a killed process has begun another finishes, or does again: nothing is lost in between."""
+def test_a_process_is_killed_at_every_step(places: Places, edited: bool) -> None:
+    """Another process completes or repeats what a killed one began, and nothing is lost."""
     first, steps = places.head, 0
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):
         git(places.root, "reset", "-q", "--hard", first)
@@ -433,7 +433,7 @@ def test_at_every_step_a_process_is_killed(places: Places, edited: bool) -> None
 
 
 def test_an_edit_of_the_same_size_right_after_a_commit_is_kept(places: Places) -> None:
-    """git tells such a file by its time, which is that of the index."""
+    """git detects such a file by its modification time, which equals that of the index."""
     places.edit({ONE: TEXT.replace("title: One", "title: Commit")})
     git(places.root, "commit", "-qam", "here")
     at = (places.root / ".git/index").stat().st_mtime_ns
@@ -449,7 +449,7 @@ def test_an_edit_of_the_same_size_right_after_a_commit_is_kept(places: Places) -
 @pytest.mark.parametrize(
     "name", [b"\xff\xfe.md", b"\xff/one.md", b".hidden.md", b".folder/one.md", b"one.md~"]
 )
-def test_a_file_that_is_never_content_comes_and_goes(
+def test_files_that_are_not_content_are_integrated(
     places: Places, name: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     elsewhere, here = (root / "content/notes" / os.fsdecode(name) for root in (places.other, places.root))
@@ -469,7 +469,7 @@ def test_a_file_that_is_never_content_comes_and_goes(
 
 
 def put_at(root: Path, kind: str) -> None:
-    """Have a file, a folder or a link at one place of the content."""
+    """Create a file, a folder or a link at a path of the content."""
     place = root / "content/notes/x.md"
     if place.is_dir() and not place.is_symlink():
         shutil.rmtree(place)
@@ -482,7 +482,7 @@ def put_at(root: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("first", ["file", "folder", "link"])
 @pytest.mark.parametrize("second", ["file", "folder", "link"])
-def test_a_folder_in_the_place_of_a_file_comes_as_well(places: Places, first: str, second: str) -> None:
+def test_a_folder_replacing_a_file_is_integrated(places: Places, first: str, second: str) -> None:
     for kind in (first, second, first):
         put_at(places.other, kind)
         theirs = places.push({ONE: f"---\ntitle: {kind}\n---\n"})
@@ -502,14 +502,14 @@ def test_a_folder_with_local_files_is_not_removed_for_a_link(places: Places, loc
     assert places.text(f"content/notes/{local}") == "Mine\n"
 
 
-def test_a_folder_that_git_has_not_got_is_not_removed_for_a_link(places: Places) -> None:
+def test_an_untracked_folder_is_not_removed_for_a_link(places: Places) -> None:
     places.edit({"content/notes/x.md/local.md": "Mine\n"})
     put_at(places.other, "link")
     places.push({})
     assert refused(places).details["files"] == ["content/notes/x.md/local.md"]
 
 
-def test_a_file_that_git_has_not_got_is_not_removed_for_a_folder_with_a_link(places: Places) -> None:
+def test_an_untracked_file_is_not_removed_for_a_folder_with_a_link(places: Places) -> None:
     places.edit({"x.tmp": "Mine\n"})
     (places.other / "x.tmp").mkdir()
     (places.other / "x.tmp/link").symlink_to("nowhere")
@@ -520,7 +520,7 @@ def test_a_file_that_git_has_not_got_is_not_removed_for_a_folder_with_a_link(pla
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_an_edit_stays_that_git_is_told_not_to_see(places: Places, flag: str) -> None:
+def test_an_edit_hidden_from_git_is_kept(places: Places, flag: str) -> None:
     before = places.head
     places.push({"content/notes/two.md": "---\ntitle: Theirs\n---\nText.\n"})
     git(places.root, "update-index", flag, "content/notes/two.md")
@@ -532,9 +532,7 @@ def test_an_edit_stays_that_git_is_told_not_to_see(places: Places, flag: str) ->
 
 
 @pytest.mark.parametrize(("staged", "coming"), [("place/file.txt", "place"), ("place", "place/file.txt")])
-def test_what_is_staged_alone_is_not_pushed_out_of_the_index(
-    places: Places, staged: str, coming: str
-) -> None:
+def test_staged_files_are_kept_in_the_index(places: Places, staged: str, coming: str) -> None:
     places.push({coming: "Theirs\n"})
     places.edit({staged: "Staged\n"})
     git(places.root, "add", staged)

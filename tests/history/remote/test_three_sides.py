@@ -1,4 +1,4 @@
-"""Random edits on three sides: in the remote, committed here, and in no commit. None of them is lost."""
+"""Random edits on three sides: remote, committed locally, uncommitted. None is lost."""
 
 import random
 import shutil
@@ -26,14 +26,14 @@ SITE = {
 
 
 class Side:
-    """The values that a side has set since all sides were the same: by note and field."""
+    """Values set by one side since all sides were equal, by note and field."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
         self.set: dict[tuple[str, str], str] = {}
 
     def edit(self, chance: random.Random, left: set[tuple[str, str]], number: int) -> None:
-        """Set some fields; of those that are `left`, as a rule, which no other side sets."""
+        """Set some fields, mostly of those `left`, which no other side sets."""
         fields = [(name, field) for name in NAMES for field in FIELDS]
         for name, field in chance.sample(fields, chance.randint(0, 4)):
             if (name, field) not in left and chance.random() < 0.9:
@@ -56,7 +56,7 @@ def values(places: Places) -> dict[tuple[str, str], str]:
 
 
 def test_random_edits_on_three_sides(places: Places) -> None:
-    """Of fields that one side has set, all are there; where two have set one, everything stays as it is."""
+    """Fields set by one side are all merged; if two sides set the same field, nothing changes."""
     chance, taken, stayed = random.Random(SEED), 0, 0
     for number in range(ROUNDS):
         git(places.root, "checkout", "-q", "-f", "main")
