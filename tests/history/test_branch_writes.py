@@ -473,10 +473,10 @@ def test_shallow_clones_and_repositories_of_sha256(tmp_path: Path) -> None:
         api.accounts.close()
 
 
-def test_the_objects_of_a_branch_are_on_disk(
+def test_objects_of_a_write_to_a_branch_are_flushed_to_disk(
     api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Count unpacked objects as git does, because new objects are not in packs."""
+    """Every new object is flushed, according to the trace of git; by default, they are not in packs."""
     told = tmp_path / "told.json"
     write(tmp_path, {"home/.gitconfig": f"[trace2]\n\teventTarget = {told}\n"})
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

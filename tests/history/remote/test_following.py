@@ -210,7 +210,7 @@ def test_one_process_follows_at_a_time_and_is_woken(places: Places) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name in ("follow-remote", "wakes")]
 
 
-def test_following_is_off_by_default(places: Places, follower: Follower) -> None:
+def test_following_ends_when_it_is_switched_off(places: Places, follower: Follower) -> None:
     asked(places, follower)
     places.edit({"site.yaml": "search: {index: false}\n"})
     places.api.site.refresh()
