@@ -1,4 +1,4 @@
-"""Interprets the setting `accounts`, the address of a site's databases."""
+"""Address of a site's databases: the setting `accounts`."""
 
 import re
 from importlib.util import find_spec

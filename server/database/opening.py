@@ -1,4 +1,4 @@
-"""Creates the engine for a database: SQLite, or PostgreSQL if the setting `accounts` names it."""
+"""Factory for database engines: SQLite, or PostgreSQL if the setting `accounts` names it."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -228,7 +228,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detects writes to a file by other connections, within microseconds."""
+    """Detector of writes to a file by other connections; a check takes microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine

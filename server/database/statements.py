@@ -1,4 +1,4 @@
-"""Translates statements from SQLite to PostgreSQL."""
+"""Translation of SQL statements from SQLite to PostgreSQL."""
 
 import re
 from functools import lru_cache

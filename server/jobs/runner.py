@@ -1,4 +1,4 @@
-"""Runs each job in its own thread, so a hanging job delays no other."""
+"""Runner of jobs, each in its own thread, so a hanging job delays no other."""
 
 import logging
 import threading
@@ -25,7 +25,7 @@ class Report:
 
 
 class Runner:
-    """Runs jobs from `start` to `stop`. `observe` gets a first report of each job, and one after each run."""
+    """Runner of jobs from `start` to `stop`. `observe` gets each job's report at first and after each run."""
 
     def __init__(
         self,

@@ -48,10 +48,9 @@ class WorkingTree:
 
 
 class Changeset:
-    """Collects new file contents by path, reading each old file at most once; writes nothing.
+    """New file contents by path, before they are written. Each old file is read at most once.
 
-    It keeps the signature of every file it looks at, so the journal can refuse to replace one that has
-    changed.
+    The signature of every file looked at is kept, so the journal can refuse to replace one that has changed.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:

@@ -1,8 +1,8 @@
-"""Replaces files without losing edits that other programs make at the same time.
+"""Replacement of files that keeps simultaneous edits by other programs.
 
 A new file is swapped with the old one, which is then compared with what was read. If an editor saved it in
-between, or waits to open it, the swap is rolled back and the change is refused with 409. `storage.exchange`
-has the system calls, `storage.replaced` the replaced files.
+between, or waits to open it, the swap is rolled back and the change refused with 409. `storage.exchange` has
+the system calls, `storage.replaced` the replaced files.
 """
 
 import errno
@@ -133,7 +133,7 @@ def naming(*target: Path) -> Iterator[None]:
 def take_back(replacement: Replacement, recovery: Recovery) -> None:
     """Restore the old target of a step, unless another program has edited the new one.
 
-    If both were edited, the edit in place stays and the other goes to unsaved/: another swap could displace a
+    If both were edited, the one in place stays and the other goes to unsaved/: another swap could displace a
     third edit.
     """
     step, target = replacement.step, replacement.step.target

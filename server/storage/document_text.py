@@ -1,4 +1,4 @@
-"""Text of document files: new ones, and edits that change only the changed values.
+"""Text of document files: new ones, and edits that touch only the changed values.
 
 Every edited text is parsed again and compared with the expected values. If they differ, for example because
 of a shared YAML anchor, the attributes are written out in full. If that fails too, the change is refused.
@@ -164,10 +164,7 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _only_in_matter(text: str) -> bool:
-    """Whether a body must be stored in the front matter.
-
-    So it is for an empty text, which would read as none, and for one with git conflict markers.
-    """
+    """Whether a body must be in the front matter: an empty text, or one with git conflict markers."""
     return text == "" or has_conflict(text)
 
 

@@ -1,7 +1,7 @@
-"""Walks a site's folders: lists files with signatures that show whether they changed.
+"""Walk through a site's folders: files with signatures that show whether they changed.
 
-It reads no file content. Links are followed to files of the same kind (`storage.links`). A link that is
-broken, circular or leads elsewhere is a problem, as is an unreadable folder.
+No file content is read. Links are followed to files of the same kind (`storage.links`). A broken, circular or
+misleading link is a problem, as is an unreadable folder.
 """
 
 import os
@@ -239,10 +239,9 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether only a walk can tell what changed at these paths.
+    """Whether only a walk can show what changed at these paths.
 
-    So it is near `problems` of the last walk, and for paths with a link, a special file or a name that is not
-    UTF-8.
+    It must for paths near `problems` of the last walk, with a link, of a special file, or not in UTF-8.
     """
     odd = [problem.path for problem in problems]
     return any(

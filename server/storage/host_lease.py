@@ -1,9 +1,8 @@
 """Lease of a site's folder: on a network file system, only one machine serves the site.
 
-The site's locks work only within one kernel, and changes by another machine are noticed late. So a server on
-another machine is refused. The lease is a file in .bifolio/ that the server renews. It names the kernel, so
-containers of one machine count as one. An expired lease means that the machine crashed or the folder is a
-copy.
+The site's locks work only within one kernel, so a server on another machine is refused. The lease is a file
+in .bifolio/ that the server renews. It names the kernel, so containers of one machine count as one. An
+expired lease means that the machine crashed or the folder is a copy.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Reads files of a site consistently, and parses them into trees."""
+"""Consistent reading of files, and parsing into trees."""
 
 import os
 import stat

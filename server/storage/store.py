@@ -264,10 +264,7 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Warn of keys that the type lacks, and of a draft key that has no effect.
-
-    A draft key without effect gets only the second warning.
-    """
+    """Warn of keys that the type lacks, and of a draft key without effect, which gets only this warning."""
     type_ = claim.type
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)

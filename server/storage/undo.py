@@ -178,7 +178,7 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Stores one write of a caller. `id` is "" until the write is made, or if it can't be undone.
+    """Record of one write for undo. `id` is "" until the write is made, or if it can't be undone.
 
     `texts` are its files as (path, text before, text after).
     """

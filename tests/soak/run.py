@@ -1,4 +1,4 @@
-"""Runs the scenes of a soak one after another, and prints the table of faults and promises."""
+"""The scenes of a soak one after another, and the table of faults and promises."""
 
 import shutil
 import subprocess

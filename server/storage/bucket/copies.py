@@ -1,7 +1,7 @@
-"""Local cache of a bucket's objects, so most files are served without asking the bucket.
+"""Local cache of a bucket's objects, from which most files are served.
 
-Copies are kept in .bifolio/media/ by key, verified by hash before they are stored, and can be deleted at any
-time. The least recently used ones are evicted.
+Copies are stored in .bifolio/media/ by key, after checking their hash, and can be deleted at any time. The
+least recently used ones are evicted.
 """
 
 import os
@@ -47,8 +47,7 @@ class Copies:
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
         """Open an object, fetching it if there is no copy. The cache is limited to `most` bytes.
 
-        Raises BucketError, BusyError if too many requests wait for the bucket, and StorageError for a full
-        disk.
+        Raises BucketError, BusyError if too many requests wait, and StorageError for a full disk.
         """
         file = self._kept(object_)
         if file is not None:

@@ -1,4 +1,4 @@
-"""Uploads a file and its formats to a bucket, before any description names them."""
+"""Upload of files and their formats to a bucket, before any description names them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -51,9 +51,9 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploads files. `formats` is the folder where formats are made.
+    """Uploader of files. `formats` is the folder where formats are made.
 
-    `copies` caches up to `most` bytes of the uploaded files, since they will be requested soon.
+    `copies` caches up to `most` bytes of uploads, which will be requested soon.
     """
 
     target: Target

@@ -1,4 +1,4 @@
-"""Opens the bucket of a site, once per process."""
+"""The bucket of a site, opened once per process."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ def require_library(settings: Settings) -> None:
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
     """Return the bucket that settings name. Raises BucketError if obstore is not installed.
 
-    Connections are not shared with forked processes. `patient` allows long waits, for commands.
+    Forked processes open their own. `patient` allows long waits, for commands.
     """
     key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     with _lock:

@@ -1,6 +1,6 @@
-"""Makes a commit on a branch that is not checked out.
+"""Commits on branches that are not checked out.
 
-It touches no working tree or index, runs no hook or filter, and moves no branch.
+No working tree or index is touched, no hook or filter runs, and no branch moves.
 """
 
 import os
@@ -37,10 +37,9 @@ def make_commit(
 ) -> str:
     """Make a commit that changes `files` of its first parent; return its id.
 
-    Files are by path relative to the site (`../` for outside): bytes, a file of any size with the bytes, a
-    blob that git has already, or None for a deletion. Raises ConflictError for a file that is a link or
-    behind one, is below a remaining file, or needs a git filter; StorageError if git can't make the commit;
-    GitError.
+    Files are by path relative to the site (`../` for outside): bytes, a file with the bytes, a blob already
+    in git, or None for a deletion. Raises ConflictError for a link, a file behind a link or below a remaining
+    file, or one that needs a git filter; StorageError and GitError.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     linked = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINK_MODES}

@@ -1,9 +1,9 @@
-"""Runs git commands without running programs that the repository configures.
+"""git commands that run no program configured by the repository.
 
-The repository may belong to somebody other than the user who runs Bifolio. So no hook, monitor, filter,
-pager, signing program, submodule or fetch runs. git itself decides whose repositories it reads
-(`safe.directory`): the list of settings here may be incomplete for the next version of git. The exception is
-`git_as_owner`, which makes the commits that a site's settings ask for.
+The repository may belong to another user than the one who runs Bifolio. So no hook, monitor, filter, pager,
+signing program, submodule or fetch runs. git itself refuses repositories of others (`safe.directory`), which
+is not overridden: the next version of git may run more programs than are disabled here. Only `git_as_owner`
+runs them, to make the commits that a site's settings ask for.
 """
 
 import logging
@@ -127,9 +127,9 @@ def git_bytes(
 ) -> bytes | None:
     """Return the output of a git command in the folder `root`, or None if it found nothing.
 
-    None means that the command found nothing (exit status 1, such as for an unset key), or that there is no
-    readable repository, or no git. Any other failure raises GitError; GitSlowError after `seconds` (by
-    default from TIMEOUTS_S), when the command and its children are killed.
+    None means exit status 1, such as for an unset key, or that there is no readable repository or no git. Any
+    other failure raises GitError; a timeout of `seconds` (by default from TIMEOUTS_S) kills the command and
+    its children and raises GitSlowError.
 
     `index` replaces the repository's index. `filters` names filters (`filter.NAME.clean`) that must not run.
     With `into`, the output goes to that file instead.

@@ -1,8 +1,7 @@
-"""Commits exactly the given files and contents; all other changes, staged or not, stay as they are.
+"""Commits of exactly the given files and contents; all other changes, staged or not, stay.
 
-The contents are those that were written, even if the files on disk have changed since. The commit's objects
-are made first (`prepare_commit`). Then the branch and the index move to it, under the index lock
-(`storage.git.index`).
+The contents are those that were written, even if the files have changed since. First the commit's objects are
+made (`prepare_commit`), then the branch and the index move to it under the index lock (`storage.git.index`).
 """
 
 import filecmp

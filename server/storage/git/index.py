@@ -1,7 +1,7 @@
-"""Changes files in a repository's index, under the lock that excludes other git commands.
+"""A repository's index, changed under the lock that excludes other git commands.
 
 The lock is a hard link to a file of ours, which identifies locks that our killed processes left. Without hard
-links, the lock is a copy with the same bytes.
+links, it is a copy with the same bytes.
 """
 
 import os

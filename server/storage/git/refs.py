@@ -1,4 +1,4 @@
-"""Finds the commit that a name means: an id, a tag, a branch or a time."""
+"""Names of commits: ids, tags, branches and times."""
 
 import re
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Fetches from and pushes to a git remote; no other module does.
+"""Fetch and push, the only contact with a git remote.
 
 Commands run with the owner's credential helpers, ssh settings and `pre-push` hook. Interactive prompts fail.
 Each command has a timeout, and a remote's output is truncated, since it is untrusted.

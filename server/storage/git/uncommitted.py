@@ -1,7 +1,7 @@
-"""Lists files that differ from the last commit.
+"""Files that differ from the last commit.
 
-git compares files with the index by size and times, and reads those that differ. In a copied site all times
-differ, so git would read every file at each start. A copy of its refreshed index is cached instead.
+git reads files whose size or times differ from the index. In a copied site that is every file, so the
+refreshed index is cached for the next start.
 """
 
 import os

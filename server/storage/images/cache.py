@@ -113,10 +113,7 @@ class ImageCache:
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether a media file's formats are still to be made, or to be added to its document.
-
-        The latter is so if another process made them after the file was read here.
-        """
+        """Whether a media file's formats are still to be made or, if made by another process, to be shown."""
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:

@@ -1,4 +1,4 @@
-"""Recognises files by their first bytes: pictures, other media types, or text."""
+"""Kinds of files by their first bytes: pictures, other media types, or text."""
 
 import codecs
 import math

@@ -1,4 +1,4 @@
-"""Measures pictures by their headers, without decoding them, so size does not matter."""
+"""Size of pictures by their headers, without decoding them."""
 
 from collections.abc import Callable
 from typing import IO, cast

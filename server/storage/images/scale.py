@@ -1,11 +1,11 @@
-"""Process that scales one picture and exits, which returns its memory to the system.
+"""Process that scales one picture and exits, to free its memory.
 
     python -m server.storage.images.scale FOLDER ENDING PIXELS < PICTURE
 
 It writes each format smaller than the picture to FOLDER as NAME and the ending, and prints their sizes:
 `{"small": {"width": 500, "height": 333, "bytes": 4711}}`. It exits with UNSCALABLE_STATUS if the picture is
-damaged, has too many pixels or needs too much memory, and dies by SIGXCPU if it takes too much CPU time. Any
-other failure, such as a full disk or SIGKILL, is not the picture's fault.
+damaged, too large or needs too much memory, and dies by SIGXCPU if it needs too much CPU time. Other
+failures, such as a full disk or SIGKILL, are not the picture's fault.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Measures SVG drawings by the start of the file.
+"""Size of SVG drawings, from the start of the file.
 
-Only the `svg` tag is parsed, by expat. Nothing external is loaded, and only short entities without nested
-ones are allowed, since nested ones could exhaust memory.
+Only the `svg` tag is parsed, by expat. Nothing external is loaded. Only short entities without nested ones
+are allowed, since nested ones could exhaust memory.
 """
 
 import math
