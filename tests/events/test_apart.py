@@ -1,6 +1,6 @@
-"""Machines with git.push: after share a log, and go on from different commits until they have merged.
+"""Machines with `git.push: after` share an event log while their commits diverge and merge.
 
-Each change is told once, and what is told of a document leads up to what is served at the end.
+Each change is recorded once, and the events of a document lead up to its final state.
 """
 
 import random
@@ -35,7 +35,7 @@ STEPS = 60 if LONG else 35
 
 @dataclass
 class Machine:
-    """A machine that writes, pushes and follows, and records what changes."""
+    """A machine that writes, pushes, follows and records changes."""
 
     name: str
     api: Api
@@ -51,7 +51,7 @@ class Machine:
         self.pushes = Outgoing(PastStates(self.api.site), Timing())
 
     def take(self) -> None:
-        """Take over what the remote has."""
+        """Follow the remote."""
         Follower(PastStates(self.api.site), Timing()).ask(self.api.site.state.settings)
 
     @property
@@ -63,13 +63,13 @@ class Machine:
         return self.recorder.database.read(0, 10_000)
 
     def kinds(self, document: str) -> list[str]:
-        """What is told of a document, in order."""
+        """Return the kinds of a document's events, in order."""
         return [event.kind for event in self.log if event.document_id == document]
 
 
 @contextmanager
 def apart(folder: Path, database: Postgres) -> Iterator[tuple[Machines, list[Machine]]]:
-    """Three machines with git.push: after."""
+    """Create three machines with `git.push: after`."""
     database.empty()
     with machines(folder, *NAMES, push="after") as made:
         found = [Machine(name, made[name], database.url) for name in NAMES]
@@ -102,7 +102,7 @@ def delete(machine: Machine, document: str) -> None:
 
 
 def settle(found: list[Machine]) -> None:
-    """Let all machines push and follow until they have the same."""
+    """Let all machines push and follow until they are equal."""
     for _ in range(6):
         for machine in found:
             machine.pushes.push_due()
@@ -114,7 +114,7 @@ def settle(found: list[Machine]) -> None:
 
 
 def recorded(machine: Machine) -> set[Recorded]:
-    """The versions that the log leads up to."""
+    """Return the versions that the log leads up to."""
 
     def read(connection: object) -> set[Recorded]:
         return {Recorded(*row) for row in Transaction(connection, ALL_CLONES).versions()}  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ def recorded(machine: Machine) -> set[Recorded]:
 
 
 def served(machine: Machine) -> set[Recorded]:
-    """The versions that a machine serves."""
+    """Return the versions that a machine serves."""
     return {one for entry in machine.api.site._contents.entries.values() if (one := recorded_version(entry))}
 
 
@@ -236,7 +236,7 @@ def test_edits_by_hand_that_are_taken_back_or_committed(three: list[Machine]) ->
 
 
 class Story:
-    """What machines have done, and what is to be told of it."""
+    """The actions of machines, and the events to expect."""
 
     def __init__(self, seed: str, found: list[Machine]) -> None:
         self.chance, self.found, self.number = random.Random(seed), found, 0
@@ -266,7 +266,7 @@ class Story:
             self.expected[note] += ["entry.update", "entry.publish"] if value != before else []
 
     def publish(self, machine: Machine) -> None:
-        """Take a document back into a draft, or publish it again."""
+        """Unpublish a document, or publish it again."""
         if note := self.own(machine, "published", "draft"):
             published = machine.notes[note] == "published"
             if published:

@@ -1,4 +1,4 @@
-"""Each stream gets every event that it may see once and in order, however slow its client is."""
+"""Each stream gets every visible event once and in order, however slow its client is."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ Scenario = Callable[["Streams"], Coroutine[Any, Any, None]]
 
 
 class Log:
-    """Events in memory; those of an odd number are for editors alone."""
+    """Events in memory; odd numbers are visible only to editors."""
 
     def __init__(self) -> None:
         self.id, self.events, self.first, self.size = "log", list[Event](), 1, 10
@@ -60,7 +60,7 @@ class Log:
 
 
 class Client:
-    """What a client was sent, and whether its stream has ended."""
+    """The data that a client was sent, and whether its stream has ended."""
 
     def __init__(self, name: str) -> None:
         self.name, self.ended, self.data = name, False, b""
@@ -86,7 +86,7 @@ class Client:
 
 
 class Streams:
-    """A hub, its log, and what the system has not sent yet to the clients that do not read."""
+    """A hub, its log, and the unsent bytes of clients that do not read."""
 
     def __init__(self) -> None:
         self.log, self.counts = Log(), StreamCounts()
@@ -120,12 +120,12 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def play(scenario: Scenario) -> None:
-    """Let a scenario happen, on an event loop."""
+    """Run a scenario on an event loop."""
     asyncio.run(asyncio.wait_for(scenario(Streams()), 20))
 
 
 async def until(met: Callable[[], bool]) -> None:
-    """Wait until something is so; `play` says how long."""
+    """Wait until `met` returns true; `play` limits the time."""
     while not met():
         await asyncio.sleep(0.001)
 

@@ -1,4 +1,4 @@
-"""The log while workers are killed, servers restarted and files edited: what was answered is in it, once."""
+"""Acknowledged writes are in the event log once, despite killed workers, restarts and edits."""
 
 import json
 import os
@@ -40,11 +40,11 @@ BEFORE = {"red"}
 
 @dataclass
 class Writer:
-    """A client that makes, changes and deletes documents, and what it was answered."""
+    """A client that creates, changes and deletes documents, and remembers the responses."""
 
     ports: list[int]
     random: Random
-    done: list[tuple[str, str, bool]] = field(default_factory=list)  # id, method, and whether it was answered
+    done: list[tuple[str, str, bool]] = field(default_factory=list)  # id, method, and whether a response came
     number: int = 0
 
     def run(self, stopped: threading.Event) -> None:
@@ -56,7 +56,7 @@ class Writer:
                 self.ask("DELETE", f"/api/notes/{made}", made)
 
     def ask(self, method: str, path: str, document: str = "") -> str:
-        """Write, until the server takes it; the id of the document, "" where nobody knows what came of it."""
+        """Write until the server accepts it; return the document's id, "" if the outcome is unknown."""
         self.number += 1
         body = json.dumps({"data": {"title": f"{id(self)} {self.number}"}})
         connection = HTTPConnection("127.0.0.1", self.random.choice(self.ports), timeout=20)
@@ -71,7 +71,7 @@ class Writer:
         finally:
             connection.close()
         if answer.status >= 300:
-            assert answer.status in (404, 503), said  # 404: deleted by a request that nobody answered
+            assert answer.status in (404, 503), said  # 404: deleted by a request without a response
             return ""
         document = document or said["data"]["documentId"]
         self.done.append((document, method, True))
@@ -79,7 +79,7 @@ class Writer:
 
 
 def edit(root: Path, stopped: threading.Event) -> None:
-    """An editor that writes, replaces and removes files."""
+    """Write, replace and delete files, as an editor does."""
     number, random = 0, Random(SEED)
     while not stopped.wait(0.02):
         number += 1
@@ -93,7 +93,7 @@ def edit(root: Path, stopped: threading.Event) -> None:
 
 @contextmanager
 def busy(root: Path, ports: list[int], count: int = 3) -> Iterator[list[Writer]]:
-    """Clients and an editor at work for the block."""
+    """Context manager: run clients and an editor."""
     stopped, found = threading.Event(), [Writer(ports, Random(SEED + n)) for n in range(count)]
     threads = [threading.Thread(target=writer.run, args=(stopped,)) for writer in found]
     threads.append(threading.Thread(target=edit, args=(root, stopped)))
@@ -108,7 +108,7 @@ def busy(root: Path, ports: list[int], count: int = 3) -> Iterator[list[Writer]]
 
 
 def check(root: Path, writers: list[Writer]) -> None:
-    """Hold the log against what was answered, and what is there now."""
+    """Compare the log with the responses and the final state."""
     site = Site(root)
     site.load()
     recorder = Recorder(root, accounts=site.state.settings.accounts)
@@ -134,12 +134,12 @@ def check(root: Path, writers: list[Writer]) -> None:
 
 
 def is_any_answered(writers: list[Writer]) -> bool:
-    """Whether some write of clients has been answered."""
+    """Return whether a client's write was acknowledged."""
     return any(answered for writer in writers for _, _, answered in list(writer.done))
 
 
 def _check_answers(writer: Writer, kinds: dict[str, list[str]]) -> None:
-    """Of each document there are the events of what was answered, in order, and at most those in doubt."""
+    """Check that each document has the events of acknowledged writes in order, others only in doubt."""
     done = defaultdict[str, list[tuple[str, bool]]](list)
     for document, method, answered in writer.done:
         if document:
@@ -160,7 +160,7 @@ def until_recording(root: Path) -> None:
 
 
 def schema_updates(root: Path) -> int:
-    """How many changes of content types are in the log."""
+    """Return the number of schema.update events."""
     database = EventDatabase(root, read_settings(root).accounts)
     events = database.read(0, 1_000_000)
     database.close()
@@ -191,7 +191,7 @@ def test_workers_that_are_killed_while_clients_write(root: Path) -> None:
                     stop(process)
                     process = start(root, port, "--workers=2", "--quiet", output=DEVNULL)
                     wait(process, port)
-            until(lambda: is_any_answered(writers))  # also where no worker has lived for long enough
+            until(lambda: is_any_answered(writers))  # even if no worker lived long enough
     finally:
         stop(process)
     check(root, writers)
@@ -209,7 +209,7 @@ def test_two_servers_of_a_site(root: Path) -> None:
 
 def test_workers_that_are_replaced_while_clients_write(root: Path) -> None:
     port, text = free_port(), FILES["content-types/tag.json"]
-    # As a site whose schema another process reads.
+    # Large enough that another process reads a new schema.
     large = "import server.site.site as site; site.MAX_LOCAL_FILES = 1"
     process = start(root, port, "--workers=2", "--quiet", output=DEVNULL, first=large)
     try:

@@ -1,4 +1,4 @@
-"""Machines that follow one remote and share a log: each commit is recorded once, by whoever comes first."""
+"""Machines that follow one remote and share a log: the first one records each commit, once."""
 
 import json
 import os
@@ -30,7 +30,7 @@ FILES = {
 
 
 class Machine:
-    """A clone of a remote that is served, and recorded."""
+    """A served and recorded clone of a remote."""
 
     def __init__(self, remote: Path, name: str, url: str) -> None:
         self.root, self.url = remote.parent / name, url
@@ -38,7 +38,7 @@ class Machine:
         self.start()
 
     def start(self) -> None:
-        """Serve it, as a process does that was started."""
+        """Serve the clone as a newly started process does."""
         self.site = Site(self.root)
         self.site.load()
         self.recorder = Recorder(self.root, self.site.replaced, accounts=self.url)
@@ -87,7 +87,7 @@ def machines(remote: Path, database: Postgres) -> list[Machine]:
 
 
 def edit(remote: Path, message: str, **names: str | None) -> str:
-    """What an editor has pushed, who runs no server; the commit."""
+    """Push a commit as an editor without a server; return the commit."""
     clone = remote.parent / "editor"
     if not clone.exists():
         git(remote.parent, "clone", "-q", str(remote), "editor")
@@ -124,7 +124,7 @@ def test_a_machine_that_is_behind_records_nothing_anew(remote: Path, machines: l
     for commit in commits[:2]:
         two.pull(commit)
     assert len(one.events) == 3
-    three.pull()  # records the last one alone, and it is an update
+    three.pull()  # records only the last one, as an update
     assert one.events == [("entry.update", "red")] * 4
     assert [event.commit for event in one.log] == commits
     one.pull()

@@ -1,4 +1,4 @@
-"""The log of events in PostgreSQL: several machines in one log, and a database that is away."""
+"""The event log in PostgreSQL: several machines in one log, and an unavailable database."""
 
 import json
 import subprocess
@@ -133,7 +133,7 @@ def test_while_the_database_is_away_writing_goes_on(
 
 
 def write_some(port: int) -> list[float]:
-    """Make documents while the log can't be written; how long each took, in seconds."""
+    """Create documents while the log can't be written; return the seconds that each took."""
     waited = []
     for number in range(12):
         began = time.monotonic()
@@ -184,7 +184,7 @@ def test_one_machine_alone_delivers_and_another_goes_on(database: Postgres, url:
         with sites[0].delivering(), sites[1].delivering():
             sites[0].record(*(update(f"a{number}") for number in range(20)))
             receiver.until(20, 20)
-            database.start_again()  # which ends the lock of the one that delivers
+            database.start_again()  # ends the lock of the delivering machine
             until(lambda: records(sites[1], update("b")), 20)
             receiver.until(21, 20)
         with sites[1].delivering():
@@ -195,7 +195,7 @@ def test_one_machine_alone_delivers_and_another_goes_on(database: Postgres, url:
 
 
 def records(site: Delivering, event: Event) -> bool:
-    """Whether an event could be recorded now."""
+    """Return whether an event can be recorded now."""
     try:
         site.record(event)
     except LogUnavailableError:

@@ -1,4 +1,4 @@
-"""The log of events: one for each change of what is published, whatever made it, and none twice."""
+"""The event log: one event for each change of published content, whatever its source."""
 
 import json
 import sqlite3
@@ -35,12 +35,12 @@ Said = tuple[str, str, str, tuple[str, ...] | None]
 
 @pytest.fixture
 def make_site(tmp_path: Path, accounts: str) -> MakeSite:
-    """Makes sites with either kind of log."""
+    """Return a factory of sites with either kind of log."""
     return lambda files: load(tmp_path, with_accounts(files, accounts))
 
 
 def recorded(site: Site) -> EventDatabase:
-    """The log of a site, which is recorded from now on."""
+    """Start recording a site; return its log."""
     recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
     site.observe(recorder)
     site.record()
@@ -162,7 +162,7 @@ def test_an_edit_has_its_events(
     else:
         site.refresh()
     found = said(all_of(database))
-    if expected and expected[0][3] is None:  # which attributes of a file there are is not told here
+    if expected and expected[0][3] is None:  # The attributes of a file are not checked here.
         found = [(*each[:3], None) for each in found]
     assert found == expected
     assert all(event.source == "file" for event in all_of(database))
@@ -279,7 +279,7 @@ def test_a_log_that_is_gone_begins_anew(make_site: MakeSite, damage: Callable[[P
     assert after.id != before.id
     assert said(all_of(database))[-1] == ("entry.update", "red", "published", ("name",))
     if damage is DAMAGES["damaged"]:
-        assert after.first > before.last + 1  # so that nobody goes on from a number of the other log
+        assert after.first > before.last + 1  # so that numbers of the other log are invalid
 
 
 def test_a_change_that_can_not_be_recorded_is_recorded_later(make_site: MakeSite) -> None:

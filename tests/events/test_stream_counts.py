@@ -1,4 +1,4 @@
-"""The streams of all workers are counted, and those of workers that have ended are not."""
+"""Streams of all living workers are counted."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
-"""Workers of one server without HTTP: forked processes with one log, which can be asked what they show.
+"""Workers of one server without HTTP: forked processes with a shared change log.
 
-They are forked from a process that has read the site, as a server's are. Each samples its own state
-all the time, so that a test can tell of every state that anybody could have been answered from.
+They are forked from a process that has read the site, like a server's. Each samples its state continuously,
+so that a test can check every state that a response could have come from.
 """
 
 import logging
@@ -36,20 +36,20 @@ FORK.set_forkserver_preload(["tests.site.cluster"])
 TIMING = replace(Timing(), patrol_s=2.0, doubt_s=1.0)
 TOUCHING = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.chmod", "os.rmdir")
 
-Shown = dict[str, Any]  # what a state says, as plain values
-Pipes = dict[int, tuple[int, Connection]]  # of each worker, with its process id
+Shown = dict[str, Any]  # plain values of a state
+Pipes = dict[int, tuple[int, Connection]]  # by worker, with its process id
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one worker showed, and how many records that was."""
+    """A state that one worker showed, and its number of applied records."""
 
     number: int
     shown: Shown
 
 
 class Cluster:
-    """The workers of a server of the site at `root`; the first that can watches the files."""
+    """The workers of a server of the site at `root`; the first one watches the files."""
 
     def __init__(self, root: Path, workers: int, segment: int = 1 << 20) -> None:
         self.root = root
@@ -62,19 +62,19 @@ class Cluster:
         self._ask("ready")
 
     def show(self, worker: int) -> Shown:
-        """What a worker answers from now."""
+        """Return the state of a worker's next response."""
         return self._ask("show", worker)
 
     def number(self, worker: int) -> int:
-        """How many records a worker has applied."""
+        """Return how many records a worker has applied."""
         return self._ask("number", worker)
 
     def write(self, worker: int, name: str, data: dict[str, Any]) -> bool:
-        """Let a worker write to a note; False where it refused to or died over it."""
+        """Let a worker write to a note; return False if it refused or died."""
         return bool(self._ask("write", worker, name, data))
 
     def write_and_die(self, worker: int, name: str, data: dict[str, Any], at: int) -> None:
-        """Let a worker write to a note and kill it at its `at`th touch of a file, or after the write."""
+        """Let a worker write to a note, and kill it at its `at`th file operation, or after the write."""
         self._ask("die", worker, name, data, at)
         self._gone(worker)
 
@@ -84,15 +84,14 @@ class Cluster:
         self._gone(worker)
 
     def samples(self, worker: int) -> list[Sample]:
-        """The states that a worker has shown, in order, each once."""
+        """Return the distinct states that a worker has shown, in order."""
         return list(self._ask("samples", worker))
 
     def warnings(self, worker: int) -> list[str]:
-        """What a worker has logged."""
+        """Return what a worker has logged."""
         return list(self._ask("warnings", worker))
 
     def close(self) -> None:
-        """End all workers."""
         self._pipe.send(("stop",))
         self._process.join(10)
         self._pipe.close()
@@ -114,7 +113,7 @@ class Cluster:
 
 
 def show(state: State) -> Shown:
-    """What a state says, as plain values: the settings, and every document's."""
+    """Return the settings and documents of a state as plain values."""
     documents = {
         f"{key[0]} {key[1]} {key[2]}": _plain(document.row[2:])
         for table in state.snapshot.tables.values()
@@ -130,7 +129,7 @@ def show(state: State) -> Shown:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a row without the types of components, which are compared by identity."""
+    """Return a row's value without component types, which are compared by identity."""
     if isinstance(value, Component):
         return (value.type.uid, *_plain(value.row))
     return tuple(map(_plain, value)) if isinstance(value, tuple) else value
@@ -231,7 +230,7 @@ def _lead(site: Site, log: ChangeLog) -> None:
 
 
 def _sample(site: Site, samples: list[Sample]) -> None:
-    """Note every state, with its number, as a request could have come by it."""
+    """Record every state with its number, obtained as a request does."""
     last: State | None = None
     while True:
         replica = site._replica

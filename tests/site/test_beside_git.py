@@ -1,4 +1,4 @@
-"""A write beside a git command: nothing that was answered as written is overwritten by git."""
+"""Writes while a git command runs: git overwrites no acknowledged write."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ POSTS = {
 
 
 def rename(site: Site) -> None:
-    """Write another title into a post, as the API does: what else its file says stays."""
+    """Change the title of a post as the API does, keeping the rest of its file."""
 
     def prepare(_: None, context: Context) -> None:
         text = context.changeset.text(TWO)
@@ -40,7 +40,7 @@ def left_over(site: Site) -> list[Path]:
 
 
 def slow_checkout(site: Site) -> tuple[threading.Thread, Path]:
-    """Return a thread that checks another branch out, slowly, and the file that it makes when it begins."""
+    """Return a thread that checks out another branch slowly, and the file that it creates first."""
     commit_all(site.root)
     git(site.root, "checkout", "-qb", "other")
     for name in ("one", "two"):
@@ -88,7 +88,7 @@ def test_a_write_beside_a_git_command_that_takes_too_long_is_refused(
 def test_a_lock_whose_command_is_done_with_the_files_is_not_waited_for(
     make_site: MakeSite, text: str, age_s: float
 ) -> None:
-    """It was killed, or waits for the message of a commit."""
+    """The command was killed, or waits for a commit message."""
     site = make_site(POSTS)
     commit_all(site.root)
     site.refresh()
@@ -103,7 +103,7 @@ def test_a_lock_whose_command_is_done_with_the_files_is_not_waited_for(
 
 
 def test_a_checkout_that_begins_just_before_a_file_is_replaced(make_site: MakeSite) -> None:
-    """It has seen the file as it was, and overwrites it later."""
+    """git has read the old file, and overwrites it later."""
     site = make_site(POSTS)
     checkout, started = slow_checkout(site)
     waiting = [checkout]

@@ -1,4 +1,4 @@
-"""The log gives every record once, in order, and a checkpoint to who comes late."""
+"""The change log returns every record once and in order, and a checkpoint to late readers."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ def no_checkpoint() -> bytes:
 
 @given(st.lists(st.tuples(st.binary(max_size=60), st.integers(0, 3)), max_size=60))
 def test_who_reads_has_everything_that_was_appended(steps: list[tuple[bytes, int]]) -> None:
-    """Four readers, who read as often as they like, and a log that gives up what is old soon."""
+    """Four readers read at random times from a log with small segments."""
     with closing(ChangeLog(100)) as log:
         appended: list[bytes] = []
         at, known = [0] * 4, [list[bytes]() for _ in range(4)]
@@ -55,7 +55,7 @@ def test_a_record_of_any_length_is_kept(make: Make) -> None:
 
 
 def test_records_that_are_gone_are_no_end_of_the_log(make: Make) -> None:
-    """A writer was killed between two steps of beginning a segment; who is further behind lacks records."""
+    """A writer was killed between two steps of beginning a segment; readers further behind lack records."""
     log = make(10)
     for number in range(3):
         log.append(b"a long record", lambda number=number: b"all before %d" % number, demanded=False)

@@ -1,4 +1,4 @@
-"""The problems that a change brings to other files are those of a whole check, without one."""
+"""Problems that a change causes in other files equal those of a full check."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Several workers of one site: a write is seen whole or not at all, also where its worker is killed."""
+"""Several workers of one site: a write is visible completely or not at all, even if its worker is killed."""
 
 import threading
 import time
@@ -48,7 +48,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def pair(shown: Shown) -> tuple[int, bool]:
-    """What `left` counts, and whether `right` points at it: so it is where the count is even."""
+    """Return the count in `left`, and whether `right` refers to it, which is so for even counts."""
     return shown["left en published"][1], shown["right en published"][2] == ("left",)
 
 
@@ -60,7 +60,7 @@ def test_nobody_sees_half_of_a_write_of_two_files(cluster: Cluster) -> None:
     stop = threading.Event()
 
     def touch() -> None:
-        """Reports of changed files, so that the worker that watches looks all the time."""
+        """Touch files, so that the watching worker rescans all the time."""
         while not stop.is_set():
             for name in ("left", "right"):
                 (cluster.root / f"content/notes/{name}.md").touch()

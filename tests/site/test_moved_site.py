@@ -1,4 +1,4 @@
-"""A site's folder may be moved or deleted under a running server, which makes none in its place."""
+"""A running server whose site folder is moved or deleted: it creates nothing in its place."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_a_site_that_is_moved_away_is_served_as_it_was_until_it_is_back(server: 
     away = server.root.with_name("elsewhere")
     write(
         server.root, {"content/notes/two.md": "---\ntitle: second\n---\n"}
-    )  # A watcher is at work from here.
+    )  # The watcher runs from here on.
     until(lambda: server.ask("GET", "/api/notes/two")[0] == 200)
     server.root.rename(away)
     until(lambda: told(server, gone) == 1)

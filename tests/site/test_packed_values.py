@@ -1,4 +1,4 @@
-"""What one worker reads or writes, every other shows as well: under each type of attribute, at each depth."""
+"""Every worker shows what another has read or written, for each type of attribute and nesting."""
 
 import json
 from collections.abc import Iterator
@@ -85,18 +85,18 @@ SITE: dict[str, str] = {
 
 
 def in_json(name: str) -> st.SearchStrategy[Any]:
-    """A value of an attribute, as JSON has it."""
+    """Return an attribute's value as in JSON."""
     values = VALUES[name][1] if name in VALUES else MORPHS[name][1]
     return st.sampled_from([None, *values])
 
 
 def as_text(value: Any) -> str:
-    """A value as JSON, which YAML is as well."""
+    """Return a value as JSON, which is valid YAML."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def in_yaml(name: str) -> st.SearchStrategy[str]:
-    """The text of a value of an attribute: without quotes, or as JSON."""
+    """Return the YAML text of an attribute's value: without quotes, or as JSON."""
     plain = VALUES[name][2] if name in VALUES else MORPHS[name][2]
     return st.sampled_from(plain) | in_json(name).map(as_text)
 
@@ -106,7 +106,7 @@ def some_of(names: Iterator[str] | dict[str, Any], make: Any) -> st.SearchStrate
 
 
 def nested(make: Any, listed: Any, mapped: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """Values of a note, with components in it; `listed` and `mapped` write lists and mappings."""
+    """Return values of a note with components; `listed` and `mapped` write lists and mappings."""
     inner = some_of(SCALAR, make)
     outer = st.tuples(inner, st.lists(inner.map(mapped), max_size=2)).map(
         lambda both: mapped({**both[0], "inner": listed(both[1])})
@@ -140,7 +140,7 @@ FILES = (
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, Site]]:
-    """Two workers of one server; the first one reads and writes."""
+    """Create two workers of one server; the first one reads and writes."""
     root = tmp_path_factory.mktemp("site")
     write(root, SITE)
     one, other = load(root, {}), load(root, {})
@@ -153,7 +153,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, Site]
 
 
 def assert_same(one: Site, other: Site) -> None:
-    """Apply what one worker has recorded in the other, which must not have to look at the files for it."""
+    """Apply in one worker what the other has recorded, which must not require reading the files."""
     assert repr(show(other._replica.current())) == repr(show(one.state))
     assert other.problems == one.problems
 
@@ -191,7 +191,7 @@ def test_what_is_written_is_shown_by_all(ending: str, data: dict[str, Any], site
 
 
 def test_values_of_each_type_were_shown(tmp_path: Path) -> None:
-    """Each sample is one that its type takes, so that the tests above have tried it."""
+    """Check that every sample is valid, so that the tests above have used it."""
     for name, (_, values, plain) in {**VALUES, **{n: ({}, v, p) for n, (_, v, p) in MORPHS.items()}}.items():
         texts = [*plain, *map(as_text, values)]
         lines = {f"content/notes/{name}-{i}.yaml": f"{name}: {text}\n" for i, text in enumerate(texts)}

@@ -1,4 +1,4 @@
-"""Work in a process of its own, beside threads that hold locks."""
+"""Functions in a separate process, while threads hold locks."""
 
 import pickle
 import subprocess

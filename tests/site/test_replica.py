@@ -1,4 +1,4 @@
-"""A record says all that a look came to: who applies it comes to the same, whatever the disk says now."""
+"""A record contains everything that was read: all who apply it get the same, whatever is on disk now."""
 
 import json
 import shutil

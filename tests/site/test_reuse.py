@@ -1,4 +1,4 @@
-"""What is used again of what was read under another schema is what reading the files anew gives."""
+"""Reused entries of another schema equal what reading the files again gives."""
 
 import json
 import os
@@ -74,7 +74,7 @@ NAMES = st.sampled_from(["a", "b", "c.fr", "d.draft", "e"])
 
 @st.composite
 def types(draw: st.DrawFn) -> dict[str, str | bytes]:
-    """The schema files of two types and a component that both may have."""
+    """Return the schema files of two types and a component of both."""
     files: dict[str, str | bytes] = {**component("a.part", draw(st.sampled_from(PARTS)))}
     for name in ("note", "other"):
         names = draw(st.lists(st.sampled_from(sorted(ATTRIBUTES)), unique=True, min_size=1))
@@ -86,7 +86,7 @@ def types(draw: st.DrawFn) -> dict[str, str | bytes]:
 
 @st.composite
 def more(draw: st.DrawFn, before: dict[str, str | bytes]) -> dict[str, str | bytes]:
-    """The same schema files, where a type or the component may have other attributes or options."""
+    """Return the same schema files, possibly with other attributes or options."""
     files = dict(before)
     name = draw(st.sampled_from(["note", "other"]))
     described = json.loads(files[f"content-types/{name}.json"])
@@ -110,7 +110,7 @@ DOCUMENTS = st.dictionaries(
 
 
 def told(root: Path) -> Any:
-    """Everything that a site says of its documents and problems; None where its schema is refused."""
+    """Return all documents and problems of a site; None if its schema is refused."""
     try:
         site = Site(root)
     except Exception as error:
@@ -171,7 +171,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def read_by(root: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The files that a start reads."""
+    """Return the files that a start reads."""
     found = set[str]()
     read = loading.Store.read
 

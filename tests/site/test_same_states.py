@@ -1,8 +1,8 @@
-"""The states that readers see are the same in all workers, in the same order (docs/architecture.md).
+"""Readers see the same states in all workers, in the same order (docs/architecture.md).
 
-A machine edits, renames, commits, checks out, writes, kills and adds workers as it likes. Whenever
-all is quiet, every worker shows what is on disk; and nobody ever showed a state that never was.
-`make torture` makes more such runs, each of more steps.
+A Hypothesis state machine edits, renames, commits, checks out, writes, and kills and adds workers. When all
+is quiet, every worker shows what is on disk, and no worker ever showed a state that did not exist. `make
+torture` runs more and longer sequences.
 """
 
 import shutil
@@ -26,7 +26,7 @@ from tests.torture import LONG
 QUIET_S = 2.0
 BULK = [f"bulk{i}" for i in range(30)]
 SINGLE = ["one", "two", "three"]
-PAIR = ["left", "right"]  # which writes alone change, both at once
+PAIR = ["left", "right"]  # changed only by writes, both at once
 NOTE = {
     "title": "string",
     "count": "integer",
@@ -48,7 +48,7 @@ def note(title: str, count: int) -> str:
 
 
 class SameStates(RuleBasedStateMachine):
-    """A site in a repository of three branches, which differ in settings and in many notes at once."""
+    """A site in a repository of three branches, which differ in settings and in many notes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class SameStates(RuleBasedStateMachine):
         self.count += 1
         return self.count
 
-    # --- what happens to the files -----------------------------------------------------------------
+    # --- files -------------------------------------------------------------------------------------
 
     @rule(name=names, renamed=st.booleans())
     def edit(self, name: str, renamed: bool) -> None:
@@ -111,7 +111,7 @@ class SameStates(RuleBasedStateMachine):
         path = self.root / "site.yaml"
         branch = path.read_text().partition("\n")[0].removeprefix("name: ")
         path.with_name(".site.yaml").write_text(site_yaml(branch, public))
-        path.with_name(".site.yaml").replace(path)  # emptied first, it would say something else for a while
+        path.with_name(".site.yaml").replace(path)  # Emptying it first would create another state.
 
     @rule(attribute=st.sampled_from(["extra", "more"]))
     def change_schema(self, attribute: str) -> None:
@@ -123,14 +123,14 @@ class SameStates(RuleBasedStateMachine):
 
     @rule(name=names)
     def checkout_file(self, name: str) -> None:
-        with suppress(CalledProcessError):  # where it is in no commit
+        with suppress(CalledProcessError):  # if it is uncommitted
             git(self.root, "checkout", "-q", "--", f"content/notes/{name}.md")
 
     @rule()
     def commit(self) -> None:
         self._commit()
 
-    # --- what happens to the workers ---------------------------------------------------------------
+    # --- workers -----------------------------------------------------------------------------------
 
     @rule(index=worker, name=names)
     def write(self, index: int, name: str) -> None:
@@ -148,7 +148,7 @@ class SameStates(RuleBasedStateMachine):
         self.cluster.write_and_die(self._worker(index), "left", self._pair(), at)
 
     def _pair(self) -> dict[str, Any]:
-        """A write of two files: that the other one points here is in that one's."""
+        """A write of two files that refer to each other."""
         count = self._next()
         return {"count": count, "back": None if count % 2 else "right"}
 
@@ -160,11 +160,11 @@ class SameStates(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    # --- what must be so ---------------------------------------------------------------------------
+    # --- invariants --------------------------------------------------------------------------------
 
     @rule()
     def quiet(self) -> None:
-        """Everybody shows what is on disk, within two seconds."""
+        """Every worker shows what is on disk within two seconds."""
         deadline = time.monotonic() + QUIET_S
         while True:
             shown = [self.cluster.show(each) for each in self.cluster.workers]
@@ -177,7 +177,7 @@ class SameStates(RuleBasedStateMachine):
             time.sleep(0.02)
 
     def _on_disk(self) -> Shown:
-        """What somebody comes to who reads the files for the first time, without a server's help."""
+        """Return what a process without a server reads from the files."""
         copy = self.folder / "copy"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.root, copy, ignore=shutil.ignore_patterns(".bifolio"))
@@ -215,7 +215,7 @@ def _counts(shown: Shown) -> dict[str, int]:
 
 
 def _check(shown: Shown) -> None:
-    """A checkout is seen whole, settings and notes of one branch; and so is a write of two files."""
+    """Check that checkouts and writes of two files are visible completely or not at all."""
     assert {row[0] for row in _rows(shown, BULK).values()} == {shown["name"]}
     left, right = _rows(shown, PAIR).values()
     assert right[2] == (() if left[1] % 2 else ("left",))

@@ -1,4 +1,4 @@
-"""A change of a content type reads all its documents again: once, in processes of their own."""
+"""After a change of a content type, all its documents are read again: once, in separate processes."""
 
 import json
 import threading
@@ -24,7 +24,7 @@ FILES: dict[str, str | bytes] = {
 
 
 def test_writes_go_on_while_all_documents_are_read_for_a_new_schema(tmp_path: Path) -> None:
-    """One worker reads, the other writes, by the schema before; both come to what is in the files."""
+    """One worker reads while the other writes under the old schema; both end with what is in the files."""
     root = tmp_path / "site"
     write(root, FILES)
     with closing(ChangeLog()) as log:
@@ -67,7 +67,7 @@ def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> 
     stopped, failed = threading.Event(), []
 
     def extras() -> set[int | None]:
-        """What twenty answers have in the new attribute, so that each worker gives some."""
+        """Return the new attribute in twenty responses, which come from all workers."""
         query = "/api/notes?sort=title&pagination[pageSize]=1"
         answers = [json.loads(get(port, query)[1])["data"][0] for _ in range(20)]
         return {answer.get("extra") for answer in answers}
@@ -90,7 +90,7 @@ def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> 
         stopped.set()
         reader.join()
         assert not failed
-        assert not any(children(worker) for worker in workers(process.pid))  # no process stays behind
+        assert not any(children(worker) for worker in workers(process.pid))  # No process remains.
         until(lambda: log.read_text().count("a content type changed") >= 2)
         assert log.read_text().count("a content type changed") == 2
     finally:

@@ -1,4 +1,4 @@
-"""A site follows its files: whatever happens to them, `refresh` finds out and publishes one new state."""
+"""A site follows its files: `refresh` finds any change and publishes one new state."""
 
 import fcntl
 import json
@@ -33,7 +33,7 @@ POSTS = {
 def titles(
     site: Site, locale: str = "en", status: str = "published", name: str = "post"
 ) -> dict[str, object]:
-    """The title of every document of a type, by id."""
+    """Return the title of every document of a type, by id."""
     type_ = site.state.schema.subjects[name]
     return {d.document_id: d.get("title") for d in site.state.snapshot.list(type_, locale, status)}
 
@@ -47,7 +47,7 @@ OUTSIDE = {"secret.md": "---\ntitle: Secret\n---\n", "secret.txt": "Secret"}
 
 @pytest.fixture
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that is not in the site."""
+    """Create a folder outside the site."""
     folder = tmp_path_factory.mktemp("outside")
     for name, text in OUTSIDE.items():
         (folder / name).write_text(text)
@@ -153,7 +153,7 @@ def test_the_first_claimant_counts_in_whatever_order_files_are_read(make_site: M
 
 
 def test_a_file_that_is_put_back_under_its_old_signature_is_noticed(make_site: MakeSite) -> None:
-    """A look at all files then finds what it had found when nothing differed."""
+    """A full rescan finds the same signatures as when no file differed."""
     site = make_site({**collection("note", {"title": STRING}), **documents("notes", a={"title": "old"})})
     path = site.root / "content/notes/a.json"
     text, before = path.read_text(), path.stat()
@@ -174,9 +174,9 @@ def test_a_file_that_is_put_back_under_its_old_signature_is_noticed(make_site: M
 
 
 def put_after(site: Site, path: str, between: Callable[[], None]) -> list[str]:
-    """Write a file that says what `one` is titled; `between` is called while that is prepared, once.
+    """Write a file with the content of `one`; call `between` once while the write is prepared.
 
-    Returns what the title was each time that the write was prepared.
+    Returns the title at each preparation.
     """
     seen: list[str] = []
 
@@ -213,7 +213,7 @@ def test_a_write_that_nobody_disturbs_is_prepared_once(make_site: MakeSite) -> N
 
 
 def is_locked(site: Site) -> bool:
-    """Whether somebody holds the write lock, which is on the folder of the site."""
+    """Return whether the write lock, which is on the site's folder, is held."""
     descriptor = os.open(site.root, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -251,7 +251,7 @@ def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
 
 
 def test_a_write_that_waits_for_git_takes_long(make_site: MakeSite, tmp_path: Path) -> None:
-    """It needs next to no processor time itself."""
+    """It needs almost no processor time itself."""
     site, locked = make_site(POSTS), []
 
     def prepare(_: None, context: Context) -> None:
@@ -274,7 +274,7 @@ def test_a_write_is_prepared_without_the_lock_while_another_server_writes(make_s
 
     def other() -> None:
         with journal.writing():
-            journal.lock.count(journal.lock.number + 1)  # what a write does before it replaces a file
+            journal.lock.count(journal.lock.number + 1)  # called before a write replaces a file
             holding.set()
             done.wait(10)
 
@@ -305,7 +305,7 @@ def test_a_link_shows_what_it_leads_to_at_once(make_site: MakeSite, path: str, h
     elif how == "removed":
         real.unlink()
         site.refresh({"content/posts/one.md"})
-        assert titles(site).keys() == {"two", "link"}  # the last good one is served
+        assert titles(site).keys() == {"two", "link"}  # the last good version is served
         assert [problem.message for problem in site.problems] == ["a link to a missing file"]
         return
     else:

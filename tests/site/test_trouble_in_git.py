@@ -1,7 +1,7 @@
-"""Trouble in the repository of a site: each row of the table in docs/reliability.md, for real.
+"""Failures in a site's git repository: each row of the table in docs/reliability.md.
 
-The app serves a site while its repository is damaged, locked or in the middle of something. Content is served
-throughout, writes are answered, and nothing that was answered is lost once the trouble is over.
+The app serves a site while its repository is damaged, locked or in the middle of an operation. Content is
+served throughout, writes get responses, and no acknowledged write is lost afterwards.
 """
 
 import logging
@@ -47,7 +47,7 @@ def note(title: str) -> str:
 
 
 def plain(root: Path) -> None:
-    """Two commits."""
+    """Create two commits."""
     write(root, FILES)
     commit_all(root)
     git(root, "tag", "first")
@@ -75,7 +75,7 @@ def unborn(root: Path) -> None:
 
 
 def forked(root: Path) -> None:
-    """Two branches that have changed the same."""
+    """Create two branches that change the same."""
     plain(root)
     git(root, "checkout", "-qb", "side")
     commit_note(root, "one", "Side")
@@ -92,7 +92,7 @@ def with_submodule(root: Path) -> None:
 
 
 def of_windows(root: Path) -> None:
-    """A clone whose files have CRLF."""
+    """Create a clone whose files have CRLF."""
     plain(first := root.parent / "first")
     git(root.parent, "-c", "core.autocrlf=true", "clone", "-q", str(first), str(root))
     git(root, "config", "core.autocrlf", "true")
@@ -104,7 +104,7 @@ Happening = Callable[[Path], AbstractContextManager[None]]
 
 
 def nothing(_: Path) -> AbstractContextManager[None]:
-    """The repository itself is the trouble."""
+    """Create nothing: the repository itself is the failure."""
     return nullcontext()
 
 
@@ -167,7 +167,7 @@ def hooked(name: str, script: str = "echo not today >&2; exit 1") -> Happening:
 
 
 def attributed(attributes: str, **settings: str) -> Happening:
-    """Give all notes attributes, with settings of a filter "x" for them."""
+    """Set attributes for all notes, with git settings of a filter "x"."""
 
     @contextmanager
     def happening(root: Path) -> Iterator[None]:
@@ -184,7 +184,7 @@ def attributed(attributes: str, **settings: str) -> Happening:
 
 
 def replaced(name: str, data: bytes) -> Happening:
-    """Let a file of .git hold something else."""
+    """Replace the content of a file in .git."""
 
     @contextmanager
     def happening(root: Path) -> Iterator[None]:
@@ -198,7 +198,7 @@ def replaced(name: str, data: bytes) -> Happening:
 
 
 def lost(revision: str, data: bytes | None = None) -> Happening:
-    """Take an object away, or let it hold something else."""
+    """Remove an object, or replace its content."""
 
     @contextmanager
     def happening(root: Path) -> Iterator[None]:
@@ -216,12 +216,12 @@ def lost(revision: str, data: bytes | None = None) -> Happening:
 
 @contextmanager
 def collecting(root: Path) -> Iterator[None]:
-    """Let `git gc` be at work all the time."""
+    """Run `git gc` all the time."""
     over = threading.Event()
 
     def collect() -> None:
         while not over.is_set():
-            with suppress(subprocess.CalledProcessError):  # What is written meanwhile may be in its way.
+            with suppress(subprocess.CalledProcessError):  # Later writes may be in its way.
                 git(root, "gc", "-q")
 
     thread = threading.Thread(target=collect)
@@ -270,8 +270,8 @@ def owned_by_others(root: Path) -> Iterator[None]:
 class Trouble:
     """A case of the row `row`.
 
-    `answers` is what `Bifolio-Commit` of a write says with `commit: each`, and `past` what a read of the
-    first commit is answered. `log` is in the one line that the log has, with either setting where `always`.
+    `answers` is `Bifolio-Commit` of a write with `commit: each`, and `past` the response to a read of the
+    first commit. `log` is part of the only log line, with either setting if `always`.
     """
 
     row: str
@@ -448,7 +448,7 @@ def test_each_row_of_the_table_has_a_case() -> None:
 
 
 def cases() -> Iterator[tuple[str, str]]:
-    """Each case with `commit: each`; with `off`, one of each row, and all of which the log tells."""
+    """Return each case with `commit: each`; with `off`, one of each row and all that are always logged."""
     rows = set[str]()
     for name, trouble in TROUBLES.items():
         yield name, "each"
@@ -489,7 +489,7 @@ class Check:
         with suppress(subprocess.CalledProcessError):
             name = "HEAD" if self.trouble.prepare is shallow else "first"
             self.first = git(root, "rev-parse", name).strip()
-        if self.name != "rebase":  # which git begins only where all is committed
+        if self.name != "rebase":  # git begins it only if all is committed
             self.require(api.put("/api/notes/four", {"title": "Before"}), 200)
         with self.trouble.happening(root):
             api.site.refresh()
@@ -509,7 +509,7 @@ class Check:
         return str(self.api.get(f"/api/notes/{name}").data["title"])
 
     def read(self) -> None:
-        """Content is served; the past as well, or an error in the envelope."""
+        """Check that content is served, and the past as well or an error in the envelope."""
         api = self.api
         assert self.title("two").lower() in ("two!", "two")
         assert len(api.get("/api/notes?sort=title&filters[title][$notNull]=true").data) >= len(NAMES)
@@ -524,7 +524,7 @@ class Check:
         assert past.status == 200 or past.error["message"]
 
     def write(self) -> None:
-        """A write is answered; with 503 only while a git command may be at work."""
+        """Check that a write gets a response; 503 only while a git command may be running."""
         api = self.api
         if self.trouble.refused:
             for answer in (
@@ -545,8 +545,8 @@ class Check:
         others = self.trouble.answers if self.trouble.written == "two" else (COMMIT,)
         created = self.is_answered(api.post("/api/notes", {"title": "New"}), others)
         self.created = created.data["documentId"]
-        if self.name not in ("lfs", "broken filter"):  # A file that goes needs no filter.
-            # git has never known the file in a repository without a commit.
+        if self.name not in ("lfs", "broken filter"):  # A deleted file needs no filter.
+            # Without a commit, git has never tracked the file.
             expected = (NONE,) if self.name == "unborn" else others
             self.is_answered(api.ask("DELETE", "/api/notes/three"), expected)
         assert self.title(self.trouble.written) == "TWO"
@@ -566,7 +566,7 @@ class Check:
         assert self.title("five") == "By hand"
 
     def look_into_log(self) -> None:
-        """One line says what is wrong and how to mend it, however often that is met."""
+        """Check that one line reports the failure and how to fix it."""
         for _ in range(2):
             self.api.site.committer.commit_due()
             self.api.site.refresh()
@@ -577,7 +577,7 @@ class Check:
             assert told == []
 
     def compare(self) -> None:
-        """Nothing that was answered is lost, nothing is left over, and all goes on."""
+        """Check that no acknowledged write is lost, nothing is left over, and all works again."""
         api, root = self.api, self.api.root
         assert api.site.committer.queue.waiting == 0
         git(root, "fsck", "--strict", "--no-dangling")
@@ -604,7 +604,7 @@ class Check:
             assert self.name in ("lfs", "broken filter") or api.get("/api/notes/three").status == 404
         if not self.commits or self.trouble.written != "two":
             return
-        commit = "HEAD@{1}" if self.name == "detached" else "HEAD"  # on no branch, but in the log of HEAD
+        commit = "HEAD@{1}" if self.name == "detached" else "HEAD"  # on no branch, but in HEAD's reflog
         assert "two" in git(root, "show", f"{commit}:content/notes/two.md").lower()
         listed = git(root, "ls-tree", "-r", "--name-only", commit)
         assert f"notes/{self.created}.md" in listed

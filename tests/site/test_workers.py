@@ -1,4 +1,4 @@
-"""Several workers serve one site as one: nobody reads what is stale, and no write is lost."""
+"""Several workers serve one site consistently: no stale reads, and no lost writes."""
 
 import json
 import os
@@ -34,7 +34,7 @@ FILES: dict[str, str | bytes] = {
 
 @dataclass
 class Server:
-    """A running server; each request has a connection of its own, so that any worker may get it."""
+    """A running server; each request has its own connection, so any worker may get it."""
 
     process: "subprocess.Popen[str]"
     port: int
@@ -43,7 +43,7 @@ class Server:
     log: Path
 
     def send(self, method: str, path: str, data: Any = None, **headers: str) -> tuple[int, Any, str]:
-        """(status, JSON, entity tag) of one request."""
+        """Send one request; return status, JSON and entity tag."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
         body = None if data is None else json.dumps({"data": data})
         sent = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers}
@@ -56,14 +56,14 @@ class Server:
             connection.close()
 
     def count(self, name: str) -> int:
-        """What `count` is now."""
+        """Return the current `count`."""
         status, body, _ = self.send("GET", f"/api/notes/{name}?fields=count")
         assert status == 200
         return int(body["data"]["count"])
 
     @property
     def workers(self) -> set[int]:
-        """The processes that answer."""
+        """Return the process ids of the workers."""
         return workers(self.process.pid)
 
 
@@ -141,7 +141,7 @@ def test_documents_made_at_once_by_several_workers_are_all_there(server: Server)
 
 
 def all_workers(server: Server) -> set[int]:
-    """The workers, once there are all: what a server runs looks like one of them for a moment."""
+    """Wait for all workers and return them: other child processes look like workers for a moment."""
     found = set[int]()
 
     def are_there() -> bool:
@@ -163,7 +163,7 @@ def test_a_killed_worker_is_replaced_and_catches_up(server: Server) -> None:
         until(lambda: len(server.workers - {worker}) == WORKERS)  # noqa: B023
     assert len(all_workers(server) - before) == 2
     until(lambda: [server.count("a") for _ in range(20)] == [200] * 20)
-    (server.root / "content/notes/b.md").write_text("---\ncount: 7\n---\n")  # somebody still watches
+    (server.root / "content/notes/b.md").write_text("---\ncount: 7\n---\n")  # a worker still watches
     until(lambda: [server.count("b") for _ in range(20)] == [7] * 20)
 
 
@@ -172,7 +172,7 @@ def test_an_edit_is_seen_by_all_and_reported_once(server: Server) -> None:
     until(lambda: [server.count("c") for _ in range(20)] == [5] * 20)
     time.sleep(0.3)
     assert server.log.read_text().count("read content/notes/c.md") == 1
-    assert not (server.root / ".bifolio/search").exists()  # as site.yaml says
+    assert not (server.root / ".bifolio/search").exists()  # as in site.yaml
 
 
 def test_once_an_edit_is_seen_nobody_answers_what_was_before(server: Server) -> None:
@@ -196,14 +196,14 @@ def edit(server: Server, name: str, count: int) -> None:
 
 
 def all_show(server: Server, name: str, count: int, seconds: float = 5.0) -> None:
-    """Wait until every worker shows a count, as far as twenty answers can tell."""
+    """Wait until every worker shows a count, in twenty responses."""
     until(lambda: [server.count(name) for _ in range(20)] == [count] * 20, seconds)
 
 
 def test_an_edit_and_a_write_in_the_same_instant_are_both_shown_by_all(server: Server) -> None:
     for i in range(1, 11):
         edit(server, "b", i)
-        with ThreadPoolExecutor(8) as pool:  # so that every worker writes, the one that watches as well
+        with ThreadPoolExecutor(8) as pool:  # so that every worker writes, including the watching one
             done = pool.map(lambda _: server.send("PUT", "/api/notes/a", {"count": i})[0], range(8))  # noqa: B023
         assert set(done) == {200}
         all_show(server, "b", i)

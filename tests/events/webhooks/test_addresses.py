@@ -1,4 +1,4 @@
-"""A webhook connects to what was looked at, and to nothing that is not public unless its host is allowed."""
+"""A webhook connects to the checked address, and only to public ones unless its host is allowed."""
 
 import socket
 import time
@@ -85,7 +85,7 @@ def test_what_can_be_read_in_two_ways_is_no_address(url: str) -> None:
 
 
 class Names:
-    """A resolver that answers as it is told, one answer after the other; and what was connected to."""
+    """A fake resolver with given answers in turn, and the addresses that were connected to."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> None:
         self.asked, self.connected = 0, list[str]()

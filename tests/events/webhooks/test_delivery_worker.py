@@ -1,4 +1,4 @@
-"""Deliveries reach a real receiver: in order, signed, tried again as planned, none lost or made twice."""
+"""Deliveries reach a real receiver: in order, signed, retried as planned, none lost or duplicated."""
 
 import base64
 import itertools
@@ -47,7 +47,7 @@ def update(document_id: str = "a", **said: str) -> Event:
 
 
 class Site:
-    """A log of events and webhooks, and what delivers them, which a test starts and ends."""
+    """An event log with webhooks and their delivery worker, which tests start and end."""
 
     def __init__(self, root: Path, *webhooks: Webhook, accounts: str = "") -> None:
         self.root, self.log = root, EventDatabase(root, accounts)
@@ -110,7 +110,7 @@ def site(tmp_path: Path, receiver: Receiver, accounts: str) -> Site:
 
 
 class WrongClock(Clock):
-    """A clock that somebody has set some seconds ahead."""
+    """A clock that is some seconds ahead."""
 
     def __init__(self, ahead_s: float) -> None:
         self.ahead_s, self.reads = ahead_s, 0

@@ -1,4 +1,4 @@
-"""A request to a receiver takes no longer than it may, whatever that does, and says what came of it."""
+"""A request to a receiver ends within its timeout, whatever the receiver does, with an outcome."""
 
 import socket
 import ssl
@@ -72,7 +72,7 @@ def test_an_answer_is_a_success_or_says_what_is_wrong(
     outcome = post(receiver, answer)
     assert (outcome.status, outcome.error) == (code, error)
     assert outcome.seconds < 4
-    assert len(receiver.received) == 1  # No redirect is followed.
+    assert len(receiver.received) == 1  # Redirects are not followed.
 
 
 def hang(connection: socket.socket, received: Received) -> None:
@@ -80,7 +80,7 @@ def hang(connection: socket.socket, received: Received) -> None:
 
 
 def drip(data: bytes) -> Answer:
-    """What sends a byte again and again, after some first ones."""
+    """Return a handler that sends a prefix, and then a byte again and again."""
 
     def answer(connection: socket.socket, received: Received) -> None:
         connection.sendall(data)

@@ -1,4 +1,4 @@
-"""Which events a webhook is told of."""
+"""Selection of events for webhooks."""
 
 from dataclasses import replace
 

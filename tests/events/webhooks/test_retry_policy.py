@@ -1,4 +1,4 @@
-"""When a delivery is tried again, and when it is given up."""
+"""Retries of deliveries, and when they end."""
 
 import pytest
 
