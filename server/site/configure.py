@@ -115,7 +115,7 @@ def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
         except ValidationError as error:
             line, column = line_and_column(nearest(settings.positions, ("api", "populate", name)))
             message = f"api.populate.{name}: {error.message}"
-            yield SetupError(FILE, line, message, "write it as a request would have it", column)
+            yield SetupError(FILE, line, message, "write it as in a request", column)
 
 
 def is_configuration(path: str) -> bool:
