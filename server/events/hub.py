@@ -214,8 +214,8 @@ class Hub:
                 if stream not in self._streams:
                     continue
                 if stream not in self._slow:
-                    known = stream.known_position == stream.position
-                    self._send(stream, frames.heartbeat("" if known else self._id(stream.position)))
+                    is_current = stream.known_position == stream.position
+                    self._send(stream, frames.heartbeat("" if is_current else self._id(stream.position)))
                     stream.known_position = stream.position
                 stream.beat = now + HEARTBEAT_INTERVAL_S
                 self._beats.append(stream)

@@ -84,7 +84,7 @@ class Lineage:
         uncommitted = self._own.uncommitted_paths()
         committed = (path for path in uncommitted if path == TYPES_FOLDER or self._from_commit(path))
         self._own.put_last_sources(committed, self._path.commit)
-        self._own.forget_commits(self._path.left)
+        self._own.forget_commits(self._path.abandoned)
         self._own.put_commits(reversed(self._path.entered or [self._path.commit]))
         self._own.note(COMMIT_NOTE, self._path.commit)
 
@@ -97,9 +97,9 @@ class _Path:
         self.moved = commit not in ("", before)
         self.entered = self._commits(commit, before) if self.moved else []  # newest first
         # After a reset or a rewritten history, these are no longer ancestors.
-        self.left = self._commits(before, commit) if self.moved and before else []
-        known = own.recorded([commit, before]) if self.left else set[str]()
-        self._is_first = bool(self.left) and not (commit in known and before not in known)
+        self.abandoned = self._commits(before, commit) if self.moved and before else []
+        known = own.recorded([commit, before]) if self.abandoned else set[str]()
+        self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
         """Return which of some files have changes to record; their content is the commit's, not the log's."""

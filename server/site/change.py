@@ -57,14 +57,14 @@ def change_of(before: Contents, record: Record) -> Change:
         new_problems.extend(record.configuration.problems)
     read, removed = [], []
     for path, entry in sorted(record.entries.items()):
-        known = before.entries.get(path)
+        before_entry = before.entries.get(path)
         if entry is None:
             removed.append(path)
             continue
-        problems = known.problems if known else ()
+        problems = before_entry.problems if before_entry else ()
         new_problems.extend(entry.problems)
         old_problems.extend(p for p in problems if not entry.broken or p in entry.problems)
-        if _is_read(known, entry):
+        if _is_read(before_entry, entry):
             read.append(path)
     problems, fixed = difference(old_problems, new_problems)
     if record.whole and record.configuration:

@@ -182,34 +182,34 @@ class Context:
         """Change keys in the file of a document that was not itself edited: its timestamps stay."""
         self.put(document.path, self.changed(document, changes), document)
 
-    def put(self, path: str, text: str, held: Document | None = None) -> None:
+    def put(self, path: str, text: str, old: Document | None = None) -> None:
         """Set the text of another document's file. Raises ValidationError if too many files change."""
         self._refuse_too_many(path)
-        self._put(path, text, held)
+        self._put(path, text, old)
 
     def _refuse_too_many(self, path: str) -> None:
         if self.changeset.count >= MAX_FILES and not self.changeset.changes(path):
             raise ValidationError(TOO_MANY_FILES_MESSAGE)
 
-    def _put(self, path: str, text: str, held: Document | None) -> None:
-        self._touch(path, held)
+    def _put(self, path: str, text: str, old: Document | None) -> None:
+        self._touch(path, old)
         self.changeset.put(path, text)
 
-    def _touch(self, path: str, held: Document | None) -> None:
+    def _touch(self, path: str, old: Document | None) -> None:
         for touched in (self.touched, *self._outer):
-            touched.setdefault(path, held)
+            touched.setdefault(path, old)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
         """Set the file of a version; the file must be new or contain one of the `known` versions.
 
         Raises ConflictError if it belongs to another document, or can't be read now.
         """
-        held = next((document for document in known if document and document.path == path), None)
-        if held is not None:
-            self.tree(held)
+        old = next((document for document in known if document and document.path == path), None)
+        if old is not None:
+            self.tree(old)
         elif self.changeset.exists(path):
             raise ConflictError(f"{path} already exists and belongs to another document")
-        self._put(path, text, held)
+        self._put(path, text, old)
 
     def remove(self, document: Document) -> None:
         """Remove the file of a version. Raises ConflictError if it can't be read now."""

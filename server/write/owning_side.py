@@ -47,25 +47,25 @@ class Relinker:
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
         ordered = links.apply(current, to_many=attribute.to_many)
-        before, wanted = {*current}, {*ordered}
+        old_owners, new_owners = {*current}, {*ordered}
         own = document_id if owner is type_ else None
         live = (
             () if type_.draft_publish or links.set is None else self._owners(owner, owning, target, PUBLISHED)
         )
-        for removed in (i for i in dict.fromkeys((*current, *live)) if i not in wanted and i != own):
+        for removed in (i for i in dict.fromkeys((*current, *live)) if i not in new_owners and i != own):
             self._relink(owner, owning, removed, remove={target})
         named = set() if type_.draft_publish else {*(links.set or ()), *(c.target for c in links.connect)}
-        for added in (i for i in ordered if (i not in before or i in named) and i != own):
+        for added in (i for i in ordered if (i not in old_owners or i in named) and i != own):
             self._relink(owner, owning, added, add=target)
-        if owning.relation == "oneToOne" and wanted:
-            self._remove_in_other_locales(owner, owning, (target,), wanted)
+        if owning.relation == "oneToOne" and new_owners:
+            self._remove_in_other_locales(owner, owning, (target,), new_owners)
         if self.blind and not self.drafts_only:
             shown = self._owners(owner, owning, target, PUBLISHED)
             published = set(links.apply(shown, to_many=attribute.to_many))
-            self._publish(owner, owning, target, published, but=before ^ wanted | {own})
+            self._publish(owner, owning, target, published, but=old_owners ^ new_owners | {own})
         elif type_.draft_publish and not self.drafts_only:
-            kept = before & wanted
-            self._publish(owner, owning, target, kept, but=(before | wanted | {own}) - kept)
+            kept = old_owners & new_owners
+            self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
         """Make published owners refer to a document that was just published, if their drafts do."""
@@ -99,12 +99,12 @@ class Relinker:
     def _remove_from_others(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        left: dict[str, set[Any]] = {}
+        targets_by_owner: dict[str, set[Any]] = {}
         for target, status in product(targets, self._statuses(type_)):
             for owner in self._owners(type_, attribute, target, status):
-                left.setdefault(owner, set()).add(target)
-        for owner in sorted(left.keys() - kept):
-            self._relink(type_, attribute, owner, remove=left[owner])
+                targets_by_owner.setdefault(owner, set()).add(target)
+        for owner in sorted(targets_by_owner.keys() - kept):
+            self._relink(type_, attribute, owner, remove=targets_by_owner[owner])
 
     def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]

@@ -39,10 +39,10 @@ def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator
         if not attribute.holds_components:
             yield attribute, tree
             continue
-        for held in tree if isinstance(tree, list) else [tree]:
-            component = _type_of(schema, attribute, held)
-            if component is not None and isinstance(held, dict):
-                yield from values_in(schema, component, held)
+        for item in tree if isinstance(tree, list) else [tree]:
+            component = _type_of(schema, attribute, item)
+            if component is not None and isinstance(item, dict):
+                yield from values_in(schema, component, item)
 
 
 def _type_of(schema: Schema, attribute: Attribute, tree: Tree) -> Type | None:

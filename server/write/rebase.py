@@ -90,9 +90,9 @@ def _as_change(change: Change, type_: Type, values: Values, current: Values) -> 
     return replace(change, values=kept, links=links)
 
 
-def _leads_to(links: Links, current: Targets, wanted: Targets, *, to_many: bool) -> bool:
+def _leads_to(links: Links, current: Targets, targets: Targets, *, to_many: bool) -> bool:
     try:
-        return links.apply(current, to_many=to_many) == wanted
+        return links.apply(current, to_many=to_many) == targets
     except ValidationError:  # It names a position next to a missing target.
         return False
 

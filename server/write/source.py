@@ -135,8 +135,8 @@ def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
     """Return the keys of a file's tree that its type does not define; see `options.otherKeys`."""
     if type_.other_keys is not None:
         return {}
-    known = {*FILE_FIELDS, *type_.attributes, *([type_.draft_key.name] if type_.draft_key else [])}
-    return {key: value for key, value in tree.items() if key not in known}
+    defined = {*FILE_FIELDS, *type_.attributes, *([type_.draft_key.name] if type_.draft_key else [])}
+    return {key: value for key, value in tree.items() if key not in defined}
 
 
 def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
@@ -186,8 +186,8 @@ def replace_source(request: SourceRequest, context: Context) -> str:
     named, and ValidationError for a text that can't be this document's.
     """
     address = fit_to_schema(request.address, context)
-    held = _find_version(address, context)
-    path, type_, schema = held.path, held.type, context.snapshot.schema
+    document = _find_version(address, context)
+    path, type_, schema = document.path, document.type, context.snapshot.schema
     current = context.changeset.text(path)
     bom, current = (BOM, current.removeprefix(BOM)) if current.startswith(BOM) else ("", current)
     shown = mask_text(schema, type_, path, current)
@@ -196,17 +196,17 @@ def replace_source(request: SourceRequest, context: Context) -> str:
         raise ConflictError(f"{path} has a password's hash outside of a password attribute; edit it by hand")
     with _locate_errors(path):
         if request.text is not None:
-            new_text = _unmask(context, held, request.text, shown)
+            new_text = _unmask(context, document, request.text, shown)
         else:
-            new_text = _with_keys(held, current, shown, request.other_keys or "")
+            new_text = _with_keys(document, current, shown, request.other_keys or "")
     if new_text != current:
         new_text = stamp_text(path, type_, current, new_text, context.now)
-        context.put(path, bom + new_text, held)
-        new_document = _read(context, held, bom + new_text)
-        _require_valid(context, address, held, new_document)
+        context.put(path, bom + new_text, document)
+        new_document = _read(context, document, bom + new_text)
+        _require_valid(context, address, document, new_document)
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
-    return held.document_id
+    return document.document_id
 
 
 def _find_version(address: Address, context: Context) -> Document:
@@ -214,10 +214,10 @@ def _find_version(address: Address, context: Context) -> Document:
         context.snapshot, context.settings, address.type, address.locale
     )
     published, draft = context.versions(address.type, document_id or "", address.locale)
-    held = draft if address.draft else published
-    if held is None:
+    document = draft if address.draft else published
+    if document is None:
         raise NotFoundError("That version has no file of its own" if published else "")
-    return held
+    return document
 
 
 def _require_match(if_match: str, shown: Masked) -> None:
@@ -241,7 +241,7 @@ def _text_error(path: str, line: int | None, message: str, fix: str) -> Validati
     return ValidationError(f"{prefix}{message}{f' ({fix})' if fix else ''}", {"line": line, "file": path})
 
 
-def _unmask(context: Context, held: Document, text: str, shown: Masked) -> str:
+def _unmask(context: Context, document: Document, text: str, shown: Masked) -> str:
     kept = {str(mask_of(number)): Plain(password) for number, password in enumerate(shown.passwords)}
 
     def unmask(tree: Tree) -> Plain:
@@ -249,50 +249,54 @@ def _unmask(context: Context, held: Document, text: str, shown: Masked) -> str:
             raise ValidationError("A password can't be written here; keep its mask, or remove it")
         return kept[str(tree)]
 
-    if not has_passwords(context.snapshot.schema, held.type):
+    if not has_passwords(context.snapshot.schema, document.type):
         return text
-    tree = parse(held.path, text, held.type.body)
-    passwords = mask_values(context.snapshot.schema, held.type, tree, unmask)
-    return change_text(held.path, text, held.type.body, passwords) if passwords else text
+    tree = parse(document.path, text, document.type.body)
+    passwords = mask_values(context.snapshot.schema, document.type, tree, unmask)
+    return change_text(document.path, text, document.type.body, passwords) if passwords else text
 
 
-def _with_keys(held: Document, current: str, shown: Masked, keys_text: str) -> str:
-    keys = read_keys(held.path, current, keys_text)
+def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) -> str:
+    keys = read_keys(document.path, current, keys_text)
     for name in keys:
-        if name not in other_keys(held.type, keys):
-            raise ValidationError(f'"{name[:100]}" is a key that {held.type.uid} defines; change it there')
-    with unreadable(held.path):
-        before = other_keys(held.type, parse(held.path, shown.text, held.type.body))
+        if name not in other_keys(document.type, keys):
+            raise ValidationError(
+                f'"{name[:100]}" is a key that {document.type.uid} defines; change it there'
+            )
+    with unreadable(document.path):
+        before = other_keys(document.type, parse(document.path, shown.text, document.type.body))
     changes: dict[str, Any] = {name: REMOVE for name in before if name not in keys}
     changes |= {k: v for k, v in keys.items() if k not in before or not same(before[k], v)}
-    return change_text(held.path, current, held.type.body, changes) if changes else current
+    return change_text(document.path, current, document.type.body, changes) if changes else current
 
 
-def _read(context: Context, held: Document, text: str) -> Document:
+def _read(context: Context, document: Document, text: str) -> Document:
     """Parse the version in a new text. Raises ValidationError if it is another version."""
     data = text.encode()
-    entry = context.store.entry(held.path, data, size_signature(len(data), time.time_ns()))
+    entry = context.store.entry(document.path, data, size_signature(len(data), time.time_ns()))
     if entry is None or entry.document is None:
         problem = next((p for p in entry.problems if p.severity == "error"), None) if entry else None
         if problem is None:
             raise ValidationError()
-        raise _text_error(held.path, problem.line, problem.message, problem.fix)
+        raise _text_error(document.path, problem.line, problem.message, problem.fix)
     new = entry.document
-    if (new.document_id, new.locale) != (held.document_id, held.locale):
+    if (new.document_id, new.locale) != (document.document_id, document.locale):
         raise ValidationError("The file would be another document; its documentId can't be changed here")
-    if new.status != held.status:
+    if new.status != document.status:
         raise ValidationError(f"The file would be {new.status}; publish or unpublish the document instead")
     return new
 
 
-def _require_valid(context: Context, address: Address, held: Document, new: Document) -> None:
+def _require_valid(context: Context, address: Address, document: Document, new: Document) -> None:
     """Validate the changed attributes, and share them with other locales. Raises ValidationError.
 
     All attributes are validated for a published version of a type with drafts, as in any write.
     """
-    old, values = values_of(held), values_of(new)
+    old, values = values_of(document), values_of(new)
     changed = {name: value for name, value in values.items() if not same_values(value, old[name])}
     whole = address.type.draft_publish and not address.draft
     writer = Writer(context)
-    writer.require_valid(address, held.document_id, values, Change({}), lambda name: whole or name in changed)
-    share(context, address, held.document_id, changed)
+    writer.require_valid(
+        address, document.document_id, values, Change({}), lambda name: whole or name in changed
+    )
+    share(context, address, document.document_id, changed)

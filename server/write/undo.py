@@ -129,8 +129,10 @@ def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
         others = [other for other in context.snapshot.claims.get(key, ()) if other.path not in paths]
         if document.status == PUBLISHED:
             table = context.snapshot.tables[document.type.uid]
-            taken = find_taken(table, document.type, document.values, document.document_id, document.locale)
-            for _, found in taken:
+            conflicts = find_taken(
+                table, document.type, document.values, document.document_id, document.locale
+            )
+            for _, found in conflicts:
                 others += [other for other in found if (other.type.uid, other.document_id) not in keys]
         if others:
             other = others[0].path

@@ -170,8 +170,8 @@ class Writer:
         if not address.draft:
             table = self.context.snapshot.tables[address.type.uid]
             row = [values[name] for name in address.type.attributes]
-            taken = find_taken(table, address.type, row, document_id, address.locale, only)
-            faults += [Fault(path, TAKEN_MESSAGE) for path, _ in taken]
+            conflicts = find_taken(table, address.type, row, document_id, address.locale, only)
+            faults += [Fault(path, TAKEN_MESSAGE) for path, _ in conflicts]
             repeated = (path for path in find_repeated(address.type, row) if only(str(path[0])))
             faults += [Fault(path, REPEATED_MESSAGE) for path in repeated]
         if faults:

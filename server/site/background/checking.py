@@ -113,9 +113,9 @@ def _changed_versions(before: Snapshot, after: Snapshot) -> tuple[list[Document]
     for uid in before.tables.keys() | after.tables.keys():
         old, new = before.tables.get(uid, Table()), after.tables.get(uid, Table())
         if old is not new:
-            gone, come = difference(old, new)
-            removed.extend(without_copies(before, gone))
-            added.extend(without_copies(after, come))
+            only_old, only_new = difference(old, new)
+            removed.extend(without_copies(before, only_old))
+            added.extend(without_copies(after, only_new))
     return removed, added
 
 

@@ -100,8 +100,12 @@ class Checks:
         deadline = time.monotonic() + seconds
         with self._changed:
             began = self._begin_if_due()
-            while self._running and (left := deadline - time.monotonic()) > 0 and (began or not self._result):
-                self._changed.wait(left)
+            while (
+                self._running
+                and (remaining_s := deadline - time.monotonic()) > 0
+                and (began or not self._result)
+            ):
+                self._changed.wait(remaining_s)
             result = self._result
         if result is None:
             raise BusyError("The first check of the site is running; try again")

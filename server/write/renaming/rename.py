@@ -145,9 +145,9 @@ def _rename_documents(
     type_ = documents[0].type
     if not _is_name(new):
         raise ValidationError(f'"{new}" is not a valid document id')
-    taken = next((d for d in documents_of(context, type_.uid) if d.document_id == new), None)
-    if taken:
-        raise ConflictError(f'{type_.singular} "{new}" already exists: {taken.path}')
+    existing = next((d for d in documents_of(context, type_.uid) if d.document_id == new), None)
+    if existing:
+        raise ConflictError(f'{type_.singular} "{new}" already exists: {existing.path}')
     references = Retarget(context.snapshot.schema, (type_.uid, old), new).apply(context)
     for document in documents:
         if document.document_id == old and (document.path not in files or _has_own_id(context, document)):

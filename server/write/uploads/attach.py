@@ -76,15 +76,17 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
     else:
         document = _document(context, type_, attachment.ref_id) if type_ in types else None
         holder = (
-            _Holder(document, attribute, lambda held: _add_files(attribute, held, new)) if document else None
+            _Holder(document, attribute, lambda value: _add_files(attribute, value, new))
+            if document
+            else None
         )
     if holder is None:
         raise ValidationError(f"There is no document {attachment.ref_id} of {attachment.ref}")
     return holder
 
 
-def _add_files(attribute: Attribute, held: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
-    return (*held, *new) if attribute.multiple else tuple(new[-1:])
+def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
+    return (*value, *new) if attribute.multiple else tuple(new[-1:])
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
@@ -104,9 +106,9 @@ def _component_holder(
     def is_match(component: Component) -> bool:
         return component.type.uid == attachment.ref and str(component.id) == attachment.ref_id
 
-    def with_files(held: Any) -> Any:
-        changed = tuple(with_files_inside(component) for component in components_in(held))
-        return changed if isinstance(held, tuple) else next(iter(changed), None)
+    def with_files(value: Any) -> Any:
+        changed = tuple(with_files_inside(component) for component in components_in(value))
+        return changed if isinstance(value, tuple) else next(iter(changed), None)
 
     def with_files_inside(component: Component) -> Component:
         values = []
@@ -126,8 +128,8 @@ def _component_holder(
     return None
 
 
-def _components(held: Any) -> Iterator[Component]:
-    for component in components_in(held):
+def _components(outer: Any) -> Iterator[Component]:
+    for component in components_in(outer):
         yield component
         for inner, value in zip(component.type.attributes.values(), component.values, strict=True):
             if inner.holds_components:
