@@ -276,7 +276,7 @@ class BranchSettings:
     """How many branches the API makes."""
 
     max: int = _setting(
-        500, "count", "With so many branches, `POST /branches` makes no other ([more](history.md#branches))."
+        500, "count", "With so many branches, `POST /branches` makes no other ([more](branches.md))."
     )
 
 

@@ -1,4 +1,4 @@
-"""Branches of a site: list, create, delete and merge (docs/history.md)."""
+"""Branches of a site: list, create, delete and merge (docs/branches.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Operations of `/branches`: which there are, what each changes, and merging them (docs/history.md)."""
+"""Operations of `/branches`: which there are, what each changes, and merging them (docs/branches.md)."""
 
 from server.api.operations.json_schema import (
     FLAG,
