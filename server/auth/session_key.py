@@ -47,7 +47,7 @@ def session_key(root: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         if isinstance(error, PermissionError) and not os.path.exists(root / STATE_FOLDER):
             what = f"the folder can't be written by user {_user()}, and Bifolio keeps {STATE_FOLDER}/ in it"
-            fix = "chown it, or run as its owner"
+            fix = "change its owner, or run as its owner"
             raise SetupError(os.path.abspath(root), None, what, fix) from error
         fix = "check its permissions, or delete it, which ends all sessions"
         raise SetupError(".bifolio/jwt.key", None, f"can't be used: {error}", fix) from error

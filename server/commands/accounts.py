@@ -1,4 +1,4 @@
-"""`bifolio token …`, `bifolio user …` and `bifolio key …`: who may use a site's API."""
+"""`bifolio token`, `bifolio user` and `bifolio key`: access to the API."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from server.tools.terminal import check_site, one_line_errors, site_option
 
 @contextmanager
 def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
-    """The accounts database of a site while a command uses it."""
+    """Context manager: the accounts database and settings of a site. Raises SetupError."""
     check_site(root)
     settings = read_settings(root)
     accounts = Accounts(root, settings.accounts)

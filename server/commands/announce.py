@@ -1,4 +1,4 @@
-"""What `bifolio serve` prints: what there is, what is read and written, and which problems come and go."""
+"""The terminal output of `bifolio serve`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,14 +12,14 @@ from server.site.change import Change
 from server.site.site import State
 from server.tools.terminal import printable
 
-MAX_SHOWN_PROBLEMS = 10  # Of one change, without --verbose.
+MAX_SHOWN_PROBLEMS = 10  # For each change, without --verbose.
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """A server's terminal: `quiet` prints the address and errors alone, `verbose` all files and problems.
+    """Terminal of a server: `quiet` prints only the address and errors, `verbose` all files and problems.
 
-    The workers share it. What one prints at a time is one write, so that lines are never mixed.
+    Workers share it. Each report is one write, so lines of different workers never mix.
     """
 
     quiet: bool = False
@@ -34,9 +34,9 @@ class Terminal:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
     ) -> None:
-        """Print what there is, what is wrong with it, and the address; that of the studio, if it has a key.
+        """Print the contents, problems and address of a site, and the studio's address if it has a key.
 
-        `commit` is the id, date and subject of the one that is served, where it is not the files.
+        `commit` is the id, date and subject of a past commit that is served.
         """
         lines = [] if self.quiet else list(_contents(state, seconds))
         if commit and not self.quiet:
@@ -56,7 +56,7 @@ class Terminal:
         _print([*lines, f"  {url}   (Ctrl-C stops it)"])
 
     def change(self, change: Change, seconds: float) -> None:
-        """Print one line for a change that was taken over or written, and one for each problem."""
+        """Print one line for each kind of change and one for each problem."""
         if self.quiet:
             return _print(list(self._problems([p for p in change.problems if p.severity == "error"])))
         read = [*_actions(("read", change.read), ("removed", change.removed))]
@@ -75,11 +75,11 @@ class Terminal:
         return _print(lines)
 
     def tell(self, line: str) -> None:
-        """Print a remark."""
+        """Print a line."""
         _print([line])
 
     def warn(self, line: str) -> None:
-        """Print what is wrong and does not keep the server from serving."""
+        """Print a problem that does not keep the server from serving."""
         _print([click.style(f"  ✗ {line}", fg="red")])
 
     def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
@@ -95,7 +95,7 @@ class Terminal:
 
 
 def _contents(state: State, seconds: float) -> Iterator[str]:
-    """Count the documents of each type once, whatever locales they are in and whether they are published."""
+    """Describe a site, counting each document once for all its locales and versions."""
     counts, drafts = [], False
     for type_ in state.schema.content_types:
         versions = state.snapshot.tables[type_.uid].versions
@@ -133,6 +133,6 @@ def _fix_line(problem: Problem) -> str:
 
 
 def _print(lines: Sequence[str]) -> None:
-    with suppress(OSError):  # A terminal that is gone is no reason for a write to fail.
+    with suppress(OSError):  # A closed terminal must not make a write fail.
         if lines:
             click.echo("\n".join(lines))

@@ -1,4 +1,4 @@
-"""`bifolio changes`: what has changed since a place in the log of events, a commit or a date, for scripts."""
+"""`bifolio changes`: changes since a position of the event log, a commit or a date, for scripts."""
 
 import json
 import re
@@ -26,10 +26,12 @@ from server.storage.git.refs import commit_at, find_commit, head_commit, read_ti
 from server.tools.terminal import check_site, one_line_errors, printable, site_option
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
-UNKNOWN_STATUS = 3  # The exit status if the log does not reach back that far.
+UNKNOWN_STATUS = 3  # Exit status if the log does not reach back that far.
 EMPTY_COLUMN = "-"
-BATCH_EVENTS = 1000  # Events that are read at once.
-_PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")  # in the log, as `--save` writes it or a number
+BATCH_EVENTS = 1000  # Events read at once.
+_PLACE = re.compile(
+    r"(?:([0-9a-f]{8})-)?([0-9]{1,18})"
+)  # a position as --save writes it, or a sequence number
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 
 
@@ -94,7 +96,7 @@ def changes(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The log of a site in which everything is recorded, up to `bounds.last`."""
+    """Event log of a site, with all changes recorded up to `bounds.last`."""
 
     site: Site
     database: EventDatabase
@@ -102,16 +104,13 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """The log of the site at `root`, with what has changed in the files.
-
-        Raises SetupError, StorageError, BusyError.
-        """
+        """Open the log of a site and record file changes. Raises SetupError, StorageError and BusyError."""
         check_site(root)
         opened = open_site(root, Mode.READ, records=True)
         site, recorder = opened.site, opened.recorder
         site.record()
         bounds = recorder.database.bounds()
-        site.refresh()  # what has changed since it was loaded: a change too many is better than one too few
+        site.refresh()  # A repeated change is better than a missing one.
         if recorder.missed:
             site.record()
         if recorder.missed:
@@ -123,11 +122,13 @@ class _Log:
 
     @property
     def place(self) -> str:
-        """Where the log ends: what `--since` takes next time."""
+        """The position at the end of the log, for the next `--since`."""
         return id_of(self.bounds.id, self.bounds.last)
 
     def since(self, text: str) -> Iterable[Event]:
-        """The events since what somebody names. Raises GoneError where they are not known, SetupError."""
+        """Return the events since a position, commit or date. Raises GoneError if they are unknown, and
+        SetupError.
+        """
         if not text:
             raise GoneError("The position is empty")
         place = _PLACE.fullmatch(text)
@@ -147,7 +148,7 @@ class _Log:
             seq = part[-1].seq
 
     def _since_commit(self, text: str) -> Iterable[Event]:
-        """The events since a commit or a date, which is one of the log in a site without commits."""
+        """Return the events since a commit or date; without commits, a date is looked up in the log."""
         root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
         head = head_commit(root)
         try:
@@ -169,7 +170,7 @@ class _Log:
 
 
 def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
-    """The events that options ask for. Raises UsageError."""
+    """Parse the options into a selection. Raises UsageError."""
     parameters = {name: list(values) for name, values in wanted.items()}
     try:
         return read_selection(parameters, subjects_of(TERMINAL_ACTOR, log.site.state.schema))
@@ -194,7 +195,7 @@ def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
 
 
 def _line(event: Event) -> str:
-    """The columns of an event: they stay as they are, and others may follow them."""
+    """Return an event as columns. Scripts read them: keep their order and add new ones at the end."""
     uids = [event.uid] if event.counts is None else event.counts
     types = [subject_of(uid) if "::" in uid else uid for uid in uids]
     changed = "?" if event.changed is None else ",".join(event.changed)
@@ -212,7 +213,6 @@ def _line(event: Event) -> str:
 
 
 def _save(path: Path, place: str) -> None:
-    """Write where to go on from, in one step. Raises StorageError."""
     try:
         replace_file(path, f"{place}\n".encode())
     except OSError as error:

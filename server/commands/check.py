@@ -1,4 +1,4 @@
-"""`bifolio check`: the command."""
+"""`bifolio check`."""
 
 import difflib
 import os
@@ -38,7 +38,7 @@ from server.tools.terminal import (
     tell_commit,
 )
 
-MAX_FIXED_KEYS = 1000  # Keys of the configuration that one --fix fixes.
+MAX_FIXED_KEYS = 1000  # For one --fix.
 
 
 @click.command("check")
@@ -78,7 +78,7 @@ def check(
         _show_changes(root, found, prefix)
     elif fix:
         keys: tuple[KeyFix, ...] = ()
-        while found.key_fixes and len(keys) < MAX_FIXED_KEYS:  # What is below a key is known once the key is.
+        while found.key_fixes and len(keys) < MAX_FIXED_KEYS:  # Fixing a key reveals problems below it.
             _fix_keys(root, opening.opened if found.site else None, found, prefix, text=text)
             keys += found.key_fixes
             found = look_at_all()
@@ -97,7 +97,7 @@ def check(
 
 
 class _Opening:
-    """Opens a site whenever it is checked; `opened` is what it has opened last."""
+    """Opens the site for each check; `opened` is the latest result."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode
@@ -110,7 +110,7 @@ class _Opening:
 
 
 def _prefix(root: Path) -> str:
-    """The path from the current folder to the site: "", or a path that ends in a slash."""
+    """Return the path from the current folder to the site: "", or a path that ends with a slash."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""
@@ -118,7 +118,6 @@ def _prefix(root: Path) -> str:
 
 
 def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *, text: bool) -> None:
-    """Fix what is mistyped in site.yaml and schema files, and report it."""
     fixes = found.key_fixes
     with refuse_in_one_line("--fix"):
         if opened is None:
@@ -130,7 +129,7 @@ def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *
 
 
 def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Fix what can be fixed, report it, and check the site again."""
+    """Fix documents, report the fixes and check the site again."""
     if found.audit is None:
         return found
     repair = Repair(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
@@ -147,7 +146,7 @@ def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translatio
 
 
 def _show_changes(root: Path, found: Survey, prefix: str) -> None:
-    """Print what --fix would change, as a diff."""
+    """Print the changes of --fix as a diff."""
     writes = key_fix_writes(root, found.key_fixes)
     if found.site is not None and found.audit is not None:
         repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))

@@ -1,4 +1,4 @@
-"""`bifolio export`: the API as static files."""
+"""`bifolio export`."""
 
 import time
 from contextlib import nullcontext
@@ -67,7 +67,7 @@ def export_command(
 
 
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
-    """Refuse a site with files that can't be served: their documents would be removed from the export."""
+    """Raise SetupError for unreadable files: an export would remove their documents."""
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)

@@ -1,4 +1,4 @@
-"""`bifolio log`, `bifolio diff` and `bifolio blame`: what git says of the documents, in the terminal."""
+"""`bifolio log`, `bifolio diff` and `bifolio blame`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from server.tools.terminal import Part, check_site, one_line_errors, printable, 
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-MAX_SHOWN_CHANGES = 10  # Of one commit.
+MAX_SHOWN_CHANGES = 10  # For each commit.
 UNCOMMITTED_LABEL = "not committed"
 _NAMES_HINT = "pass a file, or TYPE/ID such as article/night-ferry"
 _COMMITS_HINT = "pass commits as options: bifolio diff --from COMMIT --to COMMIT, bifolio log --since COMMIT"
@@ -48,7 +48,7 @@ document_options = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site with its history, as the commands use it."""
+    """Site with its history."""
 
     site: Site
     past: PastStates
@@ -57,7 +57,7 @@ class Repository:
 
     @classmethod
     def of(cls, root: Path) -> "Repository":
-        """The repository of the site at `root`. Raises SetupError where there is none."""
+        """Open the repository of a site. Raises SetupError if there is none."""
         check_site(root)
         opened = open_site(root, Mode.READ)
         site, past = opened.site, opened.past
@@ -70,11 +70,11 @@ class Repository:
 
     @property
     def viewer(self) -> Viewer:
-        """Who uses the terminal: they have the files."""
+        """A viewer with full access, since terminal users have the files."""
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """The document that a path or TYPE/ID names. Raises SetupError where it names none."""
+        """Find a document by path or TYPE/ID. Raises SetupError if there is none."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):
@@ -92,14 +92,13 @@ class Repository:
         return types[name], document_id or self.versions.single_id(self.site.state, types[name])
 
     def _is_commit(self, text: str) -> bool:
-        """Whether a text names a commit, as somebody who is used to git may write it."""
         try:
             return bool(self.past.resolve(text))
         except ApiError:
             return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
-        """A document and its versions. Raises SetupError where there is and was none."""
+        """Return a document and its versions. Raises SetupError if it never existed."""
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
@@ -109,14 +108,14 @@ class Repository:
         return type_, document_id, found
 
     def commit(self, name: str) -> str:
-        """The commit that somebody means. Raises SetupError where that is none."""
+        """Resolve a commit name. Raises SetupError if there is no such commit."""
         try:
             return self.past.resolve(name)
         except ApiError as error:
             raise SetupError(name, None, error.message) from error
 
     def selection(self, since: str, author: str) -> Callable[[Commit], bool]:
-        """Whether a commit is one of those asked for. Raises SetupError."""
+        """Return a predicate for commits by date and author. Raises SetupError."""
         try:
             return selection(self.past, since, author)
         except ApiError as error:
@@ -125,7 +124,7 @@ class Repository:
     def where(
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
-        """The locale and status that is asked for; the draft where there was never anything else."""
+        """Return the locale and status to show: the draft on request or if nothing was ever published."""
         locale = locale or self.site.state.settings.locales.default
         published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
         return locale, DRAFT if draft or (not published and edited_status(type_) == DRAFT) else PUBLISHED
@@ -215,7 +214,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """The documents, as TYPE/ID, whose files differ between two commits, or from one and the files."""
+    """Return the documents, as TYPE/ID, whose files differ between two commits ("" is the files on disk)."""
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()
     for path in repository.past.changed_between(first, last):

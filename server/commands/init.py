@@ -1,4 +1,4 @@
-"""`bifolio init`: the command."""
+"""`bifolio init`."""
 
 import shlex
 import shutil
@@ -116,7 +116,7 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Say that there is nothing to take; `documents` are those of a site. Raises SetupError if it is none."""
+    """Report that there is nothing to add to a site with some documents; without a site, raise SetupError."""
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
         files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
@@ -126,7 +126,7 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
 
 
 def _look(folder: Path) -> tuple[Scan, list[str], int]:
-    """The pages in a folder that no content type claims, the API ids in use, and the number of documents."""
+    """Return the unclaimed pages of a folder, the API ids in use and the number of documents."""
     if not folder.is_dir():
         return Scan({}), [], 0
     schema = read_content_types(folder)
@@ -145,7 +145,7 @@ def _look(folder: Path) -> tuple[Scan, list[str], int]:
 
 
 def _has_history(folder: Path) -> bool:
-    """Whether git has commits of a folder; False where it does not say."""
+    """Return whether git has commits of a folder; False if git fails."""
     try:
         return bool(head_commit(folder) and git(folder, "ls-tree", "HEAD", "--", "."))
     except GitError:
@@ -153,14 +153,13 @@ def _has_history(folder: Path) -> bool:
 
 
 def _projects(folder: Path, found: Scan) -> frozenset[str]:
-    """Return the folders of a tree that have settings of a generator."""
     return TreeFolders(folder, tuple(found.pages)).projects
 
 
 def _ask(
     title: str, name: str | None, locales: tuple[str, ...], example: bool | None
 ) -> tuple[str, tuple[str, ...], bool]:
-    """Ask on the terminal for what no option says."""
+    """Prompt for the values of missing options."""
     title = name or click.prompt("Name of the site", default=title)
     while not locales:
         told = click.prompt("Locales, default first", default="en")
@@ -175,7 +174,7 @@ def _ask(
 
 
 def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
-    """Write the files that do not exist yet, and report each."""
+    """Write files that do not exist yet, and report each."""
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():
@@ -198,11 +197,11 @@ def _write_new(target: Path, path: str, text: str) -> None:
 
 
 def _report(folder: Path) -> None:
-    """Check the new site, and say what to do next."""
+    """Check the new site and print the next steps."""
     kept = (folder / STATE).exists()
     found = survey(folder, lambda: open_site(folder, Mode.READ).site)
     if not kept:
-        # The check has made caches, which a new site need not have.
+        # Remove the caches that the check has made.
         shutil.rmtree(folder / STATE, ignore_errors=True)
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:

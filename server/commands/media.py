@@ -1,4 +1,4 @@
-"""`bifolio media push|pull|gc`: moves media into a bucket and back, and removes what nobody names there."""
+"""`bifolio media push|pull|gc`."""
 
 import sys
 from datetime import timedelta
@@ -104,7 +104,7 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
 
 
 def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
-    """The loaded site and its bucket. Raises SetupError where it has none."""
+    """Open a site and its bucket. Raises SetupError if it has none."""
     check_site(root)
     opened = open_site(root, mode)
     settings = opened.site.state.settings
@@ -116,7 +116,7 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
 
 
 def _tell(moved: Moved, verb: str, site: Site) -> None:
-    """Say what was moved; the status is 1 where something was left."""
+    """Report moved files; exit with status 1 if some were left."""
     store = site.state.settings.media.store
     click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
     tell_commit(moved.commit)

@@ -1,4 +1,4 @@
-"""`bifolio mv`: the command."""
+"""`bifolio mv`."""
 
 import os
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
 
 
 def _inside(text: str, root: Path) -> str:
-    """A path relative to the site, where it is one in the current folder; anything else as it is."""
+    """Return a path in the current folder relative to the site, and any other text unchanged."""
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))
     if path.startswith("..") or not known:
@@ -75,7 +75,7 @@ def _inside(text: str, root: Path) -> str:
 
 
 def _remove_empty(root: Path, path: str) -> None:
-    """Remove the folders that a file was in, as long as nothing else is there."""
+    """Remove the empty folders that a file was in."""
     for folder in list((root / path).parents)[: path.count("/")]:
         try:
             folder.rmdir()

@@ -1,4 +1,4 @@
-"""`bifolio search "words"`: finds documents in the terminal, with the paths of their files."""
+"""`bifolio search`."""
 
 import sys
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site, State
 from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
-MAX_FRAGMENTS = 2  # Of a document.
+MAX_FRAGMENTS = 2  # For each document.
 
 
 @click.command("search")
@@ -90,7 +90,7 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Bring the index up to date, with a progress bar; a server that runs does that itself."""
+    """Bring the index up to date, with a progress bar, unless a running server does."""
     sync = Sync(site, Timing())
     runner = Runner([sync])
     runner.start()
@@ -103,7 +103,7 @@ def _index(site: Site) -> None:
 
 
 def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
-    """The lines of a document: path:line, which editors and terminals open, its title, and fragments."""
+    """Yield the lines of a hit: path:line for editors and terminals, title and fragments."""
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
     what = [document.type.singular, document.locale] + ([DRAFT] if document.status == DRAFT else [])
@@ -118,7 +118,7 @@ def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[
 
 
 def _whole(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """A whole text as a fragment, with the words at some spans marked."""
+    """Return a whole text as one fragment with marked spans."""
     pieces: Fragment = []
     at = 0
     for start, end in spans:
@@ -139,7 +139,7 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """The number of the first line with the most of the words; 0 if no line has any."""
+    """Return the number of the first line with the most of the words; 0 if no line has any."""
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -1,4 +1,4 @@
-"""`bifolio serve`: serves a site, and reports on the terminal what it reads and what is wrong."""
+"""`bifolio serve`."""
 
 import multiprocessing
 import os
@@ -46,9 +46,9 @@ from server.tools.terminal import (
 )
 
 Log = Terminal | JsonLog
-OFFER_TIMEOUT_S = 2.0  # how long a server that listens is asked for its socket, if it does not offer that yet
+OFFER_TIMEOUT_S = 2.0  # How long to wait for a listening server to offer its socket.
 OFFER_POLL_S = 0.05
-START_TIMEOUT_S = 60.0  # A server that needs longer logs its other troubles.
+START_TIMEOUT_S = 60.0
 
 
 @click.command("serve")
@@ -78,7 +78,7 @@ START_TIMEOUT_S = 60.0  # A server that needs longer logs its other troubles.
     help="Log as text, or as JSON with one object per line, requests included.",
 )
 @click.option("--reload", is_flag=True, hidden=True)
-@click.make_pass_decorator(Timing, ensure=True)  # as `main(obj=Timing(...))` has it
+@click.make_pass_decorator(Timing, ensure=True)  # Tests pass main(obj=Timing(...)).
 @one_line_errors
 def serve_command(
     timing: Timing,
@@ -97,12 +97,12 @@ def serve_command(
     """Serve a site. Changed files are served without a restart."""
     terminal = _log(form, quiet=quiet, verbose=verbose)
     check_site(root)
-    configuration = first_configuration(root)  # so that what is broken is told before anything begins
+    configuration = first_configuration(root)  # Report a broken configuration before starting anything.
     check_environment(configuration.settings.webhooks, os.environ)
     require_library(configuration.settings)
     require_driver(configuration.settings.accounts)
     commit = "" if name is None else find_commit(root, name)
-    report_to = replace(terminal, quiet=True) if commit else terminal  # What changes is not what is served.
+    report_to = replace(terminal, quiet=True) if commit else terminal  # Changed files are not served.
     taken, listener = _listen(root, host, port, takes_over=takes_over)
     shared = Shared(ChangeLog(), listener, json_log=form == "json")
 
@@ -133,10 +133,9 @@ def serve_command(
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return the socket that another server hands over, if it shall and there is one; else a new one.
+    """Take over the socket of the running server if requested and possible, else bind a new one.
 
-    A server that began just now may listen already and not offer its socket yet: it is asked again for a
-    while. Raises SetupError.
+    A server that has just started may not offer its socket yet: try again for a while. Raises SetupError.
     """
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
@@ -160,10 +159,10 @@ def _serve_next(
     generation: Generation,
     timing: Timing,
 ) -> None:
-    """Serve the site as it is now, in the place of those that serve it as it was before."""
+    """Serve the current site in place of an older generation."""
     try:
         opened = _open(root, commit, log, generation, timing, nice=NICENESS)
-    except SetupError:  # Who watches the files will tell, and ask again when it is repaired.
+    except SetupError:  # The file watcher reports it, and reloads after the repair.
         return
     serve(opened, shared, generation, worker_count(workers), _nothing, partial(_report, log, opened.site))
 
@@ -177,7 +176,7 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for workers; for reading, as it was at `commit`, if that is not "". Raises SetupError."""
+    """Open the site for workers, or read-only at `commit` unless that is "". Raises SetupError."""
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -204,11 +203,11 @@ def _tell_of_accounts(root: Path, settings: Settings, log: Log) -> None:
 
 
 def _nothing() -> None:
-    """What follows when a later generation is ready."""
+    """Do nothing when a later generation is ready."""
 
 
 def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
-    """Print what a change came to, without the problems that site.yaml leaves out."""
+    """Print a change, without the problems that site.yaml ignores."""
     ignores = site.state.settings.ignores
     problems, gone = (tuple(p for p in some if not ignores(p)) for some in (change.problems, change.fixed))
     if shown := replace(change, problems=problems, fixed=gone):
@@ -217,7 +216,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What is told of a server that is ready, and whether a browser shows it its studio."""
+    """Report for a server that is ready, and whether to open the studio in a browser."""
 
     opened: OpenSite
     terminal: Log
@@ -230,12 +229,12 @@ class _Ready:
 
     @property
     def url(self) -> str:
-        """Its address."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def report_when_set(self) -> Callable[[], None]:
-        """What is to be called when a worker is ready: then a server that was taken over ends, and
-        `_report_ready` prints what there is.
+        """Start the reporting process, and return the function to call when a worker is ready.
+
+        That ends a server that was taken over, and prints the report.
         """
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -249,22 +248,22 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """The address of the studio with a key, where nobody can come from elsewhere; else ""."""
+        """Return the studio's address with a key if only this machine can reach it, else ""."""
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
         if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
             return ""
         try:
             return f"{self.url}studio?key={make_key(site.root)}"
-        except OSError:  # The server tells what is wrong with .bifolio.
+        except OSError:  # The server reports problems with .bifolio.
             return ""
 
 
 def _report_ready(told: _Ready, ready: Event) -> None:
-    """Print what there is and what is wrong with it, once a worker is ready.
+    """Print contents and problems once a worker is ready.
 
-    It looks at every document, which makes a copy of the memory that they take. So it runs in a process of
-    its own, whose copy is gone when it ends. It holds no port: another server may start once this one stops.
+    Reading all documents copies their memory, so this runs in a process of its own. It closes its copy of the
+    listening socket, so another server can start after this one ends.
     """
     told.listener.close()
     end_with_parent()

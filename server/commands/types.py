@@ -1,4 +1,4 @@
-"""`bifolio types`: writes TypeScript types for the content of a site."""
+"""`bifolio types`."""
 
 import sys
 from pathlib import Path
@@ -46,7 +46,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _refuse_old(path: Path, made: bytes) -> None:
-    """Raise SetupError if a file differs from what would be written now."""
+    """Raise SetupError if a file is out of date."""
     there = _read(path)
     if there == made:
         click.echo(f"{path} is up to date")
@@ -60,7 +60,7 @@ def _refuse_old(path: Path, made: bytes) -> None:
 
 
 def _write(path: Path, made: bytes) -> None:
-    if _read(path) == made:  # Programs that watch the file are not woken for nothing.
+    if _read(path) == made:  # Do not wake programs that watch the file.
         click.echo(f"{path} is up to date")
         return
     try:

@@ -1,7 +1,4 @@
-"""`bifolio webhook …`: the webhooks of a site, what they were told, and telling them again.
-
-All of it works beside a running server, which is the one that delivers; `test` alone sends something itself.
-"""
+"""`bifolio webhook`. Running servers send deliveries; only `test` sends a request itself."""
 
 import json
 import os
@@ -29,13 +26,13 @@ from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 
-TEST_EVENT = "trigger-test"  # Strapi's button sends this event.
-_BATCH_EVENTS = 1000  # Events that are read at once.
+TEST_EVENT = "trigger-test"  # As Strapi's button sends it.
+_BATCH_EVENTS = 1000  # Events read at once.
 
 
 @contextmanager
 def _log_of(root: Path, settings: Settings) -> Iterator[EventDatabase]:
-    """The log of events of a site while a command uses it."""
+    """Context manager: the event database of a site."""
     database = EventDatabase(root, settings.accounts)
     try:
         yield database
@@ -49,7 +46,7 @@ def _settings(root: Path) -> Settings:
 
 
 def _find_webhook(settings: Settings, name: str) -> Webhook:
-    """The webhook with a name. Raises SetupError where there is none."""
+    """Return a webhook by name. Raises SetupError if there is none."""
     found = {webhook.name: webhook for webhook in settings.webhooks}
     if name not in found:
         fix = suggestion(name, found) or (f"use one of {', '.join(found)}" if found else f"add it to {FILE}")
@@ -89,7 +86,7 @@ def list_webhooks(root: Path) -> None:
 
 
 def _public_url(one: Webhook) -> str:
-    """The address as site.yaml has it, without a query, which may be a key."""
+    """Return the address without its query, which may contain a key."""
     address, question, _ = one.url.partition("?")
     return f"{address}?…" if question else address
 

@@ -1,1 +1,1 @@
-"""site.yaml: the settings of a site."""
+"""Settings of a site (site.yaml)."""

@@ -1,6 +1,7 @@
-"""Settings of a site, as site.yaml holds them: a dataclass for each section, a field for each key.
+"""Settings of a site: a dataclass for each section of site.yaml, a field for each key.
 
-Every key is optional. The reader refuses unknown keys by name. docs/settings.md is generated from KEYS."""
+Every key is optional. docs/settings.md is generated from KEYS.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,14 +22,14 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """How answers write documents: V5 flat, V4 wrapped in `data` and `attributes` (spec.md 4.4, 9)."""
+    """Format of documents in responses: V5 is flat, V4 nests `attributes` in `data` (spec.md 4.4, 9)."""
 
     V5 = "v5"
     V4 = "v4"
 
 
 class TimestampSource(StrEnum):
-    """Where the times of a new change are kept: in the FILE, or in the history of GIT alone."""
+    """Where the times of a change are stored: in the FILE, or only in GIT."""
 
     FILE = "file"
     GIT = "git"
@@ -36,7 +37,7 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """What is asked of a type: read parameters as a query string has them, and the line that says so."""
+    """Read parameters of a type's export, in the form of a query string, and their line."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
@@ -44,7 +45,7 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """A further request, `/api/articles?…`, and the line that names it."""
+    """An additional request to export, `/api/articles?…`, and its line."""
 
     request: str
     line: int | None = None
@@ -52,9 +53,9 @@ class QueryExport:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Where the documents of a type are previewed: an address with {placeholders}.
+    """Preview address of a type, with {placeholders}.
 
-    `unmarked` are the paths of attributes, `seo.canonical`, whose texts never get the marks of a preview.
+    `unmarked` are attribute paths, such as `seo.canonical`, whose texts get no preview marks.
     """
 
     url: str
@@ -62,12 +63,12 @@ class Preview:
 
     @property
     def origin(self) -> str:
-        """The origin of its pages, `https://example.org`; "" where they are those of this server."""
+        """The origin of its pages, `https://example.org`; "" for this server."""
         return "" if self.url.startswith("/") else "/".join(re.split("[/?#]", self.url)[:3]).lower()
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """The names in braces: attributes, and those of PREVIEW_NAMES."""
+        """The names in braces: attributes, and PREVIEW_NAMES."""
         return tuple(re.findall(r"\{([^{}]*)\}", self.url))
 
 
@@ -76,9 +77,9 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """A key of site.yaml: its dotted name, the kind of its value (from `reader.READERS`) and a description.
+    """One key of site.yaml: dotted name, kind of value (a key of `reader.READERS`) and description.
 
-    `otherwise` describes the default in words if its value alone would not explain it. `attributes` lead from
+    `otherwise` describes the default in words if its value does not explain it. `attributes` lead from
     Settings to the value.
     """
 
@@ -90,21 +91,21 @@ class SettingKey:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The keys that lead to it in site.yaml."""
+        """The path of keys in site.yaml."""
         return tuple(self.name.split("."))
 
 
 def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *, key: str = "") -> Any:
-    """Declare a field and its key in site.yaml, whose last part is `key`, or else the field's name."""
+    """Declare a field and its key in site.yaml, whose last part is `key` or else the field's name."""
     metadata = {"key": SettingKey(key, holds, sentence, otherwise)}
-    if isinstance(default, dict):  # Each section has its own.
+    if isinstance(default, dict):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class LocaleSettings:
-    """The locales of a site."""
+    """Locales of a site."""
 
     default: str = _setting(
         "en",
@@ -119,7 +120,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """How many documents a page has."""
+    """Sizes of pages."""
 
     default: int = _setting(25, "count", "Documents on a page when the request does not say.")
     max: int = _setting(100, "count", "The most documents on a page; larger requests get this many.")
@@ -127,7 +128,7 @@ class PageSizeSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """What one request may cost."""
+    """Limits of one request."""
 
     size: int = _setting(16_000_000, "size", "The largest answer to a read, before compression.", "`16 MB`")
     steps: int = _setting(
@@ -146,7 +147,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """How the REST API answers."""
+    """Settings of the REST API."""
 
     page_size: PageSizeSettings = PageSizeSettings()
     populate_with_pagination: bool = _setting(
@@ -194,7 +195,7 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class AuthSettings:
-    """Logins and sessions."""
+    """Settings of sign-in and sessions."""
 
     session: timedelta = _setting(
         timedelta(days=30), "duration", "How long a login lasts, such as `12h`.", "`30d`"
@@ -229,7 +230,7 @@ class AuthSettings:
 
 @dataclass(frozen=True, slots=True)
 class MailSettings:
-    """How mails are sent."""
+    """Settings of mail."""
 
     host: str = _setting("", "text", "The SMTP server; where there is none, mails go to the log.")
     port: int = _setting(25, "count", "Its port.")
@@ -273,7 +274,7 @@ class GitSettings:
 
 @dataclass(frozen=True, slots=True)
 class BranchSettings:
-    """How many branches the API makes."""
+    """Limits of branches."""
 
     max: int = _setting(
         500, "count", "With so many branches, `POST /branches` makes no other ([more](branches.md))."
@@ -282,7 +283,7 @@ class BranchSettings:
 
 @dataclass(frozen=True, slots=True)
 class MediaSettings:
-    """Where media files are kept."""
+    """Storage of media files."""
 
     store: str = _setting(
         "",
@@ -308,7 +309,7 @@ class MediaSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """How long events are kept and how many streams may be open."""
+    """Retention of events and limits of streams."""
 
     bulk: int = _setting(
         1000,
@@ -336,7 +337,7 @@ class EventSettings:
 
 @dataclass(frozen=True, slots=True)
 class CheckSettings:
-    """What `bifolio check` leaves out."""
+    """Settings of `bifolio check`."""
 
     ignore: Mapping[str, tuple[str, ...]] = _setting(
         {}, "rules", "Warnings that `bifolio check` leaves out: `rule: [paths]`, `*` for any text."
@@ -345,7 +346,7 @@ class CheckSettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How search ranks documents."""
+    """Settings of ranked search."""
 
     index: bool = _setting(
         True, "flag", "Whether search keeps an index; without one, each search looks at all documents."
@@ -359,7 +360,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExportSettings:
-    """What `bifolio export` writes."""
+    """Settings of `bifolio export`."""
 
     types: Mapping[str, TypeExport] = _setting(
         {},
@@ -373,7 +374,7 @@ class ExportSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """site.yaml with its defaults filled in, a section each as in the file."""
+    """All settings of a site, with defaults."""
 
     name: str = _setting("Bifolio", "text", "What the site is called.")
     locales: LocaleSettings = LocaleSettings()
@@ -422,13 +423,13 @@ class Settings:
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
     def ignores(self, problem: Problem) -> bool:
-        """Whether `check.ignore` leaves a problem out, which can only be a warning."""
+        """Return whether `check.ignore` lists a problem; it can only list warnings."""
         patterns = self.check.ignore.get(problem.rule, ())
         return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
 
 
 def _keys(section: type, names: tuple[str, ...], attributes: tuple[str, ...]) -> Iterator[SettingKey]:
-    """Yield the keys of a section and of the sections in it, in the order of their declaration."""
+    """Yield the keys of a section and its subsections in their order."""
     for declared in fields(section):
         here = (*attributes, declared.name)
         if key := declared.metadata.get("key"):
@@ -454,7 +455,6 @@ def with_values(settings: Settings, values: Mapping[str, Any]) -> Settings:
 
 
 def _replace(section: Any, attributes: tuple[str, ...], value: object) -> Any:
-    """Return a section with another value at a path of attributes."""
     first, *rest = attributes
     inner = _replace(getattr(section, first), tuple(rest), value) if rest else value
     return replace(section, **{first: inner})
@@ -462,7 +462,7 @@ def _replace(section: Any, attributes: tuple[str, ...], value: object) -> Any:
 
 # --- actions --------------------------------------------------------------------------------------
 
-# What may be granted, by subject; "" stands for every content type.
+# Actions by subject; "" is any content type.
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "": ("find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"),
     "upload": ("upload", "find", "findOne", "destroy"),
@@ -484,6 +484,6 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def known_actions(subject: str) -> tuple[str, ...]:
-    """What may be granted on a subject, and, where that can be a content type as well, on such a type."""
+    """Return the actions that can be granted on a subject, or on a content type of that name."""
     own = ACTIONS.get(subject, ())
     return own if subject in RESERVED_IDS else tuple(dict.fromkeys((*own, *ACTIONS[""])))

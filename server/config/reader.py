@@ -1,4 +1,4 @@
-"""Reads site.yaml into Settings, or refuses it with the line of what is wrong."""
+"""Reader of site.yaml. Errors have the position of the wrong value."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -31,13 +31,13 @@ from server.schema.model import Schema
 from server.schema.spelling import suggestion
 
 MAX_WEIGHT = 100
-COMMIT_EACH_WRITE = timedelta()  # The value of git.commit for `each`.
-# From this similarity on, an unknown name is a misspelling, such as `publik` of `public`.
+COMMIT_EACH_WRITE = timedelta()
+# Minimum similarity of a misspelling, such as `publik`.
 MIN_SIMILARITY = 0.8
 
 
 def read_settings(root: Path) -> Settings:
-    """The settings of the site at `root`. Raises SetupError with the line of what is wrong."""
+    """Return the settings of the site at `root`. Raises SetupError for the first error."""
     settings, wrong = survey_settings(root)
     if wrong:
         raise wrong[0]
@@ -45,7 +45,7 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """The settings of the site at `root`, with defaults for what is wrong, and all that is wrong."""
+    """Return the settings, with defaults for invalid values, and all errors."""
     wrong: list[SetupError] = []
     try:
         file = read_config_file(root, FILE, optional=True)
@@ -58,7 +58,6 @@ def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
 
 
 def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
-    """A refusal of each key that the table KEYS does not have."""
     for at, siblings in unknown_keys(file):
         name = ".".join(map(str, at))
         fix = sections.fix_of_secret(tuple(map(str, at))) or suggestion(str(at[-1]), siblings)
@@ -67,7 +66,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """The path of each key that the table KEYS does not have, with those that can stand in its place."""
+    """Yield the path of each unknown key, with the keys allowed in its place."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -78,7 +77,7 @@ def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
 
 
 def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
-    """The settings that a file says; what is wrong with a value is noted, and the default stays."""
+    """Build the settings; invalid values are noted in `wrong` and keep their defaults."""
     for path in _SECTIONS:
         with noting(wrong):
             values.section(file, *path)
@@ -98,12 +97,12 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
     return with_values(replace(DEFAULTS, positions=file.positions), read)
 
 
-# Every path of keys that others stand below, the outer before the inner.
+# The paths of all sections, outer ones first.
 _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, len(key.path))})
 
 
 def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupError]) -> Any:
-    """The value of a key; of a section whose keys are names, the default entries and those of the file."""
+    """Return the value of a key; entries of a section with free names are added to the default ones."""
     if key.holds in READERS:
         return READERS[key.holds](file, default, *key.path)
     entries = dict(default)
@@ -114,7 +113,7 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 
 
 def _one_of(first: str, second: str) -> Callable[..., bool]:
-    """What reads one of two words; whether it is the second."""
+    """Return a reader of two words: whether the value is the second."""
 
     def read(file: ConfigFile, default: bool, *at: str) -> bool:
         word = values.text(file, "", *at)
@@ -156,7 +155,7 @@ def _paths(file: ConfigFile, *at: str) -> tuple[str, ...]:
     return values.text_or_texts(file, (), *at)
 
 
-# What reads each kind of value: (file, default, *path of keys) → value.
+# Readers by kind of value: (file, default, *path of keys) → value.
 READERS: Mapping[str, Callable[..., Any]] = {
     "text": values.text,
     "origins": values.origins,
@@ -186,7 +185,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "format": _response_format,
     "timestamps": _timestamps,
 }
-# What reads one entry of a section whose keys are names: (file, *path of keys) → value.
+# Readers of entries in sections with free names: (file, *path of keys) → value.
 ENTRIES: Mapping[str, Callable[..., Any]] = {
     "weights": _weight,
     "roles": _role,
@@ -274,7 +273,7 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """A warning for each role that seems mistyped, and each subject or type that is no content type."""
+    """Return warnings for misspelled role names and unknown content types."""
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
@@ -294,12 +293,12 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
 
 
 def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
-    """A warning for each type, attribute or placeholder that `preview` names and the schema does not have."""
+    """Return warnings for unknown types, attributes and placeholders in `preview`."""
     return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
 
 
 def _check_role_names(settings: Settings) -> Iterator[Problem]:
-    """A warning for each role with nearly the name of one that every site has: nobody gets what it allows."""
+    """Warn of role names that nearly match a built-in role, since no user has them by default."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
             what = f'no user has the role "{role}" until it is assigned'
@@ -307,13 +306,11 @@ def _check_role_names(settings: Settings) -> Iterator[Problem]:
 
 
 def _no_type(settings: Settings, where: str, known: Iterable[str], *at: str | int) -> Problem:
-    """The warning that the last of a path of keys is no content type."""
     fix = suggestion(str(at[-1]), known) or "use the singular API id of a content type"
     return _warning(settings, f'unknown content type "{at[-1]}" in {where}', fix, *at)
 
 
 def _warning(settings: Settings, what: str, fix: str, *at: str | int) -> Problem:
-    """A warning at a path of keys of site.yaml."""
     position = nearest(settings.positions, at)
     line, column = (position.line, position.column) if position else (None, None)
     return Problem(FILE, line, what, fix, "warning", column, "settings")

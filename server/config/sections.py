@@ -18,7 +18,7 @@ from server.schema.spelling import suggestion
 
 # --- export ---------------------------------------------------------------------------------------
 
-# Each key of a type below `export.types`, and a sentence.
+# Keys below export.types.TYPE, with descriptions.
 TYPE_KEYS: Mapping[str, str] = {
     "populate": "What its lists and documents populate.",
     "fields": "Which attributes they show.",
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def read_type(file: ConfigFile, *at: str) -> TypeExport:
-    """What site.yaml asks of the type that it names at a path of keys. Raises SetupError with the line."""
+    """Return the export of a type. Raises SetupError."""
     parameters: dict[str, Any] = {}
     for key, value in section(file, *at).items():
         if key not in TYPE_KEYS:
@@ -46,7 +46,7 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 
 
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
-    """The request at a path of keys. Raises SetupError with the line."""
+    """Return the exported request. Raises SetupError."""
     if not _NAME.fullmatch(at[-1]):
         raise file.refuse_key(f'invalid name "{at[-1]}" of a query', "use letters, digits, - and _", *at)
     value = file.get(*at)
@@ -62,12 +62,12 @@ def _line(file: ConfigFile, *at: str) -> int | None:
 
 # --- previews -------------------------------------------------------------------------------------
 
-# Each key of a type below `preview`, where it says more than the address, and a sentence.
+# Keys below preview.TYPE, with descriptions.
 PREVIEW_KEYS: Mapping[str, str] = {
     "url": "The address, with `{placeholders}`.",
     "unmarked": "Attributes that get no marks, such as `seo.canonical`, since a page uses them as addresses.",
 }
-# A path of this server, or an origin: placeholders can only follow on it, so that it is known what is framed.
+# Placeholders must follow the origin or path, so the framed origin is known.
 _ORIGIN_OR_PATH = re.compile(
     r"(https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?(?=[/?#]|$)|/(?![/\\]))", re.I
 )
@@ -75,7 +75,7 @@ _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *at: str) -> Preview:
-    """The preview of the type that a path of keys names. Raises SetupError with the line."""
+    """Return the preview of a type. Raises SetupError."""
     if isinstance(file.get(*at), str):
         return Preview(_address(file, *at))
     section = values.section(file, *at)
@@ -100,7 +100,7 @@ def _address(file: ConfigFile, *at: str) -> str:
 
 
 def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
-    """What names no type, no attribute or no placeholder: what is odd, what to do, and the path of keys."""
+    """Yield message, fix and path of keys for unknown types, attributes and placeholders."""
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:
@@ -121,7 +121,7 @@ def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple
 
 
 def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
-    """Whether a path of attributes is one of a type; in a dynamic zone, of any of its components."""
+    """Return whether an attribute path exists; in a dynamic zone, in any of its components."""
     attribute = type_.attributes.get(names[0])
     if attribute is None or len(names) == 1:
         return attribute is not None
@@ -140,7 +140,7 @@ _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECA
 
 
 def store(file: ConfigFile, default: str, *at: str) -> str:
-    """Where media are: `s3://BUCKET/PREFIX`, without a slash at its end."""
+    """Return the address of a bucket, `s3://BUCKET/PREFIX`, without a final slash."""
     written = values.text(file, default, *at)
     if written and not _STORE.fullmatch(written):
         fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
@@ -149,7 +149,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *at: str) -> str:
-    """A URL of HTTP without credentials, a query and a slash at its end."""
+    """Return an HTTP URL without a final slash; credentials and queries are refused."""
     written = values.text(file, default, *at)
     if not written:
         return written
@@ -165,7 +165,7 @@ def web_url(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def serve(file: ConfigFile, default: str, *at: str) -> str:
-    """How files of a bucket are answered: one of SERVE_MODES."""
+    """Return how files of a bucket are served, one of SERVE_MODES."""
     written = values.text(file, default, *at)
     if written and written not in SERVE_MODES:
         raise file.refuse_value("be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *at)
@@ -173,12 +173,12 @@ def serve(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def fix_of_secret(path: tuple[str, ...]) -> str:
-    """How to fix a key that seems to be for credentials of the bucket; "" for any other."""
+    """Return the fix for a key that looks like credentials of the bucket; "" for any other key."""
     return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
 
 
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """What the keys of `media` say that does not go together."""
+    """Yield errors for keys of `media` that contradict each other."""
     if serve == "redirect" and not public_url:
         what = "media.serve is redirect, but media.public_url is missing"
         yield file.refuse(what, "set it, or use stream or sign", "media", "serve")
@@ -189,15 +189,15 @@ def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator
 
 # --- remote ---------------------------------------------------------------------------------------
 
-PUSH_BEFORE, PUSH_AFTER = "before", "after"  # what git.push can be, beside ""
+PUSH_BEFORE, PUSH_AFTER = "before", "after"
 _REMOTE = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
-# What `git check-ref-format` takes for a branch, as far as one character can tell.
+# As in `git check-ref-format`, character by character.
 _BRANCH = re.compile(r"(?![-./])[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 _NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
 
 
 def remote(file: ConfigFile, default: str, *at: str) -> str:
-    """The name of a git remote. Its address, with the credentials for it, each machine's git knows."""
+    """Return the name of a git remote. The machine's own git has its address and credentials."""
     name = text(file, default, *at)
     if name and not _REMOTE.fullmatch(name):
         raise file.refuse("git.remote must be the name of a remote", "use one that `git remote` lists", *at)
@@ -205,7 +205,7 @@ def remote(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def branch(file: ConfigFile, default: str, *at: str) -> str:
-    """The name of a branch, without `refs/heads/`."""
+    """Return the name of a branch, without `refs/heads/`."""
     name = text(file, default, *at)
     if name and (not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name)):
         raise file.refuse_value("be a valid branch name", "use a name such as main", *at)
@@ -213,12 +213,12 @@ def branch(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """How often a remote is asked; None for `off`."""
+    """Return how often the remote is fetched; None for `off`."""
     return default if text(file, "off", *at) == "off" else duration(file, timedelta(), *at)
 
 
 def push(file: ConfigFile, default: str, *at: str) -> str:
-    """When a remote gets a write: `before` or `after` it is answered; "" for `off`."""
+    """Return whether writes are pushed `before` or `after` the response; "" for `off`."""
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(

@@ -1,7 +1,7 @@
-"""What a key of site.yaml can hold: text, numbers, lists.
+"""Readers of values in site.yaml: text, numbers, lists.
 
-Each function takes the file, the value that counts where the key is not there, and the path of keys.
-It raises SetupError, with the line, for a value of another form."""
+Each takes the file, the default and the path of keys, and raises SetupError for an invalid value.
+"""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Dates end with the year 9999.
 
 
 def read_duration(text: str) -> timedelta:
-    """`2s`, `90m`, `12h`, `30d`, `2w` or `1y` → its length. ValueError for anything else, or for none."""
+    """Parse `2s`, `90m`, `12h`, `30d`, `2w` or `1y`. Raises ValueError for anything else, or for zero."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
     if not timedelta() < duration <= _MAX_DURATION:
@@ -40,7 +40,7 @@ def read_duration(text: str) -> timedelta:
 LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
-# What browsers send as Origin: they write it in lower case, and leave out the port that a scheme has anyway.
+# The Origin of browsers: in lower case, without a default port.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?")
 _PERSON = re.compile(r"[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f] <[^<>\s\x00-\x1f\x7f]*>")
 _RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
@@ -48,7 +48,7 @@ _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
-    """The mapping at a path of keys; an empty one where there is none."""
+    """Return a mapping; empty if it is missing."""
     value = file.get(*at)
     if is_null(value):
         return {}
@@ -58,7 +58,7 @@ def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
 
 
 def text(file: ConfigFile, default: str, *at: str) -> str:
-    """A text."""
+    """Return a text."""
     value = file.get(*at)
     if is_null(value):
         return default
@@ -68,7 +68,7 @@ def text(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def count(file: ConfigFile, default: int, *at: str) -> int:
-    """A whole number above 0."""
+    """Return a whole number above 0."""
     value = scalar(file, *at)
     if value is None:
         return default
@@ -79,7 +79,7 @@ def count(file: ConfigFile, default: int, *at: str) -> int:
 
 
 def flag(file: ConfigFile, default: bool, *at: str) -> bool:
-    """`true` or `false`."""
+    """Return `true` or `false`."""
     value = scalar(file, *at)
     if value is None:
         return default
@@ -89,7 +89,7 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
 
 
 def scalar(file: ConfigFile, *at: str) -> Any:
-    """A value with the type that it has in YAML itself, None where there is none."""
+    """Return a value with its type in YAML; None if it is missing."""
     try:
         return typed(file.get(*at))
     except ValueError as error:
@@ -97,7 +97,7 @@ def scalar(file: ConfigFile, *at: str) -> Any:
 
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
-    """A number of bytes: `200 MB`, `512 kB`, `1000`."""
+    """Return a number of bytes: `200 MB`, `512 kB`, `1000`."""
     matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
     if not matched:
         raise file.refuse_value("be a size", "write it as 200 MB", *at)
@@ -105,7 +105,7 @@ def size(file: ConfigFile, default: int, *at: str) -> int:
 
 
 def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
-    """A length of time: `30d`, `12h`."""
+    """Return a duration: `30d`, `12h`."""
     if not (written := text(file, "", *at)):
         return default
     try:
@@ -115,7 +115,7 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """When writes are committed: None for `off`, no time for `each`, else how long after: `30s`, or `30`."""
+    """Return the delay of commits: None for `off`, zero for `each`, else `30s` or `30`."""
     written = text(file, "", *at)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -129,7 +129,7 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """How long something is kept, `30d`, or how many: a whole number. What is not said has no bound."""
+    """Return a retention as (duration, None) for `30d` or (None, number) for a whole number."""
     written = file.get(*at)
     if is_null(written):
         return default
@@ -139,7 +139,7 @@ def keep(
 
 
 def person(file: ConfigFile, default: str, *at: str) -> str:
-    """Somebody as git names people: `Name <e-mail>`."""
+    """Return a git identity, `Name <e-mail>`."""
     written = text(file, default, *at)
     if not _PERSON.fullmatch(written):
         raise file.refuse_value("be a name and an e-mail address", "write Name <name@example.org>", *at)
@@ -147,7 +147,7 @@ def person(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate(file: ConfigFile, default: str, *at: str) -> str:
-    """A number of requests in a length of time: `100 per minute`."""
+    """Return a rate: `100 per minute`."""
     written = text(file, default, *at)
     if written and not _RATE.fullmatch(written):
         raise file.refuse_value("be a rate", "write it as 100 per minute", *at)
@@ -155,7 +155,7 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate_store(file: ConfigFile, default: str, *at: str) -> str:
-    """Where machines count requests together: `redis://…`, `rediss://…`, `env:NAME` with one; or `memory`."""
+    """Return where rates are counted: `redis://…`, `rediss://…`, `env:NAME`, or `memory`."""
     written = text(file, default, *at)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"
@@ -164,7 +164,7 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def as_parameter(tree: Tree) -> Any:
-    """A tree as a query string would have it: every scalar is text, or None."""
+    """Return a tree as a query string has it: scalars are text, or None."""
     if isinstance(tree, dict):
         return {str(key): as_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -173,7 +173,7 @@ def as_parameter(tree: Tree) -> Any:
 
 
 def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """A list of texts."""
+    """Return a list of texts."""
     value = file.get(*at)
     if is_null(value):
         return default
@@ -183,14 +183,14 @@ def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
 
 
 def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """A text, or a list of them."""
+    """Return a text or a list of texts as a tuple."""
     value = file.get(*at)
     one = isinstance(value, str) and not is_null(value)
     return (str(value),) if one else texts(file, default, *at)
 
 
 def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """The origins of pages, as browsers send them: `https://example.org`; or `*`."""
+    """Return origins as browsers send them, `https://example.org`, or `*`."""
     written = text_or_texts(file, default, *at)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
@@ -200,7 +200,7 @@ def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
 
 
 def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Addresses or networks of machines: `10.0.0.1`, `10.0.0.0/8`, `::1`."""
+    """Return IP addresses or networks: `10.0.0.1`, `10.0.0.0/8`, `::1`."""
     written = text_or_texts(file, default, *at)
     for i, network in enumerate(written):
         try:
@@ -212,14 +212,14 @@ def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str,
 
 
 def locale(file: ConfigFile, default: str, *at: str) -> str:
-    """The code of a locale: `en`, `pt-BR`."""
+    """Return a locale code: `en`, `pt-BR`."""
     code = text(file, default, *at)
     _check_locale(file, code, *at)
     return code
 
 
 def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """A list of codes of locales, each once; the default one where the list is empty."""
+    """Return unique locale codes; the default for an empty list."""
     codes = texts(file, (), *at)
     for i, code in enumerate(codes):
         _check_locale(file, code, *at, i)

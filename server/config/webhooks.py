@@ -1,7 +1,7 @@
-"""The `webhooks` section of site.yaml: who is told of which changes (docs/webhooks.md).
+"""The `webhooks` section of site.yaml (docs/webhooks.md).
 
-A url, a secret or the value of a header can be `env:NAME`, which stands for a variable of the environment.
-Settings keep it as written, so that no log and no cache has secrets; `resolve_environment` puts the value in.
+A URL, secret or header value can be `env:NAME`. Settings keep that text, so logs and caches contain no
+secrets; `resolve_environment` puts in the value.
 """
 
 import re
@@ -21,7 +21,7 @@ from server.formats.tree import is_null
 from server.paths import SETTINGS
 from server.schema.spelling import suggestion
 
-# Each key of a webhook, and a sentence.
+# Keys of a webhook, with descriptions.
 WEBHOOK_KEYS: Mapping[str, str] = {
     "name": "What it is called, on the command line and in the log; each once.",
     "url": "Where requests are sent, or `env:NAME`.",
@@ -34,7 +34,7 @@ WEBHOOK_KEYS: Mapping[str, str] = {
     "secret": "What signs requests, `whsec_…` or `env:NAME`, or several; without it, one is made.",
     "enabled": "`false` switches it off.",
 }
-# The names of events (`events.model.KINDS` says when each happens).
+# Described in events.model.KINDS.
 EVENTS = (
     "entry.create", "entry.update", "entry.publish", "entry.unpublish", "entry.delete",
     "media.create", "media.update", "media.delete", "schema.update", "site.update",
@@ -57,13 +57,13 @@ _OWN_HEADERS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-# The variables that are not for others to be told: of Bifolio, PostgreSQL and the bucket.
+# Prefixes of variables with secrets of Bifolio, PostgreSQL and the bucket.
 _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """One webhook as site.yaml has it; an empty tuple restricts nothing. `lines` are those of its keys."""
+    """One webhook of site.yaml. Empty tuples restrict nothing; `lines` are the lines of its keys."""
 
     name: str
     url: str
@@ -78,12 +78,12 @@ class Webhook:
     lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def wants(self, event: str) -> bool:
-        """Whether it is to be told of events of a name."""
+        """Return whether it receives an event."""
         return not self.events or any(fnmatchcase(event, pattern) for pattern in self.events)
 
 
 def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *at: str) -> tuple[Webhook, ...]:
-    """The webhooks at a path of keys. Raises SetupError with the line of what is wrong."""
+    """Return the webhooks. Raises SetupError."""
     found: dict[str, Webhook] = {}
     for entry in file.entries(*at):
         webhook = _webhook(entry)
@@ -155,7 +155,7 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
 
 
 def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
-    """A value that is right, or that the environment has; see `check_url`."""
+    """Return a valid value or `env:NAME`. Raises SetupError."""
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
         if wrong:
@@ -166,7 +166,7 @@ def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at:
 
 
 def _wrong_variable(value: str) -> str:
-    """Why `env:…` can't be used: what the site's own keys are in is not for others to be told."""
+    """Return why `env:…` is refused, or "". Bifolio's own secrets must not be sent to others."""
     matched = _VARIABLE.fullmatch(value)
     if not matched:
         return f'"{value}" is not env: and the name of a variable'
@@ -174,7 +174,7 @@ def _wrong_variable(value: str) -> str:
 
 
 def check_url(url: str) -> str:
-    """What is wrong with an address that requests are to be sent to; empty where nothing is."""
+    """Return what is wrong with a webhook's address, or ""."""
     if not url:
         return "is missing"
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -194,7 +194,7 @@ def check_url(url: str) -> str:
 
 
 def check_secret(secret: str) -> str:
-    """What is wrong with a secret; empty where nothing is."""
+    """Return what is wrong with a secret, or ""."""
     try:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):
@@ -205,17 +205,14 @@ def check_secret(secret: str) -> str:
 
 
 def check_header(value: str) -> str:
-    """What is wrong with the value of a header; empty where nothing is."""
+    """Return what is wrong with a header value, or ""."""
     if not value.isascii() or not value.isprintable() or value != value.strip():
         return "has characters that headers can't contain"
     return "" if value else "is empty"
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """A webhook with what the environment has in place of `env:NAME`.
-
-    Raises SetupError, with the line, where a variable is not set or has no such value.
-    """
+    """Return a webhook with the values of its environment variables. Raises SetupError."""
 
     def value(key: str, written: str, check: Callable[[str], str]) -> str:
         matched = _VARIABLE.fullmatch(written)
@@ -241,14 +238,14 @@ def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Web
 
 
 def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str]) -> None:
-    """Raise SetupError where an enabled webhook has a value of the environment that is not there."""
+    """Raise SetupError if an enabled webhook uses a variable that is missing or invalid."""
     for webhook in webhooks:
         if webhook.enabled:
             resolve_environment(webhook, environment)
 
 
 def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Names or addresses of machines, as a URL has them, in lower case: `127.0.0.1`, `build.internal`."""
+    """Return host names or addresses as in a URL, in lower case: `127.0.0.1`, `build.internal`."""
     written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
     for i, host in enumerate(written):
         if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:

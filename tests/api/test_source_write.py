@@ -96,7 +96,7 @@ def test_the_last_value_of_a_key_that_stands_twice_counts(api: Api) -> None:
         ("title: [A\n", "line 1"),
         ("", "empty"),
         ("- a\n", "must be a mapping"),
-        ("title: {a: 1}\n", "expected text"),
+        ("title: {a: 1}\n", "title must be text (found a mapping)"),
         ("title: far too long a title\nslug: a\n", "title must be at most 9 characters"),
         ("slug: a\n", "title must be defined."),
         ("title: A\nslug: b\n", "must be unique"),

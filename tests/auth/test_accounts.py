@@ -124,7 +124,7 @@ def test_a_token_expires_under_the_running_app(make_api: MakeApi, monkeypatch: p
 def test_a_name_is_given_once(tmp_path: Path) -> None:
     accounts = Accounts(tmp_path)
     accounts.create_token("a", "read-only")
-    with pytest.raises(SetupError, match='there is a token named "a"'):
+    with pytest.raises(SetupError, match='the token "a" already exists'):
         accounts.create_token("a", "full-access")
     accounts.close()
 
@@ -194,7 +194,7 @@ def test_a_site_that_can_not_be_written_is_named_with_the_user(tmp_path: Path) -
     told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     tmp_path.chmod(0o755)
     assert told.stdout.startswith(f"{tmp_path}: the folder can't be written by user ")
-    assert told.stdout.endswith(", and Bifolio keeps .bifolio/ in it (chown it, or run as its owner)\n")
+    assert told.stdout.endswith(", and Bifolio keeps .bifolio/ in it. Change its owner, or run as its owner.\n")
 
 
 def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:

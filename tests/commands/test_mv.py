@@ -129,7 +129,7 @@ def test_paths_as_seen_from_the_current_folder(root: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("author/non", "x"), 'author/non: author "non" does not exist (nothing was changed)'),
+        (("author/non", "x"), 'author/non: author "non" does not exist. Nothing was changed.'),
         (("x", "y"), "x: x is neither an existing file nor a document as TYPE/ID. Nothing was changed."),
     ],
 )

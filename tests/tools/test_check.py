@@ -448,7 +448,7 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         ),
         (
             {f"content/pages/{i}.fr.md": page("title: A") for i in range(4)},
-            "is … in fr, which is missing in en",
+            "the document … is missing in the default locale, en",
             "Add these versions, or list the files under check.ignore.translation in site.yaml.",
         ),
         (
