@@ -1,7 +1,4 @@
-"""Whether the types of a site fit together: targets, inverses, components, API ids.
-
-Every refusal names file and line, says what is wrong and how to fix it.
-"""
+"""Check that types fit together: targets, inverses, components, API ids."""
 
 import re
 from collections.abc import Mapping
@@ -12,8 +9,8 @@ from server.formats.config_file import ConfigFile
 from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, Schema, Type
 from server.schema.spelling import suggestion
 
-# Names that no type may have: other paths below /api/, and subjects of permissions. Otherwise, whoever
-# grants an action on such a type would grant it on users, roles or files as well.
+# Other paths below /api/ and subjects of permissions. A type of such a name would share
+# the permissions of users, roles or files.
 RESERVED_IDS = (
     "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "metrics", "role",
     "upload", "uploads", "user", "users", "users-permissions",
@@ -22,7 +19,7 @@ _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
 def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
-    """Note what of a type's API ids and attributes does not fit the others."""
+    """Note errors of a type's API ids and attributes in `wrong`."""
     with noting(wrong):
         _check_api_ids(file, type_, schema)
     for attribute in type_.attributes.values():
@@ -146,7 +143,7 @@ def _check_inverse(
     if attribute.morph or other.morph:
         return
     if other.target not in types and not _EXTERNAL.match(other.target or ""):
-        return  # Its own file has the mistake, and is told of it.
+        return  # The error is reported for its own file.
     back = other.mapped_by if attribute.inversed_by else other.inversed_by
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"
@@ -165,7 +162,7 @@ def _check_inverse(
 
 
 def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> None:
-    """Refuse components that need each other: no value of such a type could ever end."""
+    """Raise SetupError if components require each other, since no value could end."""
     needs = {
         uid: {
             a.component: a.name

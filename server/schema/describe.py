@@ -1,4 +1,4 @@
-"""Content types and components as the clients that generate code read them (docs/existing-sites.md)."""
+"""Content types and components in the form of code generators (docs/existing-sites.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,18 +8,18 @@ from server.schema.plugins import PLUGIN_TYPES, Raw
 
 
 def describe_types(schema: Schema) -> list[dict[str, Any]]:
-    """Every content type, those of plugins first: uid, API id, and its schema."""
+    """Return every content type, plugins first: uid, API id and schema."""
     plugins = [_describe_type(uid, _with_others(schema, uid, raw)) for uid, raw in PLUGIN_TYPES.items()]
     return [*plugins, *(describe_type(type_) for type_ in schema.content_types)]
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """One content type; None where there is none, and for those of plugins that are not to be seen alone."""
+    """Return one content type; None if it is missing or a hidden type of a plugin."""
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 
 def describe_type(type_: Type) -> dict[str, Any]:
-    """A content type of the site."""
+    """Return a content type of the site."""
     options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
     info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
     raw = {
@@ -34,7 +34,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
 
 
 def describe_component(type_: Type) -> dict[str, Any]:
-    """A component: uid, category, and its schema."""
+    """Return a component: uid, category and schema."""
     info = _section(type_.raw, "info")
     told = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {
@@ -52,7 +52,6 @@ def describe_component(type_: Type) -> dict[str, Any]:
 
 
 def _describe_type(uid: str, raw: Raw) -> dict[str, Any]:
-    """A content type by what its schema file says."""
     namespace, _, name = uid.partition("::")
     info, options = _section(raw, "info"), raw.get("pluginOptions")
     builder = _section(options, "content-type-builder") if isinstance(options, dict) else {}
@@ -77,7 +76,7 @@ def _describe_type(uid: str, raw: Raw) -> dict[str, Any]:
 
 
 def _with_others(schema: Schema, uid: str, raw: Raw) -> Raw:
-    """A plugin's type with the other sides of the relations that lead to it."""
+    """Add the inverse sides of relations to a plugin's type."""
     if uid != USER:
         return raw
     own = raw["attributes"]
@@ -102,7 +101,7 @@ def _section(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _attributes(written: Raw) -> dict[str, Any]:
-    """The attributes as a schema file has them; media and relations say what they leave out as well."""
+    """Return the attributes of a schema file, with the defaults of media and relations written out."""
     return {name: _attribute(raw) for name, raw in written.items() if isinstance(raw, dict)}
 
 

@@ -1,4 +1,4 @@
-"""Reads content-types/ into a Schema, or refuses it with file, line and what to do."""
+"""Reader of content-types/. Errors have the position of the wrong value."""
 
 import os
 import re
@@ -35,7 +35,7 @@ _API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """The schema of the site at `root`. Raises SetupError for the first thing wrong with it."""
+    """Return the schema of the site at `root`. Raises SetupError for the first error."""
     schema, wrong = survey_content_types(root)
     if wrong:
         raise wrong[0]
@@ -43,7 +43,7 @@ def read_content_types(root: Path) -> Schema:
 
 
 def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """The schema of the site at `root`, as far as it can be read, and everything that is wrong with it."""
+    """Return the readable part of a site's schema, and all errors."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
     wrong: list[SetupError] = []
@@ -62,7 +62,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
             files[made.uid] = file
     types[USER] = user_type(types.values())
     schema = Schema(types)
-    if not wrong:  # A type that can't be read would seem to be missing.
+    if not wrong:  # An unreadable type would seem to be missing.
         for uid, file in files.items():
             check_type(file, types[uid], schema, wrong)
         with noting(wrong):
@@ -71,9 +71,9 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """The type of users, with the other sides of the relations to users that say how they are called.
+    """Return the type of users with the inverse sides of relations to it.
 
-    Users are no files: a relation to them is stored where it is, whichever side the schema says.
+    Users have no files, so the other type always stores such a relation.
     """
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
@@ -88,7 +88,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """The paths of the schema files of the site at `root`; none if their folder can't be read."""
+    """Return the paths of a site's schema files; none if the folder can't be read."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]
@@ -98,9 +98,9 @@ def schema_paths(root: Path) -> Iterator[str]:
 
 
 def _schema_files(root: Path, folder: Path) -> list[Path]:
-    """The schema files of a folder, types first, in an order that is the same everywhere.
+    """Return the sorted schema files, types first.
 
-    Raises SetupError for a folder that is there and can't be read: its types are not known to be missing.
+    Raises SetupError for an unreadable folder, whose types must not seem to be missing.
     """
 
     def refuse(error: OSError) -> None:
@@ -132,7 +132,7 @@ def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     wrong_key = (
         find_mistyped_key(file.data, "attributes", TOP_KEYS) if "attributes" not in file.data else None
     )
-    if wrong_key:  # Otherwise, what relates to one of them would be reported.
+    if wrong_key:  # Otherwise, relations to its attributes would be reported.
         raise file.refuse_key(f'unknown key "{wrong_key}"', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":
         if len(place.parts) != 3:
@@ -299,7 +299,7 @@ def _other_keys(
     return name
 
 
-# Each option by its field of Attribute, its name in a schema file, and the type of its value.
+# Options: field of Attribute, name in a schema file, type of the value.
 _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
     ("required", "required", bool),
     ("unique", "unique", bool),
@@ -330,7 +330,7 @@ _KINDS: Mapping[type | tuple[type, ...], str] = {
     (int, float, str): "a number",
 }
 
-# Custom fields of Strapi's plugins that are more specific than json, as which all others are read.
+# Types of custom fields; all others are json.
 CUSTOM_FIELDS: Mapping[str, str] = {
     "plugin::ckeditor.CKEditor": "richtext",
     "plugin::ckeditor5.CKEditor": "richtext",
@@ -367,9 +367,9 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])
-    if values.get("target") == USER and "mapped_by" in values:  # A user has no file that could store it.
+    if values.get("target") == USER and "mapped_by" in values:  # Users have no files to store it.
         values.setdefault("inversed_by", values.pop("mapped_by"))
-    # A relation belongs to its locale unless the schema says otherwise; other attributes are shared.
-    # A uid and a relation are each locale's own, whatever their options say, as they are in Strapi.
+    # Relations differ by locale unless the schema says otherwise; other attributes are shared.
+    # As in Strapi, uids and relations ignore that option.
     values["localized"] = type_localized and (kind in ("uid", "relation") or _is_localized(data))
     return Attribute(**values)

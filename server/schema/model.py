@@ -1,6 +1,4 @@
-"""What documents look like: attributes, content types and components, as frozen values.
-
-`schema.load` reads them from files; everything else only uses them."""
+"""Attributes, content types and components as frozen values."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
@@ -12,14 +10,14 @@ from urllib.parse import quote
 UPLOAD = "plugin::upload.file"
 USER = "plugin::users-permissions.user"
 ROLE = "plugin::users-permissions.role"
-ACCOUNT_UIDS = frozenset({USER, ROLE})  # Their documents are no files.
+ACCOUNT_UIDS = frozenset({USER, ROLE})  # They have no document files.
 
 Kind = Literal["collectionType", "singleType", "component"]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """One row of the table of attribute types: its `group` (spec.md 2.3) and whether it is text."""
+    """Row of the table of attribute types: `group` (spec.md 2.3), and whether it is text."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
@@ -27,7 +25,7 @@ class AttributeType:
     text: bool = False
 
 
-CUSTOM_FIELD = "customField"  # The type of an attribute that a plugin of Strapi defines.
+CUSTOM_FIELD = "customField"  # The type of attributes defined by Strapi's plugins.
 
 ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
     row.name: row
@@ -61,7 +59,7 @@ ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
 TO_MANY = frozenset({"oneToMany", "manyToMany", "morphToMany", "morphMany"})
 POLYMORPHIC = frozenset({"morphToOne", "morphToMany"})
 MORPH = POLYMORPHIC | {"morphOne", "morphMany"}
-# The relation that the other side of a two-way relation has.
+# Relations by their inverse.
 INVERSE_RELATIONS: Mapping[str, str] = {
     "oneToOne": "oneToOne",
     "oneToMany": "manyToOne",
@@ -73,7 +71,7 @@ RELATIONS = frozenset(INVERSE_RELATIONS) | MORPH
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of a content type or component, with the options that its type has."""
+    """One attribute of a content type or component, with its options."""
 
     name: str
     type: str
@@ -101,17 +99,17 @@ class Attribute:
 
     @property
     def group(self) -> str:
-        """The group of its type: string, date, number, generic, relation, media, component, dynamiczone."""
+        """The group of its type: string, date, number, generic, relation, media, component or dynamiczone."""
         return ATTRIBUTE_TYPES[self.type].group
 
     @property
     def scalar(self) -> bool:
-        """Whether `fields` can select it: not a relation, media, component or dynamic zone (spec.md 2.3)."""
+        """Whether `fields` can select its type (spec.md 2.3)."""
         return self.group in ("string", "date", "number", "generic")
 
     @property
     def holds_components(self) -> bool:
-        """Whether its value is a component, or several."""
+        """Whether its value is one or several components."""
         return self.type in ("component", "dynamiczone")
 
     @property
@@ -121,7 +119,7 @@ class Attribute:
 
     @property
     def visible(self) -> bool:
-        """Whether anybody may see it: private attributes and passwords are never in answers or queries."""
+        """Whether responses and queries may contain it; private attributes and passwords are hidden."""
         return not self.private and self.type != "password"
 
     @property
@@ -136,27 +134,27 @@ class Attribute:
 
     @property
     def queryable(self) -> bool:
-        """Whether filters and sort keys may name it; a dynamic zone has no attributes to go on with."""
+        """Whether filters and sort keys may name it; dynamic zones have no attributes in common."""
         return self.visible and self.type != "dynamiczone"
 
     @property
     def has_default(self) -> bool:
-        """Whether it holds its default where nobody gave it a value; only scalar attributes do."""
+        """Whether it has its default if no value is given; only scalar attributes do."""
         return self.default is not None and self.scalar
 
     @property
     def derived(self) -> bool:
-        """Whether it is the side of a relation that the index derives from the other side."""
+        """Whether the index derives this side of a relation from the other side."""
         return self.mapped_by is not None
 
     @property
     def morph(self) -> bool:
-        """Whether it is a side of a relation whose targets may be of any type."""
+        """Whether its relation can have targets of any type."""
         return self.relation in MORPH
 
     @property
     def polymorphic(self) -> bool:
-        """Whether each of its targets says its own type: the side of a morph relation that is stored."""
+        """Whether each target names its type: the stored side of a morph relation."""
         return self.relation in POLYMORPHIC
 
     @property
@@ -172,10 +170,10 @@ _TRAILING_FIELDS = (
     Attribute("publishedAt", "datetime"),
     Attribute("locale", "string"),
 )
-# What every document has, whatever its type; of these, what its file may say; names that no attribute has.
+# Names of every document; those of them in files; names that attributes can't have.
 STANDARD_FIELDS = tuple(attribute.name for attribute in (*_LEADING_FIELDS, *_TRAILING_FIELDS))
-DATE_TYPES = frozenset({"date", "datetime"})  # the types of attributes that a day in a file's name can be
-# The parts of a date that folders can be named after, each with its place in 2024-01-31.
+DATE_TYPES = frozenset({"date", "datetime"})  # types of attributes that a date in a file's name can fill
+# Parts of a date in folder names, as slices of 2024-01-31.
 DATE_PARTS: Mapping[str, slice] = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}
 FILE_FIELDS = tuple(name for name in STANDARD_FIELDS if name != "id")
 RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
@@ -183,7 +181,7 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 @dataclass(frozen=True, slots=True)
 class DraftKey:
-    """The key of a file, and the value of it that says that the file is a draft."""
+    """The key and value that mark a file as a draft."""
 
     name: str
     value: bool | str
@@ -193,8 +191,8 @@ class DraftKey:
 class Type:
     """A collection type, single type or component.
 
-    A document or component of it is a row: its values in the order of `columns`. `attributes` are
-    those of the schema; `columns` has the service's own as well (spec.md 2.2).
+    Its documents and components are rows: values in the order of `columns`, which are `attributes` and the
+    service's own (spec.md 2.2).
     """
 
     uid: str
@@ -211,13 +209,13 @@ class Type:
     draft_key: DraftKey | None = None
     file_name: str | None = None
     body: str | None = None
-    other_keys: str | None = None  # the json attribute that holds the keys which are no attributes
+    other_keys: str | None = None  # the json attribute for other keys
     path: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> Mapping[str, Attribute]:
-        """Every attribute by name, in the order of a row."""
+        """All attributes by name, in the order of a row."""
         if self.kind == "component":
             ordered = (_LEADING_FIELDS[0], *self.attributes.values())
         else:
@@ -226,29 +224,29 @@ class Type:
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """Where in a row an attribute's value stands."""
+        """Return the index of an attribute's value in a row."""
         return {name: i for i, name in enumerate(self.columns)}
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """The names that an answer shows when no `fields` are asked for, in order."""
+        """The names in a response without `fields`, in order."""
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
     @cached_property
     def populatable(self) -> tuple[str, ...]:
-        """The names that `populate` may have, in the order of `*`."""
+        """The names that `populate` may contain, in the order of `*`."""
         names = tuple(name for name, a in self.attributes.items() if a.populatable)
         return (*names, "localizations") if self.localized else names
 
     @cached_property
     def numbered(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes, with their positions."""
+        """The attributes with their positions."""
         return tuple(enumerate(self.attributes.values()))
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes, with their positions among all, whose values have options to keep to."""
+        """The attributes with options to check, with their positions."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
 
@@ -263,29 +261,29 @@ def _has_options(a: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """All types of a site, by uid (`api::article.article`, `shared.seo`)."""
+    """All types of a site by uid (`api::article.article`, `shared.seo`)."""
 
     types: Mapping[str, Type]
 
     @cached_property
     def content_types(self) -> tuple[Type, ...]:
-        """The types that have endpoints, by singular API id."""
+        """The types with endpoints, by singular API id."""
         found = (t for t in self.types.values() if t.kind != "component" and t.uid.startswith("api::"))
         return tuple(sorted(found, key=lambda t: t.singular))
 
     @cached_property
     def endpoints(self) -> Mapping[str, Type]:
-        """The type behind `/api/NAME`: collections by plural, single types by singular API id."""
+        """Types by `/api/NAME`: plural API id of collections, singular of single types."""
         return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
 
     @cached_property
     def subjects(self) -> Mapping[str, Type]:
-        """The type behind a permission's subject, the singular API id."""
+        """Types by their subject in permissions, the singular API id."""
         return {t.singular: t for t in self.content_types}
 
     @cached_property
     def knows_users(self) -> bool:
-        """Whether something that is no user can hold users or roles."""
+        """Whether anything besides users relates to users or roles."""
         relations = (
             a
             for t in self.types.values()
@@ -296,10 +294,7 @@ class Schema:
 
     @cached_property
     def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """By uid of a type: the attributes that name documents or files, or whose components may.
-
-        Each has its position among all attributes of the type.
-        """
+        """By uid: attributes, with positions, that name documents or files or hold components that may."""
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
             uid: tuple(
@@ -310,14 +305,14 @@ class Schema:
 
     @cached_property
     def with_blocks(self) -> Set[str]:
-        """The uids of the types that hold blocks, themselves or in components."""
+        """The uids of types with blocks, also inside components."""
         return self._types_with(lambda attribute: attribute.type == "blocks")
 
     def _types_with(self, meets: Callable[[Attribute], bool]) -> Set[str]:
-        """Return the uids of the types with an attribute that meets a condition, also inside components."""
+        """Return the uids of types with a matching attribute, also inside components."""
         found: set[str] = set()
         size = -1
-        while size < len(found):  # until no more types are found by their components
+        while size < len(found):  # until a pass finds no more types
             size = len(found)
             found |= {
                 uid
@@ -328,7 +323,6 @@ class Schema:
 
 
 def _holds(attribute: Attribute, uids: Collection[str]) -> bool:
-    """Return whether a value can hold a component of some types."""
     return any(uid in uids for uid in (attribute.component, *attribute.components))
 
 
@@ -338,12 +332,12 @@ def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *o
     return Type(uid, "collectionType", singular, plural, plural.title(), made)
 
 
-# Every media attribute, as the other side of what a file is related to.
+# The inverse of every media attribute.
 ANY_MEDIA = "*"
 
-# Types that are not in content-types/: files are documents too, so that media is populated and
-# filtered like any relation; users live in the accounts database, and have an index of their own
-# (index.user_index), in which their secrets are not: they are here so that queries refuse them by name.
+# Types without schema files. Media files are documents, so they are populated and
+# filtered like relations. Users are in the accounts database and in their own index
+# (index.user_index) without their secrets, which queries refuse by these names.
 BUILT_IN: Mapping[str, Type] = {
     UPLOAD: _plugin(
         UPLOAD,
@@ -399,22 +393,21 @@ _TITLE_NAMES = ("title", "name", "headline", "heading", "label")
 # Saves 0.15 ms of 0.74 of `GET /overview`.
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
-    """The attribute that names a document: the one its uid is made from, or one that is called a title."""
+    """Return the title attribute: the source of its uid, or one with a title's name."""
     shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
     return next((name for name in (*targets, *_TITLE_NAMES, *shown) if name in shown), None)
 
 
 def key_of(type_: Type) -> str:
-    """The name by which a type is asked for: `article`, `shared.seo`, `plugin::upload.file`."""
+    """Return the name for requests: `article`, `shared.seo`, `plugin::upload.file`."""
     return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular
 
 
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """The name of every type by uid: `Article`, `SharedSeo`; another where that or, with one of the
-    suffixes, a name made from it is taken.
+    """Return a unique name for each uid: `Article`, `SharedSeo`, also together with the suffixes.
 
-    Content types choose first, each in the order of uids, so that a name changes only when it must.
+    Content types choose first, in the order of uids, so names rarely change.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -443,22 +436,19 @@ MAX_HEADER_BYTES = 4096  # Proxies refuse a response with much larger headers.
 
 
 def type_tag(uid: str) -> str:
-    """The tag of everything of a content type: its singular API id, `upload` for media files."""
+    """Return the cache tag of a content type: its singular API id, `upload` for media files."""
     return "upload" if uid == UPLOAD else uid.rpartition(".")[2]
 
 
 def document_tag(uid: str, document_id: str) -> str:
-    """The tag of one document in all its locales, as draft and published: `article:ID`.
-
-    The id is as in a URL, since a header can't have every character, and commas and spaces separate tags.
-    """
+    """Return the cache tag of a document: `article:ID`, with the id encoded as in a URL."""
     return f"{type_tag(uid)}:{quote(document_id, safe='')}"
 
 
 def header_value(tags: Iterable[str]) -> str:
-    """The tags of an answer and SITE_TAG, with commas between; those of types alone where all are above 4 kB.
+    """Join cache tags and SITE_TAG with commas; above 4 kB, only the tags of types.
 
-    A document whose type is there as well is left out, since each change of it has the tag of its type.
+    Tags of documents are omitted if the tag of their type is present.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

@@ -1,7 +1,6 @@
-"""The patterns of schemas (`regex`): checked and matched by one library, which has what JavaScript's have.
+"""Patterns of schemas (`regex`), in JavaScript's syntax.
 
-Patterns come from schemas, texts from anyone: they are matched with a time limit, so that a pattern
-that backtracks without end holds up nobody. Loaded when a schema has one.
+Matching has a time limit, because patterns can backtrack without end. Imported when a schema has a pattern.
 """
 
 import struct
@@ -25,7 +24,7 @@ _NO_SPACES = (
     r"\u2060-\u2fff\u3001-\ufefe\uff00-\uffff"
 )
 _WORD = "A-Za-z0-9_"
-# Classes as they are inside of brackets.
+# Classes as written in brackets.
 _CLASSES = {
     r"\d": "0-9",
     r"\D": r"\x00-/:-\uffff",
@@ -44,11 +43,11 @@ _TRANSLATIONS = {
     "[]": "(?!)",
     "[^]": r"[\x00-\uffff]",
 }
-_LETTERS = frozenset("fnrtv")  # of escapes that mean the same to the library
+_LETTERS = frozenset("fnrtv")  # escapes with the same meaning in the library
 
 
 def fault(pattern: str) -> str:
-    """What is wrong with a pattern; "" where nothing is."""
+    """Return what is wrong with a pattern, or ""."""
     try:
         _compile(pattern)
     except regex.error as error:
@@ -57,7 +56,7 @@ def fault(pattern: str) -> str:
 
 
 def mismatch(pattern: str, text: str) -> str:
-    """Why a text does not match a pattern, as a sentence without its subject; "" where it does."""
+    """Return why a text does not match, as a sentence without its subject, or ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -72,7 +71,7 @@ def _compile(pattern: str) -> Any:
 
 
 def _utf16_units(text: str) -> str:
-    """Return a text with a character for each of its UTF-16 units, as JavaScript matches it."""
+    """Return a text with one character for each UTF-16 unit, as JavaScript matches it."""
     if text.isascii() or max(text) < "\U00010000":
         return text
     encoded = text.encode("utf-16-le", "surrogatepass")
@@ -80,15 +79,15 @@ def _utf16_units(text: str) -> str:
 
 
 def _as_python(pattern: str) -> str:
-    """Return an ECMAScript pattern in the library's syntax. Raises regex.error for what JavaScript has not.
+    """Translate an ECMAScript pattern. Raises regex.error for syntax that JavaScript does not have.
 
-    `\\p{…}` is a property of Unicode, as with the flag `u`, which a schema can't set.
+    `\p{…}` is a Unicode property, as with the flag `u`, which a schema can't set.
     """
     made, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
         token = found[0]
         if token in _CLASSES:
-            if is_in_class and before == "-":  # It is no range, as in `[.-\d]`.
+            if is_in_class and before == "-":  # Not a range, as in `[.-\d]`.
                 made[-1] = r"\-"
             made.append(_CLASSES[token] if is_in_class else f"[{_CLASSES[token]}]")
         elif is_in_class:
@@ -102,7 +101,6 @@ def _as_python(pattern: str) -> str:
 
 
 def _in_brackets(token: str) -> str:
-    """Translate a token of a class, which may be one that means something only outside of brackets."""
     if token == r"\b":
         return r"\x08"
     if len(token) > 1 and not token.startswith("\\"):
@@ -111,11 +109,11 @@ def _in_brackets(token: str) -> str:
 
 
 def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
-    """Translate a token. Raises regex.error for syntax of other languages: JavaScript has no such pattern."""
+    """Translate a token. Raises regex.error for syntax of other languages."""
     if token in _TRANSLATIONS:
         return _TRANSLATIONS[token]
     if token == "{" and not _QUANTIFIER.match(pattern, at):
-        return r"\{"  # It is a brace then; to the library it may be a fuzzy match.
+        return r"\{"  # A brace here, which the library could read as a fuzzy match.
     if token == "(?" and not _GROUP.match(pattern, at):
         raise regex.error(f"JavaScript has no group {pattern[at : at + 4]}", pattern, at)
     if token in ("*+", "++", "?+") or (token == "}+" and _QUANTIFIER_END.search(pattern[: at + 1])):
@@ -126,7 +124,7 @@ def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
 
 
 def _escape(token: str) -> str:
-    """Translate an escape: of a letter that JavaScript has none for, it is the letter."""
+    """Translate an escape; of any other letter, it is the letter."""
     if not token.startswith("\\"):
         return token
     letter = token[1]

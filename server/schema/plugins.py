@@ -1,6 +1,6 @@
-"""The types of Strapi's plugins whose endpoints Bifolio has, as their schema files would say them.
+"""Types of Strapi's plugins as their schema files have them, for code generators.
 
-They are told to clients that generate code; what Bifolio reads and answers with is `model.BUILT_IN`.
+Bifolio itself uses `model.BUILT_IN`.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _REQUIRED, _UNIQUE, _PRIVATE = {"required": True}, {"unique": True}, {"private":
 
 
 def _own(kind: str, *options: Raw, **more: Any) -> Raw:
-    """An attribute that the plugin itself needs, so that nobody can change it."""
+    """Return an attribute that the plugin needs and that can't be changed."""
     merged = {key: value for option in options for key, value in option.items()}
     return {"type": kind, "configurable": False, **merged, **more}
 
@@ -34,7 +34,7 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """A type that Strapi's own builder does not show; `names` are displayed, singular, plural."""
+    """Return a type that Strapi's builder hides; `names` are displayed, singular and plural."""
     info = dict(zip(("displayName", "singularName", "pluralName"), names, strict=True))
     return {
         "kind": "collectionType",

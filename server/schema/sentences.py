@@ -1,4 +1,4 @@
-"""What an attribute is, in sentences: its type and its options, for whoever reads generated types."""
+"""Descriptions of attributes and types in generated code."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,12 +18,12 @@ _RELATIONS: Mapping[str, str] = {
 
 
 def describe_attribute(attribute: Attribute) -> list[str]:
-    """The sentences that say what an attribute holds and which values it takes."""
+    """Return sentences about an attribute's values and options."""
     return [*_kind(attribute), *_options(attribute)]
 
 
 def describe_type(type_: Type) -> list[str]:
-    """The sentences that say what a type is: its name, what its schema says of it, where it is found."""
+    """Return sentences about a type: its name, description and path."""
     info = type_.raw.get("info")
     written = str(info.get("description", "")) if isinstance(info, Mapping) else ""
     found = [f"{type_.display}: {written}." if written.strip() else f"{type_.display}."]

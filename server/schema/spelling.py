@@ -1,4 +1,4 @@
-"""Did you mean: suggests the known word that is most like a mistyped one."""
+"""Suggestions for misspelled words."""
 
 import math
 import re
@@ -20,29 +20,26 @@ from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 MIN_SIMILARITY = 0.65  # "tga" is similar to "tag"; "date" is not similar to "name".
 MAX_CPU_S = 1.0  # For all suggestions of one report.
 _SEPARATORS = "-_./: "
-_MIN_REST_SIMILARITY = 0.55  # of what two words have besides the parts that are the same in both
+_MIN_REST_SIMILARITY = 0.55  # of two words without their common parts
 _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-    """`did you mean "title"?`, or "" if no known word is similar.
+    """Return `did you mean "title"?`, or "" if no known word is similar.
 
-    `likeness` is how like it has to be: from 0, which all words are, to 1 for the word itself.
+    `likeness` is the minimum similarity, from 0 to 1 (equal).
     """
     return Suggestions(math.inf).of(word, known, likeness)
 
 
 class Suggestions:
-    """The suggestions of one report, which may have thousands of mistyped words, each like any of thousands.
-
-    They take a bounded time in all: the first words get one, those after them none.
-    """
+    """Suggestions with a total time limit, for reports with thousands of misspelled words."""
 
     def __init__(self, seconds: float = MAX_CPU_S) -> None:
         self._left = seconds
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """What `suggestion` says, or "" once the time is over."""
+        """Return a suggestion, or "" after the time limit."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -52,7 +49,7 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    """The known word that is most like another, "" where none is like it enough or the time is over."""
+    """Return the most similar known word, or "" if none is near or the time is over."""
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
     best = likeness, ""
@@ -60,7 +57,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
         if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
             return ""
         matcher.set_seq1(other)
-        # Each of these is an upper bound of the next, which takes longer.
+        # Each is a cheaper upper bound of the next.
         if matcher.real_quick_ratio() >= best[0] and matcher.quick_ratio() >= best[0]:
             found = (matcher.ratio(), other)
             if found > best and _differs_a_little(word, other):
@@ -69,9 +66,9 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _differs_a_little(word: str, other: str) -> bool:
-    """Whether two words are like each other also without the parts that both begin and end with.
+    """Return whether two words are similar apart from their common start and end.
 
-    All uids begin with `api::` and many names with a date, which says nothing of what was meant.
+    All uids begin with `api::`, which says nothing about the word that was meant.
     """
     word, other = _without_shared_start(word, other)
     word, other = (text[::-1] for text in _without_shared_start(word[::-1], other[::-1]))
@@ -79,7 +76,7 @@ def _differs_a_little(word: str, other: str) -> bool:
 
 
 def _without_shared_start(word: str, other: str) -> tuple[str, str]:
-    """Two words without the parts, each up to a separator, with which both begin."""
+    """Return two words without the common start, up to a separator."""
     same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), None)
     shared = word[:same] if same is not None else min(word, other, key=len)
     end = max(shared.rfind(mark) for mark in _SEPARATORS) + 1
@@ -87,21 +84,20 @@ def _without_shared_start(word: str, other: str) -> tuple[str, str]:
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
-    """The one known word that a mistyped one certainly stands for, or None; see `KnownWords`."""
+    """Return the only known word that a misspelled one can mean, or None; see `KnownWords`."""
     return KnownWords(known).meant(word)
 
 
 class KnownWords:
-    """Words that others may stand for. To find one takes no longer where there are many of them."""
+    """Index of known words, with lookups in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """The one known word that a mistyped one certainly stands for, or None.
+        """Return the only known word that a misspelled one can mean, or None.
 
-        It differs in case, accents and separators alone, or else in two neighbouring letters that changed
-        places.
+        It differs only in case, accents and separators, or else in two swapped neighbouring letters.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -121,13 +117,13 @@ class KnownWords:
 
 
 def _fold(word: str) -> str:
-    """A word without what people write now in one form and then in another."""
+    """Return a word without case, accents and kinds of separators."""
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))
     return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
 
 
 def _swap_letters(word: str) -> Iterator[str]:
-    """What a word becomes where two neighbouring letters of it change places."""
+    """Yield a word with each pair of neighbouring letters swapped."""
     for i, (first, second) in enumerate(pairwise(word)):
         if first != second and first.isalpha() and second.isalpha():
             yield f"{word[:i]}{second}{first}{word[i + 2 :]}"
@@ -135,7 +131,7 @@ def _swap_letters(word: str) -> Iterator[str]:
 
 # --- mistyped -------------------------------------------------------------------------------------
 
-# The keys that Bifolio goes by, and those that schema files of Strapi have besides.
+# Keys that Bifolio reads, and others of Strapi's schema files.
 TOP_KEYS = (
     "kind", "info", "options", "attributes", "pluginOptions",
     "collectionName", "uid", "modelType", "modelName", "apiName", "globalId", "config", "connection",
@@ -160,18 +156,18 @@ _MIN_SIMILARITY = 0.8  # "option" is similar to "options"; "format" is not simil
 
 
 def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> str | None:
-    """The key of a mapping that is meant to be one which the mapping does not have."""
+    """Return the key of a mapping that is a misspelled `wanted`."""
     others = (key for key in data if key not in known)
     return next((key for key in others if suggestion(key, [wanted], _MIN_SIMILARITY)), None)
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """A warning of each key in the files of content types and components that is like one of these tables."""
+    """Yield a warning for each misspelled key in schema files."""
     for type_ in types:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
             positions = read_config_file(root, type_.path).positions if found else {}
-        except SetupError:  # It has changed since, and is read again.
+        except SetupError:  # It has changed, and is read again.
             continue
         for at, hint in found.items():
             line, column = line_and_column(nearest(positions, at))
@@ -180,7 +176,7 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
 
 
 def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The path of each mistyped key of a schema, with a suggestion."""
+    """Yield the path of each misspelled key, with a suggestion."""
     for at, known in other_keys(data):
         near = certain_suggestion(at[-1], known)
         hint = f'did you mean "{near}"?' if near else suggestion(at[-1], known, _MIN_SIMILARITY)
@@ -189,7 +185,7 @@ def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
 
 
 def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """The path of each key of a schema that nothing goes by, with those that something does."""
+    """Yield the path of each unknown key of a schema, with the known keys there."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -208,7 +204,7 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
 
 
 def other_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """The path of each word of a schema that is none of the words which there are for its key, with these."""
+    """Yield the path of each unknown word of a schema, with the known words there."""
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

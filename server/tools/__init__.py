@@ -1,1 +1,1 @@
-"""Tools for editors and builds, which work without the command line as well."""
+"""Tools of the commands that do not depend on the command line."""

@@ -1,4 +1,4 @@
-"""The causes of problems: what one sentence says of many files, and what one change mends in all of them."""
+"""Causes of problems: groups that one sentence describes and one change mends."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,9 +11,9 @@ from server.problems import Problem, Severity
 from server.schema.model import Type
 from server.site.check.audit import Audit
 
-MAX_EXAMPLES = 3  # So few problems of a cause are listed one by one, and so many examples of one with more.
-_MAX_NAMED_KEYS = 6  # Unknown keys that a sentence names.
-# What differs in the sentences of one cause: quoted values, paths and numbers.
+MAX_EXAMPLES = 3  # Of a cause with more problems, this many are shown.
+_MAX_NAMED_KEYS = 6  # Unknown keys in a sentence.
+# Values, paths and numbers, which differ in the sentences of one cause.
 _VARIABLE = re.compile(
     r'(?<=\(found )".*"(?=\)$)|"(?:[^"\\]|\\.)*"'
     r'|[^\s,;()"]+/[^\s,;()"]+|(?<![\w"])[0-9][0-9.:-]*(?: [0-9:]+)?'
@@ -25,34 +25,33 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems of one rule and one type that one sentence describes, in their order."""
+    """Problems of one rule and one type with the same sentence."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
 
     @property
     def rule(self) -> str:
-        """The rule that its problems break."""
+        """The rule of its problems."""
         return self.problems[0].rule
 
     @property
     def severity(self) -> Severity:
-        """How grave each of its problems is."""
+        """The severity of its problems."""
         return self.problems[0].severity
 
     @property
     def is_large(self) -> bool:
-        """Whether it has more problems than a report lists one by one."""
+        """Whether it has too many problems to list each."""
         return len(self.problems) > MAX_EXAMPLES
 
     @cached_property
     def _keys(self) -> Counter[str]:
-        """The unknown keys, if it is about those of a type."""
         return Counter(str(problem.at[-1]) for problem in self.problems if len(problem.at) == 1)
 
     @property
     def sentence(self) -> str:
-        """What is wrong, with … for what differs."""
+        """What is wrong, with `…` for values that differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -68,7 +67,7 @@ class Cause:
 
     @property
     def examples(self) -> list[Problem]:
-        """The first problems of different files, and others if it is about fewer files."""
+        """A few problems, of different files if possible."""
         first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
         return [*first, *(problem for problem in self.problems if problem not in first[:MAX_EXAMPLES])][
             :MAX_EXAMPLES
@@ -76,7 +75,7 @@ class Cause:
 
     @property
     def mend(self) -> str:
-        """The one change that mends all of it, or what to do with each problem."""
+        """The change that mends all, or what to do with each problem."""
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
             return "run bifolio check --fix to mend them all"
@@ -93,7 +92,7 @@ class Cause:
         return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
     def _mend_of_rule(self) -> str:
-        """The change of a schema or of site.yaml that mends all problems of some rules; "" for the others."""
+        """Return the change of a schema or site.yaml that mends all problems of some rules, or ""."""
         if self.rule == "translation":
             return f"add these versions, or list the files under check.ignore.translation in {FILE}"
         if not self.type:
@@ -110,9 +109,9 @@ class Cause:
 
 
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
-    """The causes of some problems, errors first and then by the number of their problems.
+    """Group problems by cause, errors first, then by size.
 
-    `audit` tells the type of a file. Without it, no two problems have one cause.
+    `audit` has the types of files; without it, each problem is a cause.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}
@@ -131,7 +130,7 @@ def _key(problem: Problem, uid: str) -> _Key:
     if problem.rule == "unknown-key" and uid and len(problem.at) == 1:
         message = ""
     elif problem.rule == "unclaimed":
-        message = problem.message  # It names a folder, and each is another cause.
+        message = problem.message  # Each folder is another cause.
     else:
         message = _VARIABLE.sub("…", problem.message)
     return problem.rule, problem.severity, uid, message

@@ -1,7 +1,4 @@
-"""The folder `.quire/` of a site: until Bifolio had its name, what is in `.bifolio/` was there.
-
-This module and its test are the only places that remember the former name.
-"""
+"""Migration of `.quire/`, the former name of `.bifolio/`. Only this module and its test have that name."""
 
 import os
 import socket
@@ -13,14 +10,14 @@ from server.paths import STATE_FOLDER
 from server.storage.git.repository import is_tracked
 
 FORMER_FOLDER = ".quire"
-MAX_ADDRESS_BYTES = 104  # of a Unix socket, on the systems that allow the fewest
+MAX_ADDRESS_BYTES = 104  # of a Unix socket on the strictest systems
 
 
 def adopt_former_folder(root: Path) -> str:
-    """Rename a site's `.quire/` to `.bifolio/`, and return a line that says so; "" if there is nothing to do.
+    """Rename `.quire/` to `.bifolio/` and return a line about it; "" if there is nothing to do.
 
-    If both are there, the former one is kept and not read. Raises SetupError if a server still uses it, if it
-    is a link or in git (who commits would choose the site's keys), or if it can't be renamed, and GitError.
+    If both exist, the former one stays unused. Raises SetupError if a server uses it, if it is a link or in
+    git (commits would choose the site's keys), or if it can't be renamed; raises GitError.
     """
     former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
     if not os.path.lexists(former) or os.path.lexists(folder):
@@ -34,7 +31,7 @@ def adopt_former_folder(root: Path) -> str:
         raise SetupError(FORMER_FOLDER, None, "a server still uses it", "stop that server first")
     try:
         former.rename(folder)
-    except FileNotFoundError:  # Another process has just done it.
+    except FileNotFoundError:  # Another process was first.
         return ""
     except OSError as error:
         fix = f"rename it to {STATE_FOLDER} by hand"
@@ -43,11 +40,11 @@ def adopt_former_folder(root: Path) -> str:
 
 
 def _listens(path: Path) -> bool:
-    """Whether a process accepts connections at a Unix socket."""
+    """Return whether a process accepts connections at a Unix socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.settimeout(1)
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:  # Linux reaches longer paths in this way.
+        try:  # For longer paths on Linux.
             is_short = len(os.fsencode(path)) < MAX_ADDRESS_BYTES
             client.connect(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
         finally:

@@ -1,4 +1,4 @@
-"""Remove the objects of a bucket that no commit names."""
+"""Garbage collection of objects in a bucket that no commit names."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]  # (done, in all)
 GRACE_PERIOD = timedelta(hours=24)
-BATCH_BLOBS = 500  # Blobs that are read at a time.
-BATCH_OBJECTS = 100  # Objects that are checked once more, and deleted by one request.
-HISTORY_TIMEOUT_S = 600.0  # For git to list the files of all commits.
+BATCH_BLOBS = 500  # Blobs read at once.
+BATCH_OBJECTS = 100  # Objects checked again and deleted by one request.
+HISTORY_TIMEOUT_S = 600.0  # For listing the files of all commits.
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
 NOTHING_NAMED = "the site names none of the objects that are there"
@@ -31,7 +31,7 @@ NOTHING_NAMED = "the site names none of the objects that are there"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """How many objects there are, how many of them are named or young, and those that are neither."""
+    """Numbers of all, named and young objects, and the unused objects."""
 
     objects: int
     named: int
@@ -40,15 +40,14 @@ class Garbage:
 
     @property
     def bytes(self) -> int:
-        """How many bytes could be freed."""
+        """The bytes of the unused objects."""
         return sum(one.size for one in self.unnamed)
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """The objects that can be removed. What is not named like one of ours is left alone.
+    """Find unused objects; names in other forms are never removed.
 
-    Raises SetupError where git does not have all of the history, or the site names no object at all, and
-    RemoteError where a remote can't be asked for the commits that it has.
+    Raises SetupError if git lacks history or the site names no object at all, and RemoteError.
     """
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]  # before the names are looked at
     names = named(root)
@@ -62,7 +61,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete objects, but those that somebody has sent again since; returns how many were deleted."""
+    """Delete objects unless they were uploaded again since, and return their number."""
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
@@ -74,7 +73,7 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Every hash that a description has, on disk or in a commit. Raises SetupError, RemoteError, GitError."""
+    """Return every hash in descriptions on disk or in a commit. Raises SetupError, RemoteError, GitError."""
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
     if git_folder(root) is None:
         return found
@@ -98,14 +97,14 @@ def _named_on_disk(root: Path, path: str) -> Iterator[str]:
 
 
 def _descriptions(root: Path) -> list[str]:
-    """The ids of all descriptions that git has ever kept, those in the index and in the reflog among them."""
+    """Return the ids of all descriptions in git, those in the index and the reflog included."""
     blobs = (*_objects(root), *_changed(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
 
 
 def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """All objects, each with one of its paths, which may be that of a copy elsewhere."""
+    """Return all objects, each with one of its paths."""
     listed = _printed(root, "rev-list", "--objects", "--all", "--reflog", "--indexed-objects")
     for line in listed.split(b"\n"):
         id_, _, path = line.partition(b" ")
@@ -113,7 +112,7 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """What commits have put at each path; of merges, what is in none of their parents."""
+    """Yield blobs by path from all commits; for merges, those that differ from all parents."""
     changes = (
         "--raw",
         "-c",
@@ -126,7 +125,7 @@ def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
     )
     words = iter(_printed(root, "log", "--all", "--reflog", *changes).split(b"\0"))
     for word in words:
-        if word.lstrip(b"\n").startswith(b":"):  # modes and ids, of which the last are what is there now
+        if word.lstrip(b"\n").startswith(b":"):  # modes and ids; the last ones are the new ones
             yield word.split()[-2], next(words)
 
 
@@ -138,7 +137,7 @@ def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _printed(root: Path, *arguments: str) -> bytes:
-    """What git prints of all that there is. Raises SetupError where some of it is not there."""
+    """Return the output of git. Raises SetupError if objects are missing."""
     try:
         printed = git_bytes(root, *arguments, seconds=HISTORY_TIMEOUT_S)
     except GitSlowError:

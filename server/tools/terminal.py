@@ -1,4 +1,4 @@
-"""What the commands share: the --site option, errors as one line, progress bars, styled output."""
+"""Shared parts of the commands: --site, one-line errors, progress bars, styled output."""
 
 import os
 import shutil
@@ -33,9 +33,9 @@ from server.storage.git.refs import head_commit
 from server.storage.images.cache import ImageCache
 from server.tools.former_folder import adopt_former_folder
 
-PROGRESS_DELAY_S = 1.0  # A command that takes longer shows a progress bar.
+PROGRESS_DELAY_S = 1.0
 
-# Keyword arguments of `click.style`.
+# Arguments of click.style.
 Style = Mapping[str, Any]
 Part = tuple[str, Style]
 
@@ -51,7 +51,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command print errors of the site or the disk as one line, and end with status 1."""
+    """Make a command print expected errors as one line and exit with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -71,29 +71,29 @@ def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> 
         yield
     except (BusyError, BucketError):
         raise
-    except (NotServedError, RemoteLostError) as error:  # The remote has the write, or may have it.
+    except (NotServedError, RemoteLostError) as error:  # The remote may have the write.
         raise SetupError(subject, None, error.message) from error
     except ApiError as error:
         raise SetupError(subject, None, error.message, otherwise) from error
 
 
 def tell_commit(commit: str) -> None:
-    """Say of a write that is to be committed that it is not yet."""
+    """Report a commit that the running server still has to make."""
     if commit == PENDING:
         click.echo("! not committed yet; the running server of the site will commit it", err=True)
 
 
 def check_folder(root: Path) -> None:
-    """Raise SetupError if there is no such folder."""
+    """Raise SetupError if a folder is missing."""
     if not root.is_dir():
         raise SetupError(str(root), None, "no such folder", "pass the site's folder with --site")
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if there is no such folder, or neither `site.yaml` nor `content-types/` is in it.
+    """Raise SetupError unless a folder has `site.yaml` or `content-types/`.
 
-    Without this, a command in the wrong folder would do nothing and say that all is well. Renames the state
-    folder of a version before Bifolio. Raises GitError if git can't say whether it has the files.
+    Otherwise, a command in the wrong folder would find nothing wrong. Renames the state folder of older
+    versions. Raises GitError.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
@@ -110,7 +110,7 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with (done, total): on a terminal, it shows a bar after PROGRESS_DELAY_S seconds."""
+    """Context manager: a function (done, total) that shows a bar on a terminal after PROGRESS_DELAY_S."""
     began, bar = time.perf_counter(), None
 
     def progress(done: int, total: int) -> None:
@@ -129,14 +129,14 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def show(lines: Iterable[list[Part]]) -> None:
-    """Print lines of styled parts. NO_COLOR and FORCE_COLOR say whether to use colours on any output."""
+    """Print lines of styled parts; NO_COLOR and FORCE_COLOR override the choice of colours."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
         click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)
 
 
 def printable(text: str) -> str:
-    """Text from a file without control characters, which could do anything to a terminal."""
+    """Escape control characters, which could control the terminal."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -144,7 +144,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """The id of the commit that `--at` names. Raises SetupError where it names none."""
+    """Return the id of the commit of `--at`. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -152,10 +152,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def hold_commit(past: PastStates, commit: str) -> None:
-    """Have all requests responded to from the state at `commit`; "" is for the current one.
-
-    Raises SetupError where the configuration at that commit is broken.
-    """
+    """Serve all requests from `commit`; "" is the current state. Raises SetupError."""
     try:
         if commit:
             past.hold(commit)
@@ -165,9 +162,9 @@ def hold_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """The folder of a site as it was at a commit, in a temporary clone. Raises StorageError, SetupError.
+    """Context manager: a temporary clone at a commit, with the site's existing image formats.
 
-    Formats of pictures that the site has already are not made again.
+    Raises StorageError and SetupError.
     """
     with checked_out(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():
@@ -179,7 +176,7 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 
 
 def _link(source: str, target: str) -> None:
-    """Have a file at a second path, as a copy where that is on another disk."""
+    """Hard-link a file, or copy it to another disk."""
     try:
         os.link(source, target)
     except OSError:

@@ -1,4 +1,4 @@
-"""The small parts of TypeScript: literals, unions, names of properties, comments."""
+"""Generator of TypeScript types."""
 
 import json
 import re
@@ -29,22 +29,22 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def text(value: str) -> str:
-    """A string literal."""
+    """Return a string literal."""
     return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def union(values: Iterable[str]) -> str:
-    """A union of string literals; `never` if there are none."""
+    """Return a union of string literals; `never` if there are none."""
     return " | ".join(text(value) for value in values) or "never"
 
 
 def prop(name: str) -> str:
-    """A property's name, in quotes if it needs them."""
+    """Return a property name, quoted if needed."""
     return name if _IDENTIFIER.fullmatch(name) else text(name)
 
 
 def comment(sentences: Iterable[str], indent: str = "") -> str:
-    """A doc comment of one line; "" for no sentences."""
+    """Return a doc comment of one line; "" without sentences."""
     line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
     closed = line.replace("*/", "*\\/")
     return f"{indent}/** {closed} */\n" if line else ""
@@ -52,7 +52,7 @@ def comment(sentences: Iterable[str], indent: str = "") -> str:
 
 # --- shapes ---------------------------------------------------------------------------------------
 
-# The TypeScript type of a value in a response (RESPONSE_TYPES) and in a request body (BODY_TYPES).
+# Types of values in responses and in request bodies.
 RESPONSE_TYPES: Mapping[str, str] = {
     "string": "string",
     "text": "string",
@@ -80,7 +80,7 @@ BODY_TYPES: Mapping[str, str] = {
     "biginteger": "number | string",
     "decimal": "number | string",
 }
-# Attributes of the built-in types that are never null.
+# Never null in the built-in types.
 _ALWAYS: Mapping[str, frozenset[str]] = {
     UPLOAD: frozenset({"name", "hash", "ext", "mime", "size", "url", "provider"}),
     USER: frozenset({"username", "email", "provider", "confirmed", "blocked"}),
@@ -90,13 +90,13 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Writes the types of a schema, each under its name in `names`."""
+    """Writer of a schema's types, each with its name in `names`."""
 
     schema: Schema
     names: Mapping[str, str]
 
     def of(self, type_: Type) -> str:
-        """The types of one content type or component."""
+        """Return the types of one content type or component."""
         name = self.names[type_.uid]
         described = comment(describe_type(type_))
         base = "{\n  id: number;\n" if type_.kind == "component" else "Version & {\n"
@@ -109,7 +109,7 @@ class Shapes:
         return "\n".join(parts).replace("{\n}", "{}")
 
     def entry(self, type_: Type) -> str:
-        """The line of a type in the table of all types."""
+        """Return a type's line in the table of types."""
         name = self.names[type_.uid]
         written = f"{name}Input" if type_.uid not in BUILT_IN else "never"
         shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
@@ -137,7 +137,7 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """The link of an attribute; "" for a relation to a type that does not exist."""
+        """Return the link of an attribute; "" for relations to unknown types."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -164,7 +164,7 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """The type of an attribute in a request body; "" for a relation to a type that does not exist."""
+        """Return an attribute's type in request bodies; "" for relations to unknown types."""
         match attribute.type:
             case "enumeration":
                 return union(attribute.enum)
@@ -195,13 +195,13 @@ def _member(attribute: Attribute, value: str, optional: str = "") -> str:
 PRELUDE = (Path(__file__).parent / "typescript_prelude.ts").read_text(encoding="utf-8")
 _DECLARED = re.compile(r"^(?:export )?type (\w+)", re.MULTILINE)
 _GENERATED = ("Locale", "DefaultLocale", "Types", "Collections", "Singles", "Operators")
-# Names of the language that the generated text needs, and that no type may take.
+# Names of TypeScript in the generated text, which types can't have.
 _GLOBALS = frozenset(
     {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
     | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
 )
 _HEAD = "// Made by `bifolio types` from this site's content types. Do not edit: run it again.\n"
-# What operators take, as types; V is the type of the attribute's values.
+# Types of operands; V is the attribute's type.
 _TAKES: Mapping[str, str] = {
     "value": "V | null",
     "list": "readonly V[]",
@@ -212,7 +212,7 @@ _TAKES: Mapping[str, str] = {
 
 
 def write_module(schema: Schema, settings: Settings) -> str:
-    """The text of the module."""
+    """Return the text of the module."""
     names = type_names(schema, [*_DECLARED.findall(PRELUDE), *_GENERATED, *_GLOBALS], ("Links", "Input"))
     shapes = Shapes(schema, names)
     components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
@@ -242,7 +242,7 @@ def _table(name: str, lines: Iterable[str]) -> str:
 
 
 def _endpoints(types: Iterable[Type]) -> str:
-    """The tables of API ids: of collections by plural, of single types by singular."""
+    """Return the tables of API ids: plural for collections, singular for single types."""
     types = tuple(types)
     collections = (f"  {prop(t.plural)}: {text(key_of(t))};\n" for t in types if t.kind == "collectionType")
     singles = (f"  {prop(t.singular)}: {text(key_of(t))};\n" for t in types if t.kind == "singleType")

@@ -194,7 +194,8 @@ def test_a_site_that_can_not_be_written_is_named_with_the_user(tmp_path: Path) -
     told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     tmp_path.chmod(0o755)
     assert told.stdout.startswith(f"{tmp_path}: the folder can't be written by user ")
-    assert told.stdout.endswith(", and Bifolio keeps .bifolio/ in it. Change its owner, or run as its owner.\n")
+    ending = ", and Bifolio keeps .bifolio/ in it. Change its owner, or run as its owner.\n"
+    assert told.stdout.endswith(ending)
 
 
 def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:
