@@ -1,1 +1,1 @@
-"""Ranked search: what a site says, found by its words (docs/search.md)."""
+"""Ranked full-text search (docs/search.md)."""

@@ -1,7 +1,7 @@
-"""Which versions of a site's documents are searched, and the keys by which the index knows them.
+"""Searched versions of a site's documents, and their keys in the index.
 
-A published document without a draft of its own is one version, which both statuses show; a draft
-that differs is another version. Versions that the same permissions give access to form a group.
+A published document without a different draft is one version of both statuses; a different draft is another
+version. Versions with the same access permissions form a group.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What access to a version depends on: its type, its locale, and the statuses that show it."""
+    """What access to a version depends on: type, locale, and the statuses that show it."""
 
     uid: str
     locale: str
@@ -24,7 +24,7 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> "Group":
-        """The group whose `str()` is a text."""
+        """Return the group of a `str()`."""
         uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 
@@ -34,7 +34,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """One version to be searched."""
+    """One searched version."""
 
     document: Document
     group: Group
@@ -42,9 +42,9 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """The versions of a type in one locale: the published ones, and the drafts that differ from them.
+    """Published versions and differing drafts of a type in one locale.
 
-    `lists` are the two lists of the snapshot that they were made from.
+    `lists` are the two lists of the snapshot they were made from.
     """
 
     lists: tuple[object, object]
@@ -56,7 +56,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by type and locale
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """All versions that are searched; a type whose lists are those of `before` is taken from there."""
+    """Return all searched versions, reusing those of `before` whose lists are unchanged."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -81,7 +81,7 @@ def catalog(state: State, before: Catalog) -> Catalog:
 
 
 def size(found: Catalog) -> int:
-    """How many versions there are."""
+    """Return the number of versions."""
     return sum(len(some.published) + len(some.drafts) for some in found.values())
 
 
@@ -89,14 +89,14 @@ _NO_VERSIONS = LocaleVersions((None, None), {}, {})
 
 
 def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersion]:
-    """All versions, type by type."""
+    """Yield all versions by type."""
     for version in changes({}, found, types).values():
         assert version is not None
         yield version
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """The versions that are new or changed in a later catalog, by key; None for those that are gone."""
+    """Yield new or changed versions by key; None for removed ones."""
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
@@ -108,7 +108,7 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
 def _changes(
     key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
 ) -> Iterator[tuple[str, IndexedVersion | None]]:
-    """The changes of one type in one locale. A published version changes its group with its draft."""
+    """Yield the changes of one type and locale; a draft changes the group of its published version."""
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
     live, draft, both = (
@@ -129,7 +129,7 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """The document of a key; None if it is gone."""
+    """Return the document of a key; None if it was removed."""
     uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

@@ -1,4 +1,4 @@
-"""Answers a search: from the index, or by looking at every document until the index is complete."""
+"""Search from the index, or by scanning all documents until the index is complete."""
 
 import logging
 import re
@@ -28,8 +28,8 @@ from server.site.site import State
 
 Ranked = list[tuple[float, Document]]  # with their scores, best first
 _SPACE = re.compile(r"\s+")
-_STEPS_PER_VERSION = 20  # To read the texts of a version.
-_LOG2_CHARS_PER_STEP = 6  # To fold 64 characters, and to test each clause on them.
+_STEPS_PER_VERSION = 20  # For reading the texts of a version.
+_LOG2_CHARS_PER_STEP = 6  # For folding 64 characters and testing each clause.
 
 
 def scan(
@@ -39,9 +39,9 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """The versions that have enough of the words, or any of them if none has; and all counts by group.
+    """Return the versions with enough of the words, or any if none has enough, and counts by group.
 
-    Those with the same score are in the order of their types and ids.
+    Equal scores are ordered by type and id.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -73,14 +73,14 @@ def _place(version: IndexedVersion) -> tuple[str, str, str]:
 
 
 def _is_enough(question: Question, rates: list[float]) -> bool:
-    """Whether a document has all strict clauses and enough of the words."""
+    """Return whether all strict clauses and enough others match."""
     words = [rate for clause, rate in zip(question.wanted, rates, strict=True) if not clause.strict]
     strict = [rate for clause, rate in zip(question.wanted, rates, strict=True) if clause.strict]
     return all(strict) and sum(map(bool, words)) >= enough(len(words))
 
 
 class _Needle:
-    """A clause as a pattern to look for in texts of one language."""
+    """A clause as a pattern for texts of one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -91,7 +91,7 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """The score of a document for this clause; 0 if it does not have it."""
+        """Return the score of a document; 0 without a match."""
         best = total = 0.0
         for text, said in folded:
             if (self.field is None or text.attribute == self.field) and self.start in said:
@@ -119,18 +119,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bifolio")
 
-# Searches that wait for the one that computes, and for how long.
+# Searches that may wait for their turn, and for how long.
 MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
-_STEPS_PER_SUGGESTION = 1000  # To find a similar word costs about as much as so many documents.
-REBUILD_INTERVAL_S = 600.0  # The index is rebuilt if it can't be read, but not more often than this.
+_STEPS_PER_SUGGESTION = 1000  # A suggestion costs about as much as this many documents.
+REBUILD_INTERVAL_S = 600.0  # Minimum time between rebuilds of a damaged index.
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a search may find: `statuses` has the status in which the viewer sees each type, by uid.
+    """Documents that a search may find; `statuses` has the visible status of each type, by uid.
 
-    Types without a status are not found. `types` and `locale` narrow the results further. Counts
-    leave them out, so that facets say what another choice would find.
+    Types without a status are hidden. `types` and `locale` narrow results but not counts, so facets show what
+    another choice would find.
     """
 
     statuses: Mapping[str, str]
@@ -139,27 +139,27 @@ class Scope:
     unlocalized: frozenset[str] = frozenset()
 
     def permits(self, group: Group) -> bool:
-        """Whether the viewer has access to a group."""
+        """Return whether the viewer has access to a group."""
         return self.statuses.get(group.uid) in group.statuses
 
     def has_type(self, group: Group) -> bool:
-        """Whether a group is of a type that was asked for."""
+        """Return whether a group has a requested type."""
         return self.types is None or group.uid in self.types
 
     def has_locale(self, group: Group) -> bool:
-        """Whether a group is of the locale that was asked for; a type that is not localised is of all."""
+        """Return whether a group has the requested locale; types without locales have all."""
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
 
     def wants(self, group: Group) -> bool:
-        """Whether a group belongs to the results."""
+        """Return whether a group belongs to the results."""
         return self.permits(group) and self.has_type(group) and self.has_locale(group)
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The requested part of the results with their scores, the number by group, and a suggestion.
+    """A page of results with scores, counts by group, and a suggestion.
 
-    `indexed` says whether they come from the index; `status` is that of the index, if there is one.
+    `indexed` is whether they are from the index; `status` is the index's, if there is one.
     """
 
     documents: list[tuple[float, Document]]
@@ -170,7 +170,7 @@ class Results:
 
 
 class Search:
-    """Searches a site. There is one in each process; its threads take turns at the index."""
+    """Search of a site: one for each process, used by one thread at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -193,17 +193,16 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """At most `limit` results from `start` on, among those that the viewer has access to.
+        """Return at most `limit` visible results from `start` on.
 
-        The index is of the `current` state: in any other, every document is looked at.
-
-        Raises LimitError where too much would have to be looked at, and BusyError where too many search.
+        Uses the index only for the `current` state. Raises LimitError if the request costs too much, and
+        BusyError if too many searches wait.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
         if not current:
             return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
-        # With a limit of its own: who waits for another turn must not hold this one.
+        # Its own limit, so that no thread waits for a turn while holding another.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
             found = self._ask(state, question, scope, start + limit, own)
@@ -219,7 +218,7 @@ class Search:
     def _ask(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """The results from the index; None where there is no index for this site as it is."""
+        """Return results from the index; None if it is not current."""
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -261,7 +260,7 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """A reader of the index as it is now; None unless it was made for the shape `wanted`."""
+        """Return a reader of the current index; None if its shape is not `wanted`."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -290,7 +289,7 @@ class Search:
             self._signature = None
 
     def _ask_for_rebuild(self, error: Exception) -> None:
-        """Tell the process that writes the index to build it again."""
+        """Request a rebuild from the writer process."""
         if self._asked and time.monotonic() - self._asked < REBUILD_INTERVAL_S:
             return
         self._asked = time.monotonic()
@@ -316,7 +315,7 @@ class Search:
 
 
 def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
-    """Return how many versions a scope lets its viewer see, by language."""
+    """Return the number of visible versions by language."""
     locales, count = state.settings.locales, Counter[str]()
     for type_ in state.schema.content_types:
         if status := scope.statuses.get(type_.uid):
@@ -327,9 +326,9 @@ def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
 
 
 def _may_be_damage(error: Exception) -> bool:
-    """Return whether an exception may come from damaged files of the index, and not from a mistake of ours.
+    """Return whether an exception may come from a damaged index.
 
-    For a damaged index, whoosh may raise any exception; and what it has read may be no text, or no key.
+    Then whoosh may raise anything, and what it reads may be no text or key.
     """
     if isinstance(error, BifolioError | MemoryError):
         return False
@@ -340,17 +339,16 @@ def _may_be_damage(error: Exception) -> bool:
 
 
 def _visible_state(status: Status) -> tuple[str, str, int]:
-    """What determines the content that a reader of the index shows."""
     return (status.version, status.build, status.commits)
 
 
 def total(found: Results, scope: Scope) -> int:
-    """The number of results."""
+    """Return the number of results."""
     return sum(count for group, count in found.counts.items() if scope.wants(group))
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """The number by type (uid) and by locale, each without the condition on itself."""
+    """Return counts by type (uid) and by locale, each without the condition on itself."""
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in found.counts.items():

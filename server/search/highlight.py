@@ -1,4 +1,4 @@
-"""The words of a document that a question asks for, marked in fragments of the text around them."""
+"""Highlighting: matched words of a document in fragments of text."""
 
 from collections.abc import Iterator
 
@@ -12,33 +12,33 @@ from server.search.words import beginning, fold, language_of, terms
 MAX_FRAGMENT_CHARS = 180
 MAX_FRAGMENTS = 2  # Of an attribute.
 MAX_SEARCHED_CHARS = 200_000  # Of an attribute.
-# All texts of an answer are looked through for so many steps: some 12,000 words that none of them had before,
-# or five million characters of words that some had.
+# For all texts of a response: about 12,000 new words or five million characters
+# of known words.
 MAX_STEPS = 150_000
-_STEPS_PER_WORD = 12  # To find the stem of a word.
-_LOG2_CHARS_PER_STEP = 5  # To read 32 characters.
+_STEPS_PER_WORD = 12  # For stemming a word.
+_LOG2_CHARS_PER_STEP = 5  # For reading 32 characters.
 
-Fragment = list[tuple[str, bool]]  # the pieces of a text, each with whether it was asked for
+Fragment = list[tuple[str, bool]]  # pieces of a text, each with whether it matches
 
 
 class Effort:
-    """How many steps one answer may still take to mark words, as part of what its request may cost."""
+    """Remaining steps for highlighting in one response, charged to the request's budget."""
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
 
     def spend(self, steps: int) -> None:
-        """Count some steps. Raises what `Budget.spend` does."""
+        """Count steps. Raises what `Budget.spend` raises."""
         self._left -= steps
         self._budget.spend(steps)
 
     def is_over(self) -> bool:
-        """Whether nothing more is looked at."""
+        """Whether no steps are left."""
         return self._left <= 0
 
 
 class Finder:
-    """Says whether a question asks for a word, in texts of one language, while `effort` lasts."""
+    """Matcher of a question's words in texts of one language, while `effort` lasts."""
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -49,13 +49,13 @@ class Finder:
         ]
         self._terms = {term for word, _ in words for term in terms(word, language)}
         self._begun = tuple(fold(word) for word, begun in words if begun and len(word) > 1)
-        # A word that is asked for begins with the first letter of one of these, which rules out most words.
+        # First letters of matching words, which rule out most words.
         starts = {text[:1] for text in (*self._terms, *self._begun, *(fold(w) for w, _ in words))}
         self._pattern = beginning(starts)
         self._known: dict[str, bool] = {}
 
     def finds(self, word: str) -> bool:
-        """Whether the question asks for a word, which is as it is written in a text."""
+        """Return whether a word, as written, matches."""
         known = self._known.get(word)
         if known is None:
             if self.effort.is_over():
@@ -68,23 +68,20 @@ class Finder:
         return fold(word).startswith(self._begun) or not self._terms.isdisjoint(terms(word, self.language))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The spans of the words in a text that the question asks for."""
+        """Return the spans of matching words in a text."""
         self.effort.spend(1 + (len(text) >> _LOG2_CHARS_PER_STEP))
         return [found.span() for found in self._pattern.finditer(text) if self.finds(found[0])]
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """The fragments of a document by attribute, those with the most words asked for first.
-
-    There are fewer, or none, where the effort of the finder is over.
-    """
+    """Return fragments by attribute, best first; fewer or none after the finder's effort is spent."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
         if finder.effort.is_over():
             break
         if text.kind == "uid":
-            continue  # It is made from the title, which is shown.
+            continue  # It is made from the title, which is shown anyway.
         for paragraph in _paragraphs(text):
             if finder.effort.is_over():
                 break
@@ -101,14 +98,14 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders of one answer to a question, by language; their effort is one."""
+    """Finders of one response by language, which share their effort."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)
         self._made: dict[str, Finder] = {}
 
     def of(self, document: Document) -> Finder:
-        """The finder for a document's language."""
+        """Return the finder for a document's language."""
         language = language_of(document.locale)
         if language not in self._made:
             self._made[language] = Finder(self._question, language, self._effort)
@@ -116,7 +113,7 @@ class Finders:
 
 
 def _paragraphs(text: Text) -> Iterator[str]:
-    """The paragraphs of a text. Those of Markdown keep their markup, since most are not shown."""
+    """Split a text into paragraphs; Markdown keeps its markup, since few paragraphs are shown."""
     if text.kind == "richtext":
         yield from text.value[:MAX_SEARCHED_CHARS].split("\n\n")
     else:
@@ -124,7 +121,6 @@ def _paragraphs(text: Text) -> Iterator[str]:
 
 
 def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) -> Iterator[Fragment]:
-    """The fragments of a paragraph, without markup."""
     kind = document.type.attributes[attribute].type
     inner = "text" if kind in ("string", "text") else "richtext"
     for paragraph in Text(attribute, 1, inner, raw).read():
@@ -134,7 +130,7 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """The pieces of a text, cut to MAX_FRAGMENT_CHARS around the first of some spans."""
+    """Cut a text to MAX_FRAGMENT_CHARS around the first span, as pieces."""
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:
         start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)

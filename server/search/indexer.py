@@ -1,9 +1,7 @@
 """The process that writes the index: `python -m server.search.indexer FOLDER`.
 
-It is a process of its own with a low priority, so that indexing never delays a request. It reads
-commands from its standard input and answers each on its standard output (`writer_process` sends
-them), and it ends with the process that started it. A version is skipped if a digest of all that is
-indexed of it is the same as before.
+It has a low priority, so indexing never delays a request. It reads commands from standard input and writes a
+response to each (see `writer_process`), and ends with its parent. Unchanged versions are skipped by digest.
 """
 
 import contextlib
@@ -27,7 +25,7 @@ NICENESS = 10
 
 
 class Indexer:
-    """Brings the index in a folder up to date. The public methods are the commands."""
+    """Writer of the index in a folder. Its public methods are the commands."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index, or begin an empty one if it is damaged or of another version."""
@@ -53,13 +51,13 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare for all versions being sent. An index of another shape is not used until then."""
+        """Prepare to receive all versions; an index of another shape is unused until then."""
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Index or remove some versions; returns how many the index did not have like that."""
+        """Index or remove versions, and return how many differed."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -78,14 +76,14 @@ class Indexer:
         return True
 
     def _number(self, attribute: str) -> int:
-        """The number of an attribute; a new name gets the next number."""
+        """Return the number of an attribute; new names get the next one."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. A `shape` says that all versions have been sent."""
+        """Make all changes visible to readers. A `shape` marks the index as complete."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -107,7 +105,7 @@ class Indexer:
 
 
 def _read(text: Text) -> list[str]:
-    """The paragraphs of a text; none if it is nested too deeply."""
+    """Return the paragraphs of a text; none if it is nested too deeply."""
     try:
         return text.read()
     except RecursionError:
@@ -115,7 +113,7 @@ def _read(text: Text) -> list[str]:
 
 
 def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
-    """Execute commands until the input ends. After a failure, which is the last answer, it stops."""
+    """Execute commands until the input ends, or one fails."""
     try:
         indexer = Indexer(folder)
         _answer(answers, indexer.status.documents)
@@ -130,7 +128,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """What a command returns. Raises what it does, and OSError where the files of the index are gone."""
+    """Run a command. Raises its errors, and OSError if files of the index are missing."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
@@ -152,7 +150,7 @@ def _answer(answers: BinaryIO, value: object) -> None:
 
 
 def _follow(parent: int) -> None:
-    """End with the process that started this one, however that ended."""
+    """End with the parent process, however that ended."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)
@@ -164,5 +162,5 @@ if __name__ == "__main__":
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
     try:
         main(Path(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
-    except BrokenPipeError:  # The process that sent the command has ended.
+    except BrokenPipeError:  # The parent has ended.
         os._exit(0)

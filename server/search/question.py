@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A word, or several in order. `open` says that the last one may be unfinished."""
+    """A word, or several in order; with `open`, the last one may be unfinished."""
 
     words: tuple[str, ...]
     field: str | None = None
@@ -32,13 +32,13 @@ class Clause:
 
     @property
     def strict(self) -> bool:
-        """Whether results must have it: it names an attribute or several words in order."""
+        """Whether results must match: it names an attribute or several words in order."""
         return self.field is not None or len(self.words) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What results should have and must not have. `text` is what was typed."""
+    """Clauses to match and to exclude. `text` is the input."""
 
     text: str
     wanted: tuple[Clause, ...]
@@ -46,14 +46,14 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """How many of so many words a result must have: all of two, two of three, four of five."""
+    """Return how many of some words a result must have: all of two, two of three, four of five."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """The question that a text asks. `fields` are the attributes that it can name.
+    """Parse a text; `fields` are the attributes it can name.
 
-    With `unfinished`, somebody is still typing: the last word may be the beginning of one.
+    With `unfinished`, the last word may be the beginning of one.
     """
     found: list[tuple[bool, Clause]] = []
     room = MAX_WORDS
@@ -81,7 +81,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def correct(question: Question, words: dict[str, str]) -> str:
-    """What was typed, with some words replaced; `words` has them as they were typed."""
+    """Return the input with some words replaced; `words` has them as typed."""
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in words:

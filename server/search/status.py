@@ -1,4 +1,4 @@
-"""The status of the index: a small file beside it, which every process of the server reads."""
+"""Status of the index: a small file beside it that all processes read."""
 
 import json
 import os
@@ -14,12 +14,11 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer builds the index ane
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What an index was made for and how complete it is.
+    """What an index was made for, and how complete it is.
 
-    `shape` is that of the site when the index was last complete ("" before; see `texts.shape`).
-    `numbers` has the number of each attribute in the index. Of `total` versions, `documents` are
-    indexed, and `pending` have changed since. `commits` counts the changes that readers can see.
-    `build` is a random name that every new index gets.
+    `shape` is the site's (`texts.shape`) when the index was last complete, or "". `numbers` has the number of
+    each attribute. Of `total` versions, `documents` are indexed and `pending` have changed since. `commits`
+    counts changes that readers can see. `build` is a random name of the index.
     """
 
     version: str
@@ -33,7 +32,7 @@ class Status:
 
 
 def read_status(folder: Path) -> Status | None:
-    """The status of the index in a folder; None where there is none that can be read."""
+    """Return the status of the index in a folder; None if it can't be read."""
     try:
         return Status(**json.loads((folder / STATUS_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -41,12 +40,12 @@ def read_status(folder: Path) -> Status | None:
 
 
 def write_status(folder: Path, status: Status) -> None:
-    """Replace the status, in one step."""
+    """Replace the status atomically."""
     replace_file(folder / STATUS_FILE, json.dumps(asdict(status)).encode())
 
 
 def signature(folder: Path) -> object:
-    """A value that changes whenever the status does, without reading it."""
+    """Return a value that changes with the status, without reading it."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

@@ -1,14 +1,14 @@
-"""The stemmers of languages. A module of its own, since it is loaded late (docs/packages.py, LAZY)."""
+"""Stemmers of languages, imported late (docs/packages.py, LAZY)."""
 
 import threading
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-_stemmers = threading.local()  # Each thread has its own, since a stemmer has state.
+_stemmers = threading.local()  # One for each thread, since stemmers have state.
 
 
 def stem(word: str, language: str) -> str:
-    """The stem of a word in a language that snowballstemmer has (`english`)."""
+    """Return the stem of a word in a snowballstemmer language (`english`)."""
     kept = _stemmers.__dict__
     found = kept.get(language)
     if found is None:

@@ -1,8 +1,8 @@
-"""Keeps the index up to date with the site, by a job in the background (docs/search.md).
+"""Background job that keeps the index up to date (docs/search.md).
 
-Of the processes that serve a site, one holds a lock and runs the process that writes the index. The
-others try to get the lock every second, so that one of them takes over when its holder dies. What
-differs between two states of the site is sent to the writer, the newest documents first.
+One server process holds a lock and runs the writer process. The others try to get the lock every second, so
+one takes over when the holder dies. Differences between two states are sent to the writer, newest documents
+first.
 """
 
 import logging
@@ -23,21 +23,20 @@ from server.storage.file_lock import FileLock
 
 log = logging.getLogger("bifolio")
 
-MIN_WAIT_FACTOR = 10  # The wait between two checks is at least so many times as long as a check takes.
-MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # After a failure; it doubles with each further one.
-BATCH_VERSIONS = 50  # Versions that are sent together.
-BATCH_PAUSE_S = 0.002  # between two batches, for threads that wait for the interpreter
-COMMIT_INTERVAL_VERSIONS = 5000  # A long build commits after so many versions.
-PROGRESS_INTERVAL_S = 2.0  # A longer build reports its progress, at first in such intervals.
+MIN_WAIT_FACTOR = 10  # Minimum pause between checks, as a multiple of their duration.
+MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # After a failure; doubles with each further one.
+BATCH_VERSIONS = 50  # Versions in one message.
+BATCH_PAUSE_S = 0.002  # between batches, for other threads
+COMMIT_INTERVAL_VERSIONS = 5000  # Versions between commits of a long build.
+PROGRESS_INTERVAL_S = 2.0  # First interval of progress reports.
 
 Tell = Callable[[str], None]
 
 
 class Sync(Job):
-    """Brings the index up to date whenever the site has changed.
+    """Job that updates the index after changes of the site.
 
-    What has not been committed when it is stopped is indexed at the next start: the status of the index says
-    how far it has come.
+    Uncommitted work is repeated after a restart: the index's status shows how far it got.
     """
 
     name = "index"
@@ -46,13 +45,13 @@ class Sync(Job):
         self.site, self.timing, self.report = site, timing, report
         self.backoff = Backoff(MIN_BACKOFF_S, MAX_BACKOFF_S, reset_s=MAX_BACKOFF_S)
         self.leads = threading.Event()  # this process has the lock
-        self.done = threading.Event()  # there is nothing left to index, or somebody else has the lock
-        self.progress: tuple[int, int] = (0, 0)  # versions looked at, of so many
-        self._session: _Session | None = None  # of the process that has the lock
+        self.done = threading.Event()  # nothing is left to index, or another process has the lock
+        self.progress: tuple[int, int] = (0, 0)  # versions checked, and their number
+        self._session: _Session | None = None
         self._held = ExitStack()  # the lock and the writing process
 
     def run(self, context: JobContext) -> float:
-        """Look what has changed, or send a batch of it, as the one process that does."""
+        """Find changes or send a batch of them, if this process holds the lock."""
         try:
             session = self._session or self._lead(context.clock)
             if session is not None:
@@ -73,13 +72,13 @@ class Sync(Job):
         return self.timing.index_lock_s
 
     def close(self) -> None:
-        """End the writing process, and let another process have the lock."""
+        """End the writer process and release the lock."""
         self._session = None
         self._held.close()
         self.leads.clear()
 
     def _lead(self, clock: Clock) -> "_Session | None":
-        """Begin to write if no other process does."""
+        """Start the writer process if the lock is free."""
         folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         with ExitStack() as held:
@@ -94,7 +93,7 @@ class Sync(Job):
 
 
 class _Session:
-    """The work of the process that holds the lock: what the index has, and what is still to be sent."""
+    """Work of the lock's holder: what the index has, and what is still to be sent."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
@@ -104,11 +103,11 @@ class _Session:
         self.shape: str | None = None  # set while all versions are being sent
         self.uncommitted = self.total = 0
         self._is_idle = False
-        self._began = self._sent = clock.monotonic()  # to send what has changed, and sent last
-        self._told = 0.0  # how long it had taken when its progress was last reported
+        self._began = self._sent = clock.monotonic()  # the time to send changes, and the last time
+        self._told = 0.0  # the elapsed time of the last progress report
 
     def step(self) -> float:
-        """Look what has changed, and send a batch of it; return the pause until the next step."""
+        """Find changes and send a batch; return the pause until the next step."""
         looking = self.clock.monotonic()
         if self._is_idle:
             self._began, self._is_idle = looking, False
@@ -126,7 +125,7 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause after a look that took so long, since nothing is left to send."""
+        """Return the pause after a check of some duration, with nothing left to send."""
         if self._told:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
@@ -139,7 +138,7 @@ class _Session:
         self.sync.report(line)
 
     def _look(self) -> None:
-        """Find what has changed in the site since the last look."""
+        """Find changes since the last check."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
         before, state = self.state, self.sync.site.state
@@ -164,7 +163,7 @@ class _Session:
         tasks = [_task(key, version, state) for key, version in batch]
         self.uncommitted += self.writer.call("take", tasks)
         total, left = self.total, len(self.todo)
-        self.sync.progress = (max(0, total - left), total)  # What is to be removed is to be sent as well.
+        self.sync.progress = (max(0, total - left), total)  # Removals are sent, too.
         if not left:
             self.writer.call("commit", total, 0, self.shape or "")
             self.shape = None

@@ -1,7 +1,8 @@
-"""Which texts of a document are searched, by attribute, and the weight of each attribute.
+"""Searched texts of a document by attribute, with weights.
 
-Private attributes and passwords are never searched. Relations and media are not either, since they
-are documents of their own. Texts in components count for the attribute that holds the component."""
+Private attributes, passwords, relations and media are not searched. Texts in components count for the
+attribute with the component.
+"""
 
 import html
 import re
@@ -19,8 +20,8 @@ from server.schema.model import Attribute, Schema, Type, title_of
 
 _TARGET = r"(?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s[\"'][^\"'\n]{0,500}[\"'])?"
 _LINK = rf"\[([^\[\]]{{0,500}})\]\(\s?{_TARGET}\s?\)"
-# Patterns and their replacements, in order. All of them take time in proportion to the text. Groups that look
-# ahead are not possessive: with those, Python before 3.11.3 finds nothing.
+# Patterns and replacements, in order, all in linear time. Groups with look-ahead
+# are not possessive: before Python 3.11.3, those match nothing.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[^\S\n]+"), " "),
     (re.compile(r"<!--(?:(?!<!--|-->).)*-->|\{/\*(?:(?!/\*|\*/).)*\*/\}", re.DOTALL), " "),  # comments
@@ -28,7 +29,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^(?:import|export) .*?(?:\bfrom .*|; ?|['\"] ?|)$", re.MULTILINE), " "),  # MDX
     (re.compile(r"^ ?(?:`{3,}|~{3,}|:{3,}\w*).*$", re.MULTILINE), " "),  # fences; the code between them stays
     (re.compile(r"^ ?\[[^\[\]\n]{1,500}\]: ?\S.*$", re.MULTILINE), " "),  # link definitions
-    # The following are applied to one paragraph.
+    # For single paragraphs:
     (re.compile(rf"!{_LINK}"), r"\1"),  # an image, which may be the text of a link
     (re.compile(_LINK), r"\1"),
     (re.compile(r"!?\[([^\[\]\n]{1,500})\]\[[^\[\]\n]{0,500}\]"), r"\1"),
@@ -39,13 +40,13 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<!\\)(?:\*\*?|__|~~|`++|(?<!\w)_)(?=\S)|(?<=[^\s\\])(?:\*\*?|__|~~|`++|_(?!\w))"), ""),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
-_WHOLE_TEXT_PATTERNS = 6  # The first patterns, which are applied to the whole text.
+_WHOLE_TEXT_PATTERNS = 6  # Patterns for the whole text.
 _PARAGRAPHS = re.compile(r"\n ?\n\s*+|\n(?= ?(?:#|[-*+] |\d{1,9}[.)] |\|))")
 _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a Markdown text, without markup, each on one line; empty ones left out."""
+    """Return the paragraphs of a Markdown text without markup, one line each."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -59,7 +60,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """The text of each block of a rich text of blocks, the descriptions of images included."""
+    """Return the text of each block of rich text, descriptions of images included."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -83,9 +84,9 @@ def _leaves(node: Any) -> Iterator[str]:
 
 # --- texts ----------------------------------------------------------------------------------------
 
-MAX_TEXT_CHARS = 1_000_000  # The rest of a text is not searched.
+MAX_TEXT_CHARS = 1_000_000  # The rest is not searched.
 
-# By the type of an attribute: its value → the paragraphs of its text.
+# Readers by attribute type: value → paragraphs.
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "string": lambda value: [value],
     "text": lambda value: value.split("\n\n"),
@@ -97,14 +98,14 @@ READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "json": lambda value: _list_texts(value),
     "array": lambda value: _list_texts(value),
 }
-# The weight of words by the type of their attribute, unless site.yaml says another (`search.weights`).
+# Default weights by attribute type (search.weights overrides them).
 WEIGHTS: Mapping[str, float] = {"string": 2, "text": 2, "enumeration": 2, "email": 2}
 TITLE_WEIGHT = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One value that is searched: the document's attribute, the weight of its words, its type, the value."""
+    """One searched value: the document's attribute, weight, type and value."""
 
     attribute: str
     weight: float
@@ -112,14 +113,14 @@ class Text:
     value: Any
 
     def read(self) -> list[str]:
-        """Its paragraphs, without markup."""
+        """Return its paragraphs without markup."""
         value = self.value[:MAX_TEXT_CHARS] if isinstance(self.value, str) else self.value
         return READERS[self.kind](value)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One version to be indexed, as it is sent to `indexer`; without `texts` it is to be removed."""
+    """One version as sent to `indexer`; without `texts` it is removed."""
 
     key: str
     group: str = ""
@@ -128,7 +129,7 @@ class Task:
 
 
 def texts(document: Document, settings: Settings) -> list[Text]:
-    """The texts of a document, the title first."""
+    """Return the texts of a document, the title first."""
     type_ = document.type
     title = title_of(type_)
     names = sorted(type_.attributes, key=lambda name: name != title)
@@ -144,7 +145,6 @@ def texts(document: Document, settings: Settings) -> list[Text]:
 
 
 def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]:
-    """The values of an attribute that have text, each with its own attribute if it is in a component."""
     if value is None or not searchable(attribute):
         return
     if attribute.holds_components:
@@ -156,7 +156,7 @@ def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]
 
 
 def searchable(attribute: Attribute) -> bool:
-    """Whether an attribute may have text to search."""
+    """Return whether an attribute can have searched text."""
     return attribute.visible and (attribute.type in READERS or attribute.holds_components)
 
 
@@ -168,17 +168,16 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.name == title:
         return TITLE_WEIGHT
     if attribute.holds_components:
-        return max(WEIGHTS.values())  # An upper bound: each text in it has the weight of its own type.
+        return max(WEIGHTS.values())  # An upper bound; each text has the weight of its own type.
     return WEIGHTS.get(attribute.type, 1.0)
 
 
 def _list_texts(value: Any) -> list[str]:
-    """The texts of a JSON value: the value itself, or those in a list."""
     return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """A digest of what is searched in a site: an index that was made for another one is not used."""
+    """Return a digest of what a site searches; an index of another shape is unused."""
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):
         if type_.kind == "component" or type_.uid.startswith("api::"):

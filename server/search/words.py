@@ -1,7 +1,7 @@
-"""The words of a text, and the terms under which a word is found: folded, and by its stem.
+"""Words of a text, and the terms they are found by: folded, and stemmed.
 
-`Goémon's tides` has the words `goemon`, `s` and `tides`; in English, `tides` and `tide` have the
-same term. Each Chinese, Japanese or Korean character is a word, so that several are a phrase.
+`Goémon's tides` has the words `goemon`, `s` and `tides`; in English, `tides` and `tide` share a term. Each
+Chinese, Japanese or Korean character is a word, so several are a phrase.
 """
 
 import re
@@ -14,12 +14,12 @@ from typing import cast
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\uff66-\uff9f"
 _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 _MARKS = re.compile("[\u0300-\u036f]+")
-# Letters without an accent that Unicode could remove, and what people without them on the keyboard write.
+# Letters that Unicode does not decompose, with their usual spelling on other keyboards.
 _LETTER_FOLDS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
 )
 
-# The language codes whose words have stems, and what the stemmer calls the language.
+# Stemmers by language code.
 STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
     "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque",
@@ -29,24 +29,24 @@ STEMMERS = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "st": "sesotho",
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
-NO_STEMMER = "plain"  # The language of a locale without a stemmer.
+NO_STEMMER = "plain"  # For locales without a stemmer.
 MAX_WORD_CHARS = 64  # A longer word is cut: no language has such words.
 MAX_CACHED_WORDS = 50_000  # Of some 400 bytes each and at most 1 kB.
 
 
 def language_of(locale: str) -> str:
-    """The language code of a locale, `pt` of `pt-BR`; NO_STEMMER if it has none."""
+    """Return the language of a locale, `pt` for `pt-BR`; NO_STEMMER if there is no stemmer."""
     code = re.split("[-_]", locale, maxsplit=1)[0].lower()
     return code if code in STEMMERS else NO_STEMMER
 
 
 def spans(text: str) -> Iterator[re.Match[str]]:
-    """Matches of the words of a text, as they are written."""
+    """Return matches of the words of a text, as written."""
     return _WORD.finditer(text)
 
 
 def beginning(starts: Iterable[str]) -> re.Pattern[str]:
-    """A pattern for the words of a text whose folded form begins with one of some letters."""
+    """Return a pattern for words whose folded form has a beginning."""
     letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
     inside = f"[^\\W_{_CJK}]"
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
@@ -55,7 +55,7 @@ def beginning(starts: Iterable[str]) -> re.Pattern[str]:
 # Saves 1.6 ms of 25 of a search.
 @lru_cache(maxsize=1)
 def _forms() -> dict[str, str]:
-    """By each letter, all the letters that fold to it, of the alphabets that have cases or accents."""
+    """Map each letter to all letters that fold to it, in alphabets with cases or accents."""
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():
@@ -65,12 +65,12 @@ def _forms() -> dict[str, str]:
 
 
 def split(text: str) -> list[str]:
-    """The words of a text, folded: `L'Été` → `l`, `ete`."""
+    """Return the folded words of a text: `L'Été` → `l`, `ete`."""
     return [fold(found) for found in _WORD.findall(text)]
 
 
 def fold(word: str) -> str:
-    """A word in lower case and without accents."""
+    """Return a word in lower case and without accents."""
     word = word[:MAX_WORD_CHARS]
     if word.isascii():
         return word.lower()
@@ -81,10 +81,10 @@ def fold(word: str) -> str:
 
 
 def terms(word: str, language: str) -> tuple[str, ...]:
-    """The terms of a word as it is written: that of the word without accents, and maybe a second one.
+    """Return the terms of a written word: of the word without accents, and maybe a second one.
 
-    With the first, `publiee` finds `publiée`. The second, of the word with its accents, is there if
-    its stem differs: with it, `publiée` finds `publié`.
+    The first lets `publiee` find `publiée`. The second, if the stem with accents differs, lets `publiée` find
+    `publié`.
     """
     return _terms(word[:MAX_WORD_CHARS].casefold(), language)
 
@@ -103,6 +103,6 @@ def _terms(word: str, language: str) -> tuple[str, ...]:
 def _stem(word: str, language: str) -> str:
     if language == NO_STEMMER or len(word) < 3 or word.isdigit():
         return word
-    # Loaded when the stem of a word is first needed (docs/packages.py, LAZY).
+    # Imported late (docs/packages.py, LAZY).
     stem = cast(Callable[[str, str], str], import_module("server.search.stems").stem)
     return stem(word, STEMMERS[language])

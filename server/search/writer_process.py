@@ -1,4 +1,4 @@
-"""Runs the process that writes the index (`indexer`), for as long as there is work for it."""
+"""Parent side of the process that writes the index (`indexer`)."""
 
 import os
 import pickle
@@ -14,16 +14,16 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[2]  # The process imports this
 
 
 class DamagedIndex(Exception):
-    """The index can't be read, or is not the one that was written here before: it is built anew."""
+    """The index can't be read or was replaced, and must be rebuilt."""
 
 
 class WriterProcess:
-    """The writing process. It starts when it is entered, and with the first call after `end`."""
+    """The writer process; starts on entry and with the first call after `end`."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
         self._child: _Child | None = None
-        self._build = ""  # the name of the index that the last process wrote
+        self._build = ""  # the name of the last process's index
 
     def __enter__(self) -> "WriterProcess":
         try:
@@ -37,7 +37,7 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and wait for the answer; see `_Child.call`. Raises DamagedIndex."""
+        """Send a command and return the response; see `_Child.call`. Raises DamagedIndex."""
         return (self._child or self._open()).call(name, *arguments)
 
     def _open(self) -> "_Child":
@@ -50,14 +50,14 @@ class WriterProcess:
         return self._child
 
     def end(self) -> None:
-        """End the process, if it runs; the next call starts another."""
+        """End the process; the next call starts another."""
         if self._child is not None:
             self._child.end()
             self._child = None
 
 
 class _Child:
-    """One process. It shares the lock, so that no other process writes before it has ended."""
+    """One process. It shares the lock, so no other process writes before it has ended."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
@@ -68,7 +68,7 @@ class _Child:
             stdout=subprocess.PIPE,
             pass_fds=(lock,),
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C in a terminal goes to the server, which ends this process.
+            start_new_session=True,  # The server handles Ctrl-C and ends this process.
         )
 
     def begin(self) -> None:
@@ -76,18 +76,18 @@ class _Child:
         self._receive()
 
     def end(self) -> None:
-        """End the process; what it has not committed is lost."""
+        """End the process and discard uncommitted changes."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # Closing fails if the process has not read everything.
+            with suppress(OSError):  # Closing fails with unread input.
                 if pipe is not None:
                     pipe.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and wait for the answer. Raises ChildProcessError if the process fails or ends."""
+        """Send a command and return the response. Raises ChildProcessError if the process fails or ends."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # It has ended; what it said last is read below.
+        with suppress(BrokenPipeError):  # It has ended; its last response is read below.
             pickle.dump((name, arguments), self._process.stdin)
             self._process.stdin.flush()
         return self._receive()

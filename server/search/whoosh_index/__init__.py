@@ -1,1 +1,1 @@
-"""The index of words on disk, made with whoosh3: the only modules that know the library."""
+"""The index on disk, made with whoosh3; no other modules use the library."""

@@ -1,7 +1,8 @@
-"""A question → the query that whoosh runs.
+"""Compiler of questions into whoosh queries.
 
-Words as they were typed become terms here, the beginning of a word becomes the words that begin with
-it, and each part is either required or adds to the score alone."""
+Words become terms, beginnings become the words that begin with them, and each part is required or only adds
+to the score.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,25 +20,25 @@ from server.search.words import fold, terms
 
 # --- matching -------------------------------------------------------------------------------------
 
-_LOG2_POSITIONS_PER_STEP = 4  # A step looks at 16 positions.
+_LOG2_POSITIONS_PER_STEP = 4  # Positions in one step.
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Documents that at least `least` of some queries find; more of them make a higher score.
+    """Query for documents that match at least `least` of some queries; more matches score higher.
 
-    None stands for a query that finds nothing.
+    None is a query without matches.
     """
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
         self.parts, self.least = parts, least
 
     def matcher(self, searcher: Any, context: Any = None) -> Any:
-        """The matcher of one segment."""
+        """Return the matcher of one segment."""
         found = [part.matcher(searcher, context) for part in self.parts if part is not None]
         return _MostMatcher(found, self.least, len(self.parts))
 
     def estimate_size(self, reader: Any) -> int:
-        """The largest number of documents that it can find."""
+        """Return the maximum number of matches."""
         return sum(part.estimate_size(reader) for part in self.parts if part is not None)
 
 
@@ -49,14 +50,14 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
         self._find()
 
     def _find(self) -> None:
-        """Move to the next document at which enough matchers are."""
+        """Move to the next document that enough matchers are at."""
         while True:
             self.left = [m for m in self.left if m.is_active()]
             if len(self.left) < self.least:
                 self.here = []
                 return
             ids = sorted(m.id() for m in self.left)
-            at = ids[self.least - 1]  # No document before this one can have enough.
+            at = ids[self.least - 1]  # No earlier document can match enough.
             self.here = [m for m in self.left if m.id() == at]
             if len(self.here) >= self.least:
                 return
@@ -92,24 +93,23 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Documents that have some words in order, one after the other; or one, in the positions of an attribute.
+    """Query for words in order in one attribute's range of positions, which begins at `start`.
 
-    Each word is given by its terms. The time that it takes grows with the number of positions and words, not
-    with how often these repeat each other. `start` is where the positions of the attribute begin.
+    Each word is a list of terms. The time grows linearly with positions and words, whatever the repetitions.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
         self.words, self.start, self.budget = [tuple(word) for word in words], start, budget
 
     def matcher(self, searcher: Any, context: Any = None) -> Any:
-        """The matcher of one segment."""
+        """Return the matcher of one segment."""
         found = {word: [term.matcher(searcher, context) for term in word] for word in self.words}
         any_term = [make_binary_tree(binary.DisjunctionMaxMatcher, matchers) for matchers in found.values()]
         every_word = make_binary_tree(binary.IntersectionMatcher, any_term)
         return _PhraseMatcher(every_word, [found[word] for word in self.words], self.start, self.budget)
 
     def estimate_size(self, reader: Any) -> int:
-        """The largest number of documents that it can find."""
+        """Return the maximum number of matches."""
         return min(sum(int(term.estimate_size(reader)) for term in word) for word in self.words)
 
 
@@ -124,7 +124,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _is_here(self) -> bool:
-        """Whether the words are one after the other in the document at which the child is."""
+        """Return whether the current document has the phrase."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -167,26 +167,26 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 
 # --- query ----------------------------------------------------------------------------------------
 
-MAX_EXPANSIONS = 16  # The most frequent terms with the prefix that was typed.
-MIN_STEM_CHARS = 4  # A longer prefix may be longer than the stem of its word.
-# A word that more than this part of a language's documents have is not required, unless the language
-# has very few documents.
+MAX_EXPANSIONS = 16  # Terms for one prefix.
+MIN_STEM_CHARS = 4  # A longer prefix may exceed the stem of its word.
+# A word in a larger share of a language's documents is not required, unless
+# there are very few.
 MIN_COMMON_SHARE, MIN_COMMON_DOCUMENTS = 0.5, 10
-# The weight of an unfinished word, or of one found by its second term.
+# Weight of an unfinished word, or of a second term.
 PREFIX_WEIGHT, VARIANT_WEIGHT = 0.4, 0.6
-HEADING_WEIGHT = 1.0  # The weight of a word in a heading, in addition to its weight in the text.
+HEADING_WEIGHT = 1.0  # Extra weight of a word in a heading.
 
 
 class QueryMaker:
-    """Makes queries from questions, for one state of the index."""
+    """Compiler for one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
-        """The query for the texts of one language; None where none can have what is required.
+        """Return the query for texts of one language; None if nothing can match.
 
-        With `every`, all strict clauses and enough of the words are required, else any of them.
+        With `every`, all strict clauses and enough words are required, else any of them.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -213,14 +213,14 @@ class QueryMaker:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heads(self, question: Question, language: str) -> list[Any]:
-        """Queries for the words of a question in headings, which add to the score."""
+        """Return queries for words in headings, which raise the score."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
         return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
     def _clause(self, clause: Clause, language: str) -> Any | None:
-        """A clause as a query; None where no text has it."""
+        """Return a clause as a query; None if nothing matches."""
         if clause.field is not None and clause.field not in self.numbers:
             return None
         last = len(clause.words) - 1
@@ -235,13 +235,12 @@ class QueryMaker:
         return Phrase(parts, start, self.budget)
 
     def _word(self, word: str, language: str, *, begun: bool) -> list[Any]:
-        """The terms of a word that some text has, as queries."""
         field, reader = f"text_{language}", self.reader
         found = self.terms(word, language, begun=begun).items()
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
-        """The terms that a word is found by, with the weight of each."""
+        """Return the terms of a word with their weights."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if begun:
             for term in self._beginning(fold(word), language):
@@ -249,7 +248,7 @@ class QueryMaker:
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
-        """The most frequent terms of the words that begin with some letters."""
+        """Return the most frequent terms of words with a beginning."""
         reader, field = self.reader, f"text_{language}"
         if len(start) < 2:
             return []
@@ -260,7 +259,7 @@ class QueryMaker:
         return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 
     def _is_common(self, clause: Clause, language: str) -> bool:
-        """Whether a word is in so many documents that it is not required."""
+        """Return whether a word is too frequent to be required."""
         word = clause.words[0]
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True

@@ -1,4 +1,4 @@
-"""Reads the index: the best versions for a question, how many there are, and words that are similar."""
+"""Reader of the index: best matches, counts and similar words."""
 
 import heapq
 from collections import Counter
@@ -18,13 +18,13 @@ from server.search.words import fold, terms
 
 __all__ = ["VERSION", "Hits", "IndexReader"]
 
-# BM25's B, which lowers long documents, and K1, by which repeated words raise.
+# BM25's B lowers long documents, K1 raises repeated words.
 LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best keys with their scores, the number of versions by group, and words that none has."""
+    """The best keys with scores, counts by group, and words without any match."""
 
     best: list[tuple[float, str]]
     counts: Counter[str]
@@ -32,13 +32,13 @@ class Hits:
 
 
 class IndexReader:
-    """Searches the index as it was when the reader was made. Not for two threads at a time."""
+    """Reader of one state of the index, for one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in a folder. For a missing or damaged one, whoosh may raise any exception.
+        """Open the index in a folder. If it is missing or damaged, whoosh may raise anything.
 
-        Make another reader for later commits: whoosh's own `refresh` brings back versions that were
-        replaced (docs/search.md).
+        Make a new reader for later commits: whoosh's `refresh` brings back replaced versions
+        (docs/search.md).
         """
         self._searcher = index.open_dir(str(folder)).searcher(
             weighting=scoring.BM25F(B=LENGTH_WEIGHT, K1=REPETITION_WEIGHT)
@@ -59,12 +59,10 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """The best `limit` versions whose group is `wanted`, and the number in each group `counted`.
+        """Return the best `limit` versions of the groups `wanted`, and counts of the groups `counted`.
 
-        `documents` is how many these have by language: nothing depends on what is in other groups.
-
-        A version must have all words, or some of them if no version has all. `numbers` has the number
-        of every attribute that the index knows. Raises LimitError.
+        Scores use only `documents`, the number of counted versions by language. Matches have all words, or
+        some if none has all. `numbers` has the number of each attribute. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -83,7 +81,7 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """The word that a mistyped one most likely stands for, among those in the groups `counted`."""
+        """Return the likeliest correction of a misspelled word from the groups `counted`."""
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, counted, {}, budget)
         similar: list[tuple[int, int, str]] = []
@@ -92,14 +90,14 @@ class IndexReader:
                 near = set(reader.terms_within(f"word_{language}", folded, distance, prefix=1))
                 for other in near - {folded, EVERY_DOCUMENT_TERM}:
                     counts = [statistics.frequency(f"text_{language}", t) for t in terms(other, language)]
-                    if any(counts):  # Words of other groups must not leak.
+                    if any(counts):  # Suggestions must not leak words of hidden groups.
                         similar.append((distance, -counts[0], other))
                 if similar:
                     break
         return min(similar)[2] if similar else None
 
     def _has(self, field: str, term: str, counted: Callable[[str], bool]) -> bool:
-        """Whether a version in the groups `counted` has a term."""
+        """Return whether a version of the groups `counted` has a term."""
         for leaf, _ in self._searcher.leaf_searchers():
             groups, reader = leaf.reader().column_reader("group"), leaf.reader()
             if (field, term.encode()) in reader:
@@ -116,7 +114,7 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """What a query finds: the best `limit` of the groups `wanted`, and how many by group."""
+        """Run a query: the best `limit` of the groups `wanted`, and counts by group."""
         counts: Counter[str] = Counter()
         best: list[tuple[float, int]] = []
         groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # name, is counted, is wanted
@@ -148,7 +146,7 @@ class IndexReader:
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """The words of a question that no version in the groups `counted` has."""
+        """Return the words of a question that no version of the groups `counted` has."""
         found = []
         for clause in question.wanted:
             for i, word in enumerate(clause.words):

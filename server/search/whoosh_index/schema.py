@@ -1,12 +1,11 @@
-"""The fields of the index, and what its terms and positions mean.
+"""Fields of the index, with the meaning of terms and positions.
 
-One whoosh document is one version of a document of the site. Its words are in the field of its
-language, `text_en`, with the positions of each term and the sum of its weights. Every attribute has
-its own range of positions, ATTRIBUTE_POSITIONS long. So `title:tide` is a condition on positions. Words in
-headings are in `head_en` as well, since they add to the score.
+One whoosh document is one version. The field of its language, `text_en`, has positions and the sum of weights
+for each term. Every attribute has its own range of ATTRIBUTE_POSITIONS positions, so `title:tide` is a
+condition on positions. Words in headings are in `head_en` as well, for extra score.
 
-Did-you-mean and unfinished words need the words as they are written. They are in `word_en` of
-documents that hold nothing else: one for all words that were new in a commit.
+Suggestions and unfinished words need words as written. They are in `word_en` of separate documents, one for
+the new words of each commit.
 """
 
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ EVERY_DOCUMENT_TERM = "\0"  # Every document of a language has this term.
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """A whoosh field whose values are ready-made postings."""
+    """Whoosh field whose values are ready-made postings."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored
@@ -32,12 +31,12 @@ class Postings(fields.FieldType):  # type: ignore[misc]
         self.stored = self.unique = self.spelling = False
 
     def index(self, value: Any, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        """The postings themselves: (term, how often, sum of weights, encoded positions)."""
+        """Return the postings: (term, frequency, sum of weights, encoded positions)."""
         return iter(value)
 
 
 def make_schema() -> Any:
-    """The whoosh schema of the index."""
+    """Return the whoosh schema."""
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}

@@ -1,7 +1,8 @@
-"""Term statistics of the documents that a caller may see: the input of all scores.
+"""Term statistics of the documents that a caller may see, for all scores.
 
-The index's own numbers are over everything in it, also over drafts, hidden types and versions that were
-deleted: a score made of them would tell whether a word is in one of those."""
+The index's own numbers include drafts, hidden types and deleted versions, so scores from them would reveal
+whether those have a word.
+"""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -12,22 +13,22 @@ from whoosh import scoring
 
 from server.index.budget import Budget
 
-_LOG2_POSTINGS_PER_STEP = 3  # A step counts 8 documents that have a term.
+_LOG2_POSTINGS_PER_STEP = 3  # Documents counted in one step.
 
 
 class Statistics:
-    """Statistics of the versions in the groups `counted`; `documents` is their number by language."""
+    """Statistics of the groups `counted`; `documents` has their sizes by language."""
 
     def __init__(
         self, searcher: Any, counted: Callable[[str], bool], documents: Mapping[str, int], budget: Budget
     ) -> None:
         self._searcher, self._counted, self.documents, self._budget = searcher, counted, documents, budget
         self._total = max(sum(documents.values()), 1)
-        self._visible: dict[bytes, bool] = {b"": False}  # by group; documents of words have none
+        self._visible: dict[bytes, bool] = {b"": False}  # by group; word documents have none
         self._known: dict[tuple[str, str], tuple[int, float]] = {}
 
     def is_visible(self, group: bytes) -> bool:
-        """Return whether the caller may see the versions of a group."""
+        """Return whether the caller may see a group."""
         if group not in self._visible:
             self._visible[group] = self._counted(group.decode())
         return self._visible[group]
@@ -37,10 +38,10 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """The terms that most versions have; no more are counted than may be among them."""
+        """Return the most frequent terms, counting no more candidates than needed."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
-        # No more versions can be seen to have a term than the index has with it.
+        # The index's own number is an upper bound.
         for bound, term in sorted(((reader.doc_frequency(field, t), t) for t in terms), reverse=True):
             if len(best) == limit and bound < best[0]:
                 break
@@ -50,7 +51,7 @@ class Statistics:
         return sorted(counts, key=lambda term: (-counts[term], term))[:limit]
 
     def idf(self, field: str, term: str) -> float:
-        """The weight of a term: the rarer, the higher."""
+        """Return the inverse document frequency of a term."""
         return log(self._total / (self.frequency(field, term) + 1)) + 1
 
     def average_length(self, field: str, term: str) -> float:
@@ -79,7 +80,7 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 by the statistics of what a caller sees."""
+    """BM25 with the statistics of the caller's documents."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)

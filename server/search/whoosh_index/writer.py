@@ -1,4 +1,4 @@
-"""Writes the index: there must be one writer at a time."""
+"""Writer of the index; only one may exist at a time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from server.search.words import spans as words_of
 
 # More than the words of one paragraph (texts.MAX_TEXT_CHARS).
 MAX_PARAGRAPH_POSITIONS = ATTRIBUTE_POSITIONS // 2
-PARAGRAPH_GAP_POSITIONS = 8  # Between two paragraphs, so that no phrase spans them.
+PARAGRAPH_GAP_POSITIONS = 8  # Gap between paragraphs, which no phrase spans.
 MAX_POSTINGS_MB = 128  # Larger postings go to a temporary file.
 MIN_HEADING_WEIGHT = 4.0  # An attribute of at least this weight is indexed as a heading, too.
 _WORDS_PREFIX = "words\0"  # Begins the keys of lists of words.
@@ -24,10 +24,9 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to be indexed: its key, a digest of all that is indexed of it, and its paragraphs.
+    """One version to index: its key, a digest of its content, and its paragraphs.
 
-    Results are narrowed by `group` (type, locale, statuses). A paragraph is (the attribute's number,
-    the weight of its words, its text).
+    `group` (type, locale, statuses) narrows results. A paragraph is (attribute number, weight, text).
     """
 
     key: str
@@ -38,10 +37,10 @@ class IndexEntry:
 
 
 class IndexWriter:
-    """Changes an index. Readers see nothing of it until `commit`."""
+    """Writer whose changes are invisible to readers until `commit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in a folder, or make one. For a damaged one, whoosh may raise any exception."""
+        """Open or create the index in a folder. If it is damaged, whoosh may raise anything."""
         exists = index.exists_in(str(folder))
         self._index = index.open_dir(str(folder)) if exists else index.create_in(str(folder), make_schema())
         self._writer: Any = None
@@ -54,7 +53,7 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Index one version; it replaces the one with the same key."""
+        """Index one version, replacing the one with its key."""
         if entry.key in self._put:
             self.commit()  # whoosh replaces committed documents only.
         writer = self._open()
@@ -94,7 +93,7 @@ class IndexWriter:
             self._fresh.clear()
 
     def _list(self, code: str, words: set[str]) -> None:
-        """Add a document that lists new words of a language."""
+        """Add a document with the new words of a language."""
         self._lists += 1
         listed = [(word.encode(), 1, 1.0, b"") for word in words]
         self._writer.add_document(
@@ -103,7 +102,7 @@ class IndexWriter:
         self._words[code] |= words
 
     def close(self) -> None:
-        """Close the index, without what has not been committed."""
+        """Close the index and discard uncommitted changes."""
         if self._writer is not None:
             self._writer.cancel()
             self._writer = None
@@ -116,12 +115,11 @@ class IndexWriter:
 
 
 def _lexicon(reader: Any, field: str) -> set[str]:
-    """The words of a field."""
     return {word.decode() for word in reader.lexicon(field)} - {EVERY_DOCUMENT_TERM}
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """The postings of an entry's terms, those of its terms in headings, and its words as written."""
+    """Return postings of an entry's terms, terms in headings, and words as written."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()
