@@ -15,7 +15,7 @@ from pathlib import Path
 
 from server.errors import ConflictError
 from server.storage.durable import copy
-from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
+from server.storage.exchange import Reader, exchange, is_unchanged, move_aside, open_reader, put_new
 from server.storage.files import FileMark, below_file, digest_of, file_mark, link_mark
 from server.storage.intent import Step, Write
 from server.storage.links import open_folder
@@ -45,7 +45,7 @@ class StagedFile:
         """Whether `aside` is the file that this step staged, unchanged."""
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
-    def intended(self, root: Path) -> Step:
+    def as_step(self, root: Path) -> Step:
         """Return the step as a record of intent has it, for the site at `root`."""
         digests = (_digest(self.write.read), _digest(self.write.data))
         return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
@@ -77,7 +77,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
         if former and not former.hold():
             raise _conflict(step.write.path, "was open in another program")
         step.check()
-        if former and not former.says(step.write.read):
+        if former and not former.has_bytes(step.write.read):
             raise _conflict(step.write.path, "was changed")
         try:
             one = Replacement(step, former if len(done) < _MAX_OPEN_FILES else None, _put(step, folder))
@@ -88,8 +88,8 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
                 raise
             raise _conflict(step.write.path, "was removed") from error
         done.append(one)
-    if one.holds_an_edit or (former and former.is_awaited):
-        take_back(one, recovery)  # At once, since the editor may reread the file it saved.
+    if one.holds_an_edit or (former and former.has_waiting_writer):
+        roll_back(one, recovery)  # At once, since the editor may reread the file it saved.
         raise _conflict(step.write.path, "was changed")
     if former:
         former.release()
@@ -110,7 +110,7 @@ def _put(step: StagedFile, folder: int) -> bool:
     """Put a step's file in place; return whether `aside` is then the replaced file itself."""
     with naming(step.target):
         if step.after is None:
-            return take_away(step.target, folder, step.aside)
+            return move_aside(step.target, folder, step.aside)
         if step.before is None:
             put_new(step.aside, step.target, folder)
             return False
@@ -130,7 +130,7 @@ def naming(*target: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(target[0])) from error
 
 
-def take_back(replacement: Replacement, recovery: Recovery) -> None:
+def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     """Restore the old target of a step, unless another program has edited the new one.
 
     If both were edited, the one in place stays and the other goes to unsaved/: another swap could displace a
@@ -143,18 +143,18 @@ def take_back(replacement: Replacement, recovery: Recovery) -> None:
         return
     with open_folder(target.parent) as folder:
         if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
-            _take_back_without(replacement, folder)  # .bifolio/ was deleted.
+            _roll_back_from_open_file(replacement, folder)  # .bifolio/ was deleted.
         elif step.after is None:
             with suppress(FileExistsError):
                 put_new(step.aside, target, folder)
         elif step.before is None:
-            if take_away(target, folder, step.aside) and not step.is_unedited():
+            if move_aside(target, folder, step.aside) and not step.is_unedited():
                 recovery.replaced.put_aside(step.aside, step.write.path)
         elif exchange(step.aside, target, folder) and not step.is_unedited():
             recovery.replaced.put_aside(step.aside, step.write.path)
 
 
-def _take_back_without(replacement: Replacement, folder: int) -> None:
+def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
     """Restore the old target from its open file, since the journal's copy is gone."""
     if replacement.step.before is None:
         os.unlink(replacement.step.target.name, dir_fd=folder)

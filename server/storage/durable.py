@@ -13,7 +13,7 @@ from typing import IO
 SYNCS_ALL = sys.platform == "linux"  # Elsewhere, `os.sync` may return before it has written anything.
 
 
-def take(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
+def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
     """Stage an existing file as `temporary`, by hard link or copy, with a mode.
 
     `source` stays, since a rolled-back change may be made again from it. The caller removes it.

@@ -58,7 +58,7 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
         move(aside, target.name, folder)
 
 
-def take_away(target: Path, folder: int, aside: Path) -> bool:
+def move_aside(target: Path, folder: int, aside: Path) -> bool:
     """Move a target in an opened folder to `aside`; False if other file systems made that a copy."""
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
@@ -90,7 +90,7 @@ class Reader:
         self.file.seek(0)
         return self.file.read()
 
-    def says(self, data: bytes | None) -> bool:
+    def has_bytes(self, data: bytes | None) -> bool:
         """Whether the file holds these bytes; True for None, which means unknown."""
         return data is None or self.read() == data
 
@@ -105,7 +105,7 @@ class Reader:
         return True
 
     @property
-    def is_awaited(self) -> bool:
+    def has_waiting_writer(self) -> bool:
         """Whether a program waits for the lease, or could have opened the file after the lease timed out."""
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
@@ -150,8 +150,8 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
         reader = open_reader(path, held)
         if reader is None:
             return link_mark(path) == before
-        is_same = reader.hold() and reader.mark == before and reader.says(data)
-        return is_same and not reader.is_awaited
+        is_same = reader.hold() and reader.mark == before and reader.has_bytes(data)
+        return is_same and not reader.has_waiting_writer
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:

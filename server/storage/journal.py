@@ -23,9 +23,9 @@ from server.storage.concurrent_edits import (
     mode_of,
     naming,
     replace,
-    take_back,
+    roll_back,
 )
-from server.storage.durable import SYNCS_ALL, make_folders, mode_of_new, stage, sync_folder, take
+from server.storage.durable import SYNCS_ALL, make_folders, mode_of_new, stage, stage_file, sync_folder
 from server.storage.files import link_mark
 from server.storage.intent import Write, write_intent
 from server.storage.links import BROKEN_LINK, inner_path, may_lead
@@ -151,7 +151,7 @@ class Journal:
         with naming(target):
             mode = stat.S_IMODE(mode_of(write.path, target)) if write.before else self._new_mode()
             if write.source is not None:
-                take(write.source, aside, mode, synced=synced)
+                stage_file(write.source, aside, mode, synced=synced)
             else:
                 stage(write.data or b"", aside, mode, synced=synced)
         return StagedFile(write, target, aside, before, link_mark(aside))
@@ -163,7 +163,7 @@ class Journal:
 
     def _record(self, staged: list[StagedFile]) -> Path:
         """Write the record of intent. It is synced only if several files must change together."""
-        steps = [step.intended(self.root) for step in staged]
+        steps = [step.as_step(self.root) for step in staged]
         path = self.folder / f"{self._name()}{RECORD_SUFFIX}"
         write_intent(path, steps, synced=len(steps) > 1)
         if len(steps) > 1:
@@ -206,7 +206,7 @@ class Journal:
             record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:
             for one in reversed(done):
-                take_back(one, self.recovery)
+                roll_back(one, self.recovery)
         except OSError:
             raise _RollbackFailed(str(error)) from error
 

@@ -92,7 +92,7 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
         return
     inside = None if real is None else inner_path(real, top)
     if inside is None or (inside != path and not may_lead(path, inside)):
-        raise OSError(errno.ELOOP, "a link to what is no content was put in its place", path)
+        raise OSError(errno.ELOOP, "was replaced by a link that does not lead to content", path)
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
@@ -148,7 +148,7 @@ def open_folder(folder: Path) -> Iterator[int]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):
-            raise OSError(errno.ELOOP, "a link was put in its place", str(folder))
+            raise OSError(errno.ELOOP, "was replaced by a link", str(folder))
         yield descriptor
     finally:
         os.close(descriptor)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from server.paths import STATE_FOLDER
 from server.storage.durable import sync_folder
-from server.storage.exchange import exchange, is_unchanged, put_new, take_away
+from server.storage.exchange import exchange, is_unchanged, move_aside, put_new
 from server.storage.files import FileMark, link_mark
 from server.storage.intent import Step, read_intent
 from server.storage.links import open_folder
@@ -100,7 +100,7 @@ class Recovery:
                     self.replaced.put_aside(aside, step.target)
                     return 0
             elif not os.path.lexists(aside):
-                if take_away(target, folder, aside) and not is_unchanged(aside, target_mark, None):
+                if move_aside(target, folder, aside) and not is_unchanged(aside, target_mark, None):
                     with suppress(FileExistsError):
                         put_new(aside, target, folder)
                     return 0

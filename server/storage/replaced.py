@@ -102,7 +102,7 @@ class ReplacedFiles:
             if reader and not reader.hold(wait_s=0):
                 return False
             if _is_known(reader, file, step):
-                if reader and reader.is_awaited:
+                if reader and reader.has_waiting_writer:
                     return False
                 file.unlink(missing_ok=True)
                 return True
