@@ -89,6 +89,9 @@ vendor: ## Bundle the studio's npm packages into server/api/studio/page/vendor
 docs: .venv/.ready-dev ## Run the commands in README and docs/ and compare their output
 	$(BIN)/python -m docs
 
+docs-site: .venv/.ready ## Serve the docs with Bifolio, and a front page with search on the next port
+	$(BIN)/python -m docs.site --port $(PORT)
+
 bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 	$(BIN)/python -m bench
 
@@ -142,4 +145,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-size bench-worst bench-studio bench-peers peer-diff real format clean
+.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs docs-site bench bench-size bench-worst bench-studio bench-peers peer-diff real format clean

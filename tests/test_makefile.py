@@ -34,6 +34,7 @@ NOT_BY_NAME = {
     "bench-studio": "make test-bench runs it at its smallest size",
     "bench-peers": "make test-bench runs it with a second Bifolio in place of Strapi",
     "peer-diff": "tests/bench/ runs what needs no other server; the others take minutes to install",
+    "docs-site": "tests/test_docs_site.py serves the same site and front page",
     "format": "make check runs the same program without writing",
     "clean": "it removes what the other targets made",
     "help": "test_make_alone_lists_every_target runs it",

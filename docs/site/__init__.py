@@ -1,0 +1,1 @@
+"""The front page of the documentation, over the API of a Bifolio that serves `docs/`."""
