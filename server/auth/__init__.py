@@ -1,1 +1,1 @@
-"""Who asks, and what they may do."""
+"""Identities and permissions of callers."""

@@ -1,8 +1,7 @@
-"""API tokens: who may use a site without being one of its users.
+"""The accounts database of a site, and its API tokens.
 
-A token is 256 random bits, shown once; only its SHA-256 is kept, which is enough for a secret that
-nobody can guess. Revoking one is seen by the very next request of a running server; where accounts are in
-PostgreSQL, within CACHE_TTL_S by the processes that do not hear of it at once (`server.auth.identity_cache`).
+A token is 256 random bits, shown once; only its SHA-256 is stored. A running server rejects a revoked token
+from the next request on; with PostgreSQL, after at most CACHE_TTL_S (`server.auth.identity_cache`).
 """
 
 import hashlib
@@ -36,14 +35,14 @@ log = logging.getLogger("bifolio")
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
 _COLUMNS = "name, kind, permissions, created_at, expires_at"
-# A request has a connection for the time of a statement or two. In a file, one that reads waits for none that
-# writes; PostgreSQL has a limit of connections, which all workers of all machines share.
+# A request holds a connection for a statement or two. In SQLite, readers never wait for writers; PostgreSQL
+# limits the connections of all workers of all machines together.
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token: never the token itself."""
+    """Record of an API token, without its secret."""
 
     name: str
     kind: str
@@ -53,11 +52,11 @@ class Token:
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over."""
+        """Whether the token has expired."""
         return self.expires_at is not None and self.expires_at <= now()
 
     def actor(self) -> Actor:
-        """The identity of a request that carries it."""
+        """Return the identity of requests with this token."""
         return Actor(
             f"token:{self.name}",
             frozenset(self.permissions),
@@ -67,7 +66,7 @@ class Token:
 
 
 class Accounts:
-    """The accounts of one site. Safe to use from many threads and processes at once."""
+    """Accounts database of one site. Safe to use from many threads and processes."""
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
@@ -77,24 +76,24 @@ class Accounts:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether a database elsewhere is known to refuse to write."""
+        """Whether the database server is known to refuse writes."""
         return self.engine.is_read_only
 
     @property
     def is_current(self) -> bool:
-        """Whether nobody has removed the database, or put another in its place."""
+        """Whether the database file has not been removed or replaced."""
         return self.engine.is_current()
 
     @cached_property
     def site_id(self) -> str:
-        """What tells these accounts from those of any other site, for as long as there are any."""
+        """Random id of this database, which tells it from those of other sites."""
         with self.engine.reading() as connection:
             return str(connection.execute("SELECT id FROM site").fetchone()[0])
 
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
-        """Make a token and return it; it can't be shown again. SetupError where the name is taken."""
+        """Create a token and return its secret. Raises SetupError if the name is taken."""
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
         row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)
@@ -107,28 +106,28 @@ class Accounts:
         return token
 
     def tokens(self) -> list[Token]:
-        """All tokens, by name."""
+        """Return all tokens, sorted by name."""
         with self.engine.reading() as connection:
             return [_token(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY name")]
 
     def revoke_token(self, name: str) -> bool:
-        """Delete a token; False where there is none of that name."""
+        """Delete a token; return False if none has that name."""
         with self.changing() as (connection, changed):
             deleted = connection.execute("DELETE FROM tokens WHERE name = ? RETURNING hash", (name,))
             changed.extend(_key(hashed) for (hashed,) in deleted)
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """The token that a request carries, if it is known and not expired.
+        """Return the record of a secret, or None if it is unknown or expired.
 
-        Raises UnavailableError, and NeedsThreadPool if the thread must not wait (`auth.identity_cache`).
+        Raises UnavailableError, and NeedsThreadPool if `waits` is False and a read would block.
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None
 
     @contextmanager
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
-        """A transaction, and a list for the keys of what it changes that somebody may know (`known`)."""
+        """Context manager: a transaction, and a list for the cache keys that it invalidates."""
         changed: list[str] = []
         try:
             with self.engine.writing() as connection:
@@ -140,7 +139,7 @@ class Accounts:
             self.known.forget(*changed)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         if self._watch is not None:
             self._watch.close()
         self.engine.close()
@@ -153,7 +152,7 @@ class Accounts:
 
 
 def _open(root: Path, url: str) -> Engine:
-    """The database at an address, or in the file of a site. Raises SetupError."""
+    """Open the database at a URL, or the file of a site. Raises SetupError."""
     tables = Tables(SCHEMA, complete, partial(_refuse, url))
     size = MAX_CONNECTIONS_TO_SERVER if is_server(url) else MAX_CONNECTIONS
     try:
@@ -171,7 +170,7 @@ def _open(root: Path, url: str) -> Engine:
 
 
 def _refuse(url: str, trouble: Trouble) -> Exception:
-    """Return the error of a request whose statement the database refused."""
+    """Return the exception for a statement that the database refused."""
     if trouble.is_duplicate:
         return DuplicateError(trouble.reason)
     if is_server(url):

@@ -1,15 +1,13 @@
-"""How often what can be guessed may be tried: logins; and how often mails may be asked for.
+"""Rate limits of logins and of requests for mails.
 
-Attempts are counted in the accounts database, for all processes of a server together. Each key is one row
-with one number, the time until which it is in debt: an attempt adds to it, and time pays it off. So a key
-has some attempts at once, and then one more each time that a part of the window has passed.
+Attempts are counted in the accounts database, for all processes of a server. Each key is a token bucket,
+one row with one number: the time until which the key is in debt. Attempts add to it, and time pays it off.
 
-Counted are an identifier, as it was typed, from one address; the account that it names from all addresses;
-and the address for all accounts. Were it the account that is counted from one address, then somebody who has
-used up a user name would learn which e-mail address belongs to it. An address from which the owner has logged
-in before is not kept waiting by what others try from elsewhere: an attacker is slowed down, the owner not
-locked out. Who shares an address with an attacker gets in by a known device: one that a login of the account
-has named before has a few attempts beside the others, which all devices of the account share.
+Three keys are counted: the identifier as typed, from one address; the account, from all addresses; and the
+address, for all accounts. (Counting the account per address would tell an attacker which e-mail address
+belongs to a user name.) An address from which the owner has logged in before is exempt from the account's
+limit, so attackers elsewhere can't lock the owner out. A known device has a few attempts of its own, so
+neither can attackers at the same address.
 """
 
 import hashlib
@@ -23,14 +21,14 @@ from server.auth.login_record import Attempt
 from server.bounded import network_of
 from server.database.engine import Connection, DuplicateError, Engine
 
-# How long after a login its address and its device count as known for the account.
+# How long the address and device of a login count as known for the account.
 KNOWN_TTL_S = 90 * 24 * 3600.0
 MAX_ATTEMPTS = 3  # To add a row that another process may add at the same time.
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """How many attempts there are at once, by key; all are there again after `window_s` seconds."""
+    """Attempts per key. A used-up key is full again after `window_s` seconds."""
 
     pair: int
     account: int
@@ -43,24 +41,21 @@ LOGINS = AttemptLimits(pair=10, account=100, address=100, devices=5)
 MAILS = AttemptLimits(pair=5, account=20, address=50)
 
 
-# The keys that an attempt was counted for, and how many attempts each has.
+# The keys that an attempt was counted for, with the limit of each.
 Taken = Mapping[str, int]
 
 
 class Attempts:
-    """Counts attempts of one kind. Safe to use from many threads and processes at once."""
+    """Counter of attempts of one kind. Safe to use from many threads and processes."""
 
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
-        """`kind` keeps these attempts apart from others in the same database."""
+        """`kind` separates these attempts from others in the same database."""
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt, before it is known how it ends; return what it was counted for.
-
-        None if it is one too many; it is not counted then.
-        """
+        """Count an attempt before it is made; return the keys it was counted for, None at a limit."""
         for _ in range(MAX_ATTEMPTS):
-            with suppress(DuplicateError):  # Another process has just made the same row.
+            with suppress(DuplicateError):  # Another process has just added the same row.
                 return self._take(_Keys.of(self._kind, attempt))
         return None
 
@@ -76,7 +71,7 @@ class Attempts:
         return None
 
     def wait_s(self, attempt: Attempt) -> float:
-        """How many seconds it takes until an attempt is counted that was one too many."""
+        """Return how many seconds a refused attempt has to wait."""
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
@@ -84,9 +79,9 @@ class Attempts:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
-        """Take back an attempt by who now proved to own the account; know address and device from now on.
+        """Refund a successful attempt, and remember its address and device as known.
 
-        `taken` is what it was counted for: no login gives back what it has not taken.
+        `taken` is what `take` returned: a login refunds only what it was charged.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
@@ -99,14 +94,14 @@ class Attempts:
                 _put(connection, key, key in rows, known_until=now + KNOWN_TTL_S)
 
     def _debts(self, counted: Taken, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
-        """Until when each key that an attempt counts for would be in debt after it."""
+        """Return until when each key would be in debt after an attempt."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
             for key, most in counted.items()
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """Yield the keys that an attempt counts for; then, for a known device, those of all devices."""
+        """Yield the keys to charge; then, for a known device, the key of the account's devices instead."""
 
         def is_known(key: str) -> bool:
             return key in rows and rows[key].known_until > now
@@ -118,9 +113,7 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """The keys of rows: of an identifier from an address, of the address, of the account, and of all its
-    devices; and of whether its owner is known to have that address, and that device ("" for none).
-    """
+    """Keys of rows: four limits, and the known address and device ("" for none)."""
 
     pair: str
     account: str
@@ -131,7 +124,7 @@ class _Keys(NamedTuple):
 
     @classmethod
     def of(cls, kind: str, attempt: Attempt) -> "_Keys":
-        """Those of an attempt; `kind` keeps attempts of one kind apart from others."""
+        """Return the keys of an attempt of a kind."""
         network = network_of(attempt.address)
         return cls(
             _hash(kind, "pair", attempt.identifier, network),
@@ -149,9 +142,9 @@ class _Row(NamedTuple):
 
 
 def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    """The rows of some keys, in a transaction that writes them first, and so is alone with them.
+    """Lock the rows of some keys by writing them, and return them with the current time.
 
-    The time is taken once it is alone, so that of several at once none is before what another has counted.
+    The time is read under the lock, so it is never before a time that another process has counted.
     """
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
@@ -168,7 +161,7 @@ def _put(
     until: float | None = None,
     known_until: float | None = None,
 ) -> None:
-    """Write what is given of the row of a key, which may be there already."""
+    """Update a row, or insert it unless it is `there`. Columns that are None keep their value."""
     if there:
         statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
         connection.execute(f"{statement} WHERE key = ?", (until, known_until, key))
@@ -178,5 +171,5 @@ def _put(
 
 
 def _hash(*parts: str) -> str:
-    """A key says neither who was tried nor from where, and is as long whatever was sent."""
+    """Return a key of fixed length that reveals neither account nor address."""
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()

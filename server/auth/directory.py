@@ -1,4 +1,4 @@
-"""Whom a site knows: all that is kept in its accounts database, opened together."""
+"""Everything that identifies callers of a site, opened together."""
 
 import hmac
 from contextlib import suppress
@@ -18,9 +18,9 @@ from server.errors import UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The open accounts of a site: its tokens, its users, the logins and sessions of these.
+    """Open accounts of a site: API tokens, users, logins, JSON web tokens.
 
-    `attempts` counts logins that are tried, `mails` mails that are asked for.
+    `attempts` limits logins, and `mails` requests for mails.
     """
 
     accounts: Accounts
@@ -34,9 +34,9 @@ class Directory:
 def open_directory(
     root: Path, settings: Settings, accounts: Accounts | None = None, key: str = ""
 ) -> Directory:
-    """The directory of the site at `root`. Raises SetupError.
+    """Open the directory of the site at `root`. Raises SetupError.
 
-    `accounts` are those of the site, where they are open already; `key` that of its sessions, if known.
+    Pass `accounts` if they are open already, and the signing `key` if it is known.
     """
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
@@ -55,9 +55,9 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Whether the server that opened the accounts last has another key of sessions; notes that of this one.
+    """Whether the last server to open the accounts had another signing key. Stores a digest of this one.
 
-    The key itself is not kept: who reads a copy of the database could log in as anybody.
+    The key itself is not stored, because a copy of the database would let its reader sign in as any user.
     """
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

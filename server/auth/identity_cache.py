@@ -30,23 +30,22 @@ class _Kept:
 
 
 class CredentialCache:
-    """Keeps what was read, by key. Safe to use from many threads."""
+    """Cache of credentials by key. Safe to use from many threads."""
 
     def __init__(self, watch: Watch | None) -> None:
-        """`watch` tells whether a file was written; there is none of a database elsewhere."""
+        """`watch` reports writes to the SQLite file; None for a database server."""
         self._watch = watch
         # Saves 0.13 ms of 0.17 of a repeated read with a token.
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
         self._lock = threading.Lock()
-        self._forgotten = 0  # how often something was
+        self._forgotten = 0  # number of calls of `forget` and `expire`
 
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
     ) -> T | None:
-        """What `read` finds for a key, or found lately; `anew`: now.
+        """Return the cached value of a key, or read it; `anew` always reads.
 
-        Raises UnavailableError, and NeedsThreadPool if it would have to wait for a database elsewhere and the
-        thread must not (`waits`).
+        Raises UnavailableError, and NeedsThreadPool if `waits` is False and a database server would be read.
         """
         if self._watch is not None:
             return self._get_unchanged(self._watch, key, read, anew=anew)
@@ -72,14 +71,14 @@ class CredentialCache:
         return value
 
     def forget(self, *keys: str) -> None:
-        """Somebody has changed what was read for some keys."""
+        """Drop keys whose values were changed."""
         with self._lock:
             self._forgotten += 1
             for key in keys:
                 self._kept.remove(key)
 
     def expire(self) -> None:
-        """Somebody may have changed anything: all is asked for again before it is used."""
+        """Mark all entries as outdated, so that they are read again; they still count in an outage."""
         with self._lock:
             self._forgotten += 1
             long_ago = monotonic() - CACHE_TTL_S
@@ -89,7 +88,7 @@ class CredentialCache:
     def _get_unchanged(
         self, watch: Watch, key: str, read: Callable[[str], T | None], *, anew: bool
     ) -> T | None:
-        """What was read for a key since the database was written last."""
+        """Return the value of a key, cached until the next write to the database file."""
         with self._lock:
             if watch.changed():
                 self._kept.clear()

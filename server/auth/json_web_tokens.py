@@ -1,4 +1,4 @@
-"""JSON web tokens: proof of a login at one site, for a while, until the password changes."""
+"""JSON web tokens of users. A change of the password invalidates all of the user's tokens."""
 
 import time
 from datetime import datetime
@@ -14,9 +14,9 @@ ALGORITHM = "HS256"
 
 
 class JsonWebTokens:
-    """Makes and reads the tokens of one site.
+    """Issuer and verifier of the tokens of one site.
 
-    Each token names its site, as the issuer: another site with the same key has other users.
+    Each token has the site as its issuer, since other sites with the same key have other users.
     """
 
     def __init__(
@@ -25,11 +25,11 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """A token for a user who has just proved who it is."""
+        """Return a token for a user who has just authenticated."""
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """(user id, sessions number) of a sound token that has not expired, or None."""
+        """Return (user id, sessions number) of a valid token, or None."""
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])
@@ -37,12 +37,12 @@ class JsonWebTokens:
             return None
 
     def access_token(self, user: User, login: Login, lifetime_s: float) -> str:
-        """A token with which a user acts for a short while; it ends with the login as well."""
+        """Return a short-lived access token, which also ends with the login."""
         expires = time.time() + lifetime_s
         return self._sign({"type": "access", "s": user.sessions}, login, expires)
 
     def read_access(self, token: str) -> tuple[int, int, str] | None:
-        """(user id, sessions number, login id) of a sound access token that has not expired, or None."""
+        """Return (user id, sessions number, login id) of a valid access token, or None."""
         return self._read_login(token, "access")
 
     def _read_login(self, token: str, kind: str) -> tuple[int, int, str] | None:
@@ -50,21 +50,21 @@ class JsonWebTokens:
         return (int(claims["userId"]), int(claims["s"]), str(claims["sessionId"])) if claims else None
 
     def studio_token(self, user: User, login: Login) -> str:
-        """The token in the cookie of the studio; it ends with the login."""
+        """Return the token for the studio's cookie; it expires with the login."""
         expires = datetime.fromisoformat(login.ends_at).timestamp()
         return self._sign({"type": "studio", "s": user.sessions}, login, expires)
 
     def read_studio(self, token: str) -> tuple[int, int, str] | None:
-        """(user id, sessions number, login id) of a sound token of the studio, or None."""
+        """Return (user id, sessions number, login id) of a valid studio token, or None."""
         return self._read_login(token, "studio")
 
     def refresh_token(self, login: Login) -> str:
-        """The token with which a login is renewed, once."""
+        """Return a refresh token, which renews a login once."""
         expires = datetime.fromisoformat(login.expires_at).timestamp()
         return self._sign({"type": "refresh", "turn": login.turn}, login, expires)
 
     def read_refresh(self, token: str) -> tuple[str, int] | None:
-        """(id of the login, turn) of a sound refresh token that has not expired, or None."""
+        """Return (login id, turn) of a valid refresh token, or None."""
         claims = self._claims(token, "refresh", ("turn",))
         return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
 
@@ -72,7 +72,7 @@ class JsonWebTokens:
         return self._encode({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
 
     def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
-        """What a sound token of a kind says, which has all the claims that it must have."""
+        """Return the claims of a valid token of a kind, or None."""
         try:
             claims = self._decode(token, ("userId", "sessionId", "type", *more))
         except jwt.PyJWTError:
@@ -84,7 +84,7 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """What a token says. Raises PyJWTError for one that is not sound, expired, or of another site."""
+        """Return the claims of a token. Raises PyJWTError if it is invalid, expired or of another site."""
         try:
             return self._decode_with(self._key, token, required)
         except jwt.InvalidSignatureError:

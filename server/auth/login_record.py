@@ -1,14 +1,14 @@
-"""A login, as the accounts database keeps it (`server.auth.logins`), and an attempt at one."""
+"""Records of logins and of login attempts."""
 
 from dataclasses import dataclass
 
-MAX_DEVICE_CHARS = 200  # of the id or name of a device that are kept
-MIN_DEVICE_CHARS = 16  # A shorter id could be guessed, so that no device is known by it.
+MAX_DEVICE_CHARS = 200  # stored of the id or name of a device
+MIN_DEVICE_CHARS = 16  # A shorter id could be guessed, so it does not identify a device.
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One login of a user. It ends at `expires_at` unless it is renewed, and at `ends_at` in any case."""
+    """One login of a user. It ends at `expires_at` unless renewed, and at `ends_at` at the latest."""
 
     id: str
     user_id: int
@@ -24,10 +24,10 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is tried (`server.auth.attempts`): an account, by an identifier that names it, from an address.
+    """Login attempt: an account, the identifier that names it, and the client's address.
 
-    `device` is the id that the client gives the device, "" for none.
-    Identifiers that nobody could tell apart are the same here (`server.auth.user.name_key`).
+    `device` is the client's id of the device, "" for none. Look-alike identifiers are the same
+    (`server.auth.user.name_key`).
     """
 
     account: str

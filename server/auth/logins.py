@@ -1,7 +1,7 @@
-"""Logins that are renewed: what stands behind the refresh tokens of `auth.refresh`.
+"""Logins with refresh tokens (`auth.refresh`).
 
-A login is one row of the accounts database from its beginning to its end. Each refresh token is good
-for one renewal, which counts `turn` up: of two that come with the same token, one wins.
+A login is one row of the accounts database. Each refresh token is valid for one renewal, which increments
+`turn`: of two requests with the same token, only one succeeds.
 """
 
 import secrets
@@ -18,7 +18,7 @@ _COLUMNS = ", ".join(_NAMES)
 
 
 class Logins:
-    """The logins of the users of one site."""
+    """Logins of the users of one site."""
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts, self._engine = accounts, accounts.engine
@@ -26,7 +26,7 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """A new login; it ends after `idle` where nobody renews it, and after `longest` in any case."""
+        """Start a login, which ends after `idle` unless renewed, and after `longest` at the latest."""
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -48,7 +48,7 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """The login after one more renewal; None where it has ended, or somebody was first."""
+        """Renew a login and return it; None if it has ended or its turn was already used."""
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None
@@ -59,14 +59,14 @@ class Logins:
         return self.get(login_id) if done else None
 
     def get(self, login_id: str) -> Login | None:
-        """A login that has not ended, whose user is still there and has the password that it began with."""
+        """Return a login that has not ended, or None. Deleting the user or changing the password ends it."""
         found = self._find("id", login_id)
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """A login that has not ended, as last read (`server.auth.identity_cache`), to tell who asks.
+        """Return a login that has not ended, from the cache if possible, or None.
 
-        Raises UnavailableError, and NeedsThreadPool where the thread must not wait.
+        Raises UnavailableError, and NeedsThreadPool if `waits` is False and a read would block.
         """
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, anew=anew)
         return login if login and login.expires_at > now() else None
@@ -75,7 +75,7 @@ class Logins:
         return self.get(key.partition(" ")[2])
 
     def of_user(self, user_id: int) -> list[Login]:
-        """The logins of a user that have not ended, the last renewed first."""
+        """Return the active logins of a user, last renewed first."""
         return self._find("user_id", user_id)
 
     def _find(self, column: str, value: str | int) -> list[Login]:
@@ -89,15 +89,15 @@ class Logins:
             return [Login(*row) for row in connection.execute(statement, (value, now()))]
 
     def end(self, user_id: int, login_id: str) -> bool:
-        """End a login of a user; False where the user has no such login."""
+        """End a login of a user; return False if the user has no such login."""
         return self._delete(user_id, "id", login_id)
 
     def end_all(self, user_id: int, device_id: str | None = None) -> None:
-        """End the logins of a user, or those on one device."""
+        """End all logins of a user, or only those on one device."""
         self._delete(user_id, "device_id", device_id or "")
 
     def _delete(self, user_id: int, column: str, value: str) -> bool:
-        """End the logins of a user, or those with a value in a column; whether there were any."""
+        """End the logins of a user, optionally with a value in a column; return whether there were any."""
         statement, values = "DELETE FROM logins WHERE user_id = ?", [user_id, *([value] if value else [])]
         statement += f" AND {column} = ?" if value else ""
         with self._accounts.changing() as (connection, changed):

@@ -1,4 +1,4 @@
-"""Sends mail: to the SMTP server that site.yaml names, or, where it names none, to the log."""
+"""Mail: sent to the SMTP server of site.yaml, or written to the log if none is set."""
 
 import logging
 import os
@@ -18,9 +18,9 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Does what may end in a mail, in the background and one thing after the other.
+    """Background queue of jobs that may send mail.
 
-    So no answer waits for a mail server, or tells by the time it takes whether a mail was sent.
+    Responses don't wait for the mail server, so their time does not reveal whether a mail was sent.
     """
 
     def __init__(self) -> None:
@@ -29,9 +29,9 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Let a job be done soon; where far too many wait already, it is dropped, and the log says so."""
+        """Queue a job. If MAX_QUEUED_MAILS are waiting, it is dropped and the log says so."""
         with self._lock:
-            if self._thread is None:  # Started here, because a thread does not survive a fork.
+            if self._thread is None:  # Started here because threads do not survive a fork.
                 self._thread = threading.Thread(target=self._work, name="outbox", daemon=True)
                 self._thread.start()
         try:
@@ -49,7 +49,7 @@ class Outbox:
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send a mail; False (and a line in the log) where it could not be sent."""
+    """Send a mail; return False and log the reason if that fails."""
     message = EmailMessage()
     message["From"], message["To"] = settings.mail.sender, to
     message["Subject"] = " ".join(subject.split())

@@ -1,4 +1,4 @@
-"""The owner of the machine: keys for one sign-in, and the sessions that these begin."""
+"""One-time keys of the machine's owner, and the studio sessions they start."""
 
 import hashlib
 import secrets
@@ -9,12 +9,12 @@ from server.auth.owner_session_files import KEY_TTL_S, age_of
 from server.auth.permissions import Actor
 from server.paths import state_folder, studio_folder
 
-SESSION_PREFIX = "owner_"  # Tells the secret of a session from the token of a user.
+SESSION_PREFIX = "owner_"  # Distinguishes session secrets from tokens of users.
 OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """A new key for one sign-in at the site at `root`. Raises OSError where it can't be kept."""
+    """Create a one-time sign-in key for the site at `root`. Raises OSError if it can't be stored."""
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:
@@ -25,9 +25,9 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """The secret of a new session, for a key that nobody has used yet; None for any other.
+    """Exchange an unused key for the secret of a new session; return None for any other key.
 
-    Raises OSError where sessions can't be kept.
+    Raises OSError if the session can't be stored.
     """
     folder, session = _make_folder(root), SESSION_PREFIX + secrets.token_urlsafe(32)
     path = _file(folder, key, "key")
@@ -41,12 +41,12 @@ def spend_key(root: Path, key: str) -> str | None:
 
 
 def is_session(root: Path, session: str, lifetime_s: float) -> bool:
-    """Whether a secret is that of a session that has not ended."""
+    """Whether a secret belongs to a session that has not ended."""
     return age_of(_file(studio_folder(root), session, "session")) <= lifetime_s
 
 
 def end_session(root: Path, session: str) -> None:
-    """End a session, if there is one with this secret."""
+    """End the session with a secret, if there is one."""
     with suppress(OSError):
         _file(studio_folder(root), session, "session").unlink()
 
@@ -59,5 +59,5 @@ def _make_folder(root: Path) -> Path:
 
 
 def _file(folder: Path, secret: str, kind: str) -> Path:
-    """The file of a secret: its name says nothing of that, whatever was sent."""
+    """Return the file of a secret, which is named by its SHA-256."""
     return folder / f"{hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()}.{kind}"

@@ -1,6 +1,6 @@
-"""The files of the sessions of the machine's owner, and of the keys for them: how old they are, and which go.
+"""Files of the owner's studio sessions and one-time keys: their age, and the removal of old ones.
 
-What removes them in the background needs none of the libraries that read a token.
+The background job imports this module without the libraries that read tokens.
 """
 
 import time
@@ -12,7 +12,7 @@ KEY_TTL_S = 3600.0
 
 
 def age_of(path: Path) -> float:
-    """How many seconds ago a key was made, or the key of a session; infinitely many where there is none."""
+    """Return the age of a key or session in seconds, `inf` if the file is missing."""
     try:
         return time.time() - path.stat().st_mtime
     except OSError:
@@ -20,7 +20,7 @@ def age_of(path: Path) -> float:
 
 
 def sweep_sessions(root: Path, lifetime_s: float) -> int:
-    """Remove the sessions that have ended, and the keys that are too old; return how many."""
+    """Remove ended sessions and expired keys; return how many."""
     removed = 0
     for kind, longest_s in (("session", lifetime_s), ("key", KEY_TTL_S)):
         for path in studio_folder(root).glob(f"*.{kind}"):

@@ -1,6 +1,6 @@
-"""Narrows a query to what its actor may see: types, relations and drafts (spec.md 4.5, 7.3).
+"""Permissions of queries: types, relations and drafts (spec.md 4.5, 7.3).
 
-Nothing below `narrow` asks about permissions again.
+The layers below `narrow` check no permissions.
 """
 
 from dataclasses import replace
@@ -26,21 +26,21 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
-    """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
+    """Return the query restricted to what the actor may read (spec.md 4.5, 7.3).
 
-    Whoever may not read drafts is shown only the ids of such a draft, and never the publication status.
-
-    What it may not `find` is not populated; filtering or sorting through it is refused; drafts of
-    the type asked for need `readDraft`, whether shown or compared with what is published, as do those
-    of populated types where they are compared; shown, those are left out where that is not granted.
+    - Relations to types that the actor may not `find` are not populated. Filters and sorts by them
+      are refused.
+    - Drafts of the queried type need `readDraft`, also to compare them with the published version. Drafts of
+      populated types are left out without it, and refused if the query compares them.
+    - `own_draft`: the actor has just written this draft. Without `readDraft`, the response has only its ids.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
-        query = query._replace(with_status=False)  # It would tell whether there is a draft.
+        query = query._replace(with_status=False)  # It would reveal whether a draft exists.
     if query.draft or query.with_status or query.publication in DRAFT_REVEALING_FILTERS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:
-            # The actor may write this draft but not read it, so the answer has nothing but its ids.
+            # The actor may write this draft but not read it, so the response has only its ids.
             return query._replace(selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
         if query.type.draft_publish and query.type.uid not in readable:
             raise ForbiddenError(actor=actor.name, permission=f"{query.type.singular}.readDraft")
@@ -53,7 +53,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
-    """Raise ForbiddenError where what is populated is told by a draft that the actor may not read."""
+    """Raise ForbiddenError if a populated type has drafts that the actor may not read."""
     for node in selection.populate:
         for uid, inner in node.selections.items():
             type_ = schema.types[uid]
@@ -75,7 +75,7 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """The node without what the actor may not find; None where nothing of a relation is left."""
+    """Return the node without types that the actor may not find, or None if none are left."""
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

@@ -1,4 +1,4 @@
-"""The roles of site.yaml as the API shows them."""
+"""Roles of site.yaml as the API returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role of site.yaml as the API shows it."""
+    """Role of site.yaml as the API returns it."""
 
     id: int
     type: str
@@ -23,17 +23,17 @@ class Role:
 
     @property
     def document_id(self) -> str:
-        """The id that paths use."""
+        """Id of the role in paths."""
         return document_id_of(self.type)
 
 
 def document_id_of(role: str) -> str:
-    """The documentId of the role that site.yaml calls `role`."""
+    """Return the documentId of a role of site.yaml."""
     return f"role-{role}"
 
 
 def roles_of(settings: Settings) -> list[Role]:
-    """The roles of a site; the two that every site has are numbered as clients know them."""
+    """Return the roles of a site by id; `authenticated` is 1 and `public` 2, as clients expect."""
     others = [name for name in settings.roles if name not in _NUMBERS]
     numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
     return sorted(
@@ -46,7 +46,7 @@ def roles_of(settings: Settings) -> list[Role]:
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """The role that a body names: by number, name or document id, also as `{"connect": [{"id": 1}]}`."""
+    """Return the role that a body names by id, name or documentId, also as `{"connect": [{"id": 1}]}`."""
     if isinstance(key, dict):
         key = next((key[name] for name in ("connect", "set") if name in key), key)
     if isinstance(key, list):

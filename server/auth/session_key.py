@@ -1,6 +1,6 @@
-"""The key of JSON web tokens: BIFOLIO_JWT_SECRET, or one made at the first start in .bifolio/.
+"""Signing key of JSON web tokens: BIFOLIO_JWT_SECRET, or a key created in .bifolio/ at the first start.
 
-After a rotation, logins signed with the previous key stay valid for a while.
+After a rotation, tokens signed with the previous key stay valid for a grace period.
 """
 
 import os
@@ -19,12 +19,12 @@ KEY_VARIABLE = "BIFOLIO_JWT_SECRET"
 PREVIOUS_KEY_VARIABLE = "BIFOLIO_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
 KEY_FILE = "jwt.key"
-PREVIOUS_KEY_FILE = "jwt.previous.key"  # the key, and on a second line when it expires (Unix time in s)
+PREVIOUS_KEY_FILE = "jwt.previous.key"  # the key, then a line with its expiry (Unix time in s)
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The key before the last rotation. It signs nothing; its tokens are valid until a Unix time."""
+    """Key before the last rotation. It signs no new tokens; its old ones are valid until a Unix time."""
 
     text: str
     until_s: float
@@ -35,7 +35,7 @@ class PreviousKey:
 
 
 def session_key(root: Path) -> str:
-    """The key of the site at `root`, made where there is none. Raises SetupError for one that is unusable."""
+    """Return the key of the site at `root`, creating it if needed. Raises SetupError if it is unusable."""
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
     try:
@@ -51,14 +51,14 @@ def session_key(root: Path) -> str:
             raise SetupError(os.path.abspath(root), None, what, fix) from error
         fix = "check its permissions, or delete it, which ends all sessions"
         raise SetupError(".bifolio/jwt.key", None, f"can't be used: {error}", fix) from error
-    if len(key) < MIN_KEY_CHARS:  # With a key that can be guessed, anybody can log in as anybody.
+    if len(key) < MIN_KEY_CHARS:  # An attacker who guesses the key can sign in as any user.
         fix = "delete it, which ends all sessions"
         raise SetupError(".bifolio/jwt.key", None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
     return key
 
 
 def _key_in(variable: str) -> str | None:
-    """Return the key in a variable of the environment. Raises SetupError for one that can be guessed."""
+    """Return the key in an environment variable, or None. Raises SetupError if it is too short."""
     given = os.environ.get(variable)
     if given is not None and len(given) < MIN_KEY_CHARS:
         fix = "make a longer one at random"
@@ -75,13 +75,13 @@ def previous_key(root: Path) -> PreviousKey | None:
         text, until = (state_folder(root) / PREVIOUS_KEY_FILE).read_text("utf-8").split()
         key = PreviousKey(text, float(until))
         return key if key.is_usable() and len(text) >= MIN_KEY_CHARS else None
-    return None  # If the file is damaged, older logins end as after the grace period.
+    return None  # If the file is damaged, tokens of the old key end early.
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Make a new key; tokens of the old one stay valid for `grace_s`. Raises SetupError.
+    """Replace the key; tokens of the old one stay valid for `grace_s`. Raises SetupError.
 
-    The old key is saved first, so that an interrupted rotation ends no login.
+    The old key is saved first, so an interrupted rotation ends no login.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         fix = (

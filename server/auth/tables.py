@@ -1,16 +1,15 @@
-"""The tables of the accounts database."""
+"""Tables of the accounts database."""
 
 import secrets
 
 from server.auth.user import name_key
 from server.database.engine import Connection
 
-# `logins` are those that can be renewed, where `auth.refresh` is set: one row each, deleted when it ends.
-# `attempts` has what was tried too often, or from where an account was logged in to, with times in seconds
-# since 1970. `site` has one row, with what tells this database from all others: tokens of users are good for
-# its users alone. `session_keys` has one row as well, with what tells the key of sessions of the server that
-# opened the accounts last from others: nobody can sign with it. `versions` says how often the rows of a table
-# were changed; whoever changes one counts first, and so is alone.
+# `logins`: renewable logins (`auth.refresh`), deleted when they end.
+# `attempts`: rate limits, and known addresses and devices; times are Unix times in seconds.
+# `site`: one row with the random id of this database, the issuer of its users' tokens.
+# `session_keys`: one row with a digest of the signing key that the last server used.
+# `versions`: number of changes of a table. A writer increments it first, which locks out other writers.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS tokens (
     hash VARCHAR(64) NOT NULL PRIMARY KEY, name VARCHAR(200) NOT NULL UNIQUE, kind VARCHAR(20) NOT NULL,
@@ -39,12 +38,12 @@ CREATE INDEX IF NOT EXISTS ix_attempts_until ON attempts (until);
 CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
 CREATE INDEX IF NOT EXISTS users_version ON users (version)
 """
-# Columns of users that came later; each new table is made like an old one, and gets them then.
+# Columns added since the first release. New tables are created without them, too, and get them in `complete`.
 ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
 
 
 def complete(connection: Connection) -> None:
-    """Write the first rows of new tables, and bring those of an older release up to date."""
+    """Insert the initial rows of new tables, and migrate tables of older releases."""
     there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
     for name, kind in ADDED_USER_COLUMNS.items():
         if name not in there:
@@ -57,7 +56,7 @@ def complete(connection: Connection) -> None:
 
 
 def _fill_keys(connection: Connection) -> None:
-    """Give a key to the names that have none; where two are the same, to the older one alone."""
+    """Fill in missing name keys. If two users share a key, only the older one gets it."""
     rows = connection.execute("SELECT id, username FROM users WHERE name_key IS NULL ORDER BY id").fetchall()
     for user_id, username in rows:
         key = name_key(username)[:200]

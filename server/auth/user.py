@@ -1,6 +1,6 @@
-"""A user: what is known of one, which values may be set, when two names are the same, how answers show one.
+"""Users as values: their fields, which values are valid, when two names are equal, and their JSON.
 
-Nothing here needs the accounts database (`server.auth.users`).
+The accounts database is in `server.auth.users`.
 """
 
 import re
@@ -11,9 +11,9 @@ from typing import Any
 from server.documents.constraints import MAX_EMAIL_CHARS, is_email
 
 MIN_NAME_CHARS, MIN_PASSWORD_CHARS = 3, 6
-MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # The columns are as long.
+MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # lengths of the columns
 DEFAULT_MAX_CHARS = 1024
-# What a body may set of a user; other keys are ignored, since clients send back what they got.
+# Fields that a body may set. Other keys are ignored, because clients send back what they received.
 SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
 OWN_FIELDS = ("username", "email")  # Users may set these of themselves.
 # Invisible characters as a class of a regular expression: Unicode's categories Cc, Cf, Zl and Zp.
@@ -30,7 +30,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user as the API shows it, and what deciding about it needs; never the password."""
+    """User without the password: the fields of the API, and those that permissions need."""
 
     id: int
     document_id: str
@@ -47,7 +47,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that changed after some version: who, how many users there are in all, the version now."""
+    """Users changed since a version, the number of all users, and the current version."""
 
     users: list[User]
     count: int
@@ -55,9 +55,9 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """What is wrong with a field of a user, in words that go after its name; nothing where it is good.
+    """Return the rule that a value breaks, as words to follow the field's name, or "".
 
-    The length is looked at first, since what else is looked at takes long for a long text.
+    The length is checked first, because the other checks are slow for long texts.
     """
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
@@ -89,7 +89,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """A user as the answers to logins show it."""
+    """Return a user as login responses contain it."""
     return {
         "id": user.id,
         "documentId": user.document_id,
@@ -105,15 +105,15 @@ def public_fields(user: User) -> dict[str, Any]:
 
 
 def plain_name(text: str) -> str:
-    """A user name as it is kept and logged in with: without spaces around it, in one spelling."""
+    """Return a user name as stored: stripped and NFC-normalized."""
     return unicodedata.normalize("NFC", text.strip())
 
 
 def name_key(text: str) -> str:
-    """What two names share that nobody could tell apart: `Ann` and ` ann` are one name."""
+    """Return the key that look-alike names share: `Ann` and ` ann` have the same."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
 
 
 def plain_address(text: str) -> str:
-    """An e-mail address as it is kept and compared."""
+    """Return an e-mail address as stored and compared: stripped, in lower case."""
     return text.strip().lower()

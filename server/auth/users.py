@@ -1,7 +1,7 @@
-"""The users of the accounts database: who they are, their passwords, and the codes that mails carry.
+"""Users of the accounts database: their data, passwords and the codes sent by mail.
 
-A user's `sessions` number is part of every JSON web token: a changed password raises it, which ends
-all tokens given out before. `version` counts what can be seen of users, whoever changes it.
+Each JSON web token contains the user's `sessions` number. Changing the password increments it, which
+invalidates older tokens. `version` counts visible changes of users by any process.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _CHANGEABLE_COLUMNS = {field.name for field in fields(User)} | {
     "reset_hash",
     "confirm_hash",
 }
-# How a user is made; the values are in the order of these columns.
+# Columns of a new user, in the order of the values.
 _INSERTED_COLUMNS = "document_id, username, name_key, email, password, provider, confirmed, blocked, role"
 
 VERSION_KEY = "users"
@@ -58,14 +58,14 @@ def _number(connection: Connection) -> int:
 
 
 class Users:
-    """The users of one site."""
+    """Users of one site."""
 
     def __init__(self, accounts: Accounts) -> None:
         self.engine, self._accounts = accounts.engine, accounts
 
     @property
     def version(self) -> int:
-        """A number that grows with every change of what can be seen of some user, as last read."""
+        """Number that grows with every visible change of a user, as last read."""
         read = self._accounts.known.get(VERSION_KEY, self._read_version)
         return read.number if read else 0
 
@@ -75,9 +75,9 @@ class Users:
 
     @contextmanager
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
-        """A transaction that changes what can be seen of users: one at a time, and each is counted.
+        """Context manager: a transaction that changes users and increments the version.
 
-        Who was there before has a number, which is told to all who may know the user.
+        For an existing user, pass the id, so that cached copies are dropped.
         """
         with self._accounts.changing() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
@@ -85,17 +85,17 @@ class Users:
             yield connection
 
     def all(self) -> list[User]:
-        """Every user, in the order of their creation."""
+        """Return all users, oldest first."""
         with self.engine.reading() as connection:
             return [_user(row) for row in connection.execute(f"{_SELECT} ORDER BY id")]
 
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of users."""
         with self.engine.reading() as connection:
             return _count(connection)
 
     def changes(self, version: int) -> Changes:
-        """The users that were made or changed after a version; all of them after version 0."""
+        """Return the users created or changed after a version; all users after version 0."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -104,7 +104,7 @@ class Users:
             return Changes([_user(row) for row in found], _count(connection), now_)
 
     def get(self, user_id: int) -> User | None:
-        """The user with a number."""
+        """Return the user with an id, or None."""
         if user_id > _MAX_ID:
             return None
         with self.engine.reading() as connection:
@@ -112,9 +112,9 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """The user with a number, as last read (`server.auth.identity_cache`), to tell who asks.
+        """Return the user with an id, from the cache if possible, or None.
 
-        Raises UnavailableError, and NeedsThreadPool where the thread must not wait.
+        Raises UnavailableError, and NeedsThreadPool if `waits` is False and a read would block.
         """
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, anew=anew)
 
@@ -122,17 +122,17 @@ class Users:
         return self.get(int(key.partition(" ")[2]))
 
     def named(self, identifier: str) -> User | None:
-        """The user with a name or e-mail address: those that a login takes."""
+        """Return the user with exactly this name or e-mail address, or None."""
         row = self._find_row(identifier)
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
         """Find a user by name or e-mail address, treating look-alike names as equal.
 
-        An address is its owner's, whatever others call themselves.
+        An e-mail address has priority over a user name that looks like it.
         """
         name, email = plain_name(identifier), plain_address(identifier)
-        # Of a database that an older release made, two names may have one key, which is the older one's.
+        # In databases of older releases, two names may share one key; the older user has it.
         statement = (
             f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
             " ORDER BY email = ? DESC, username = ? DESC"
@@ -143,10 +143,7 @@ class Users:
         return _user(row) if row else None
 
     def _find_row(self, identifier: str) -> Any:
-        """The password, and then the user, of a name or address.
-
-        Names tell upper from lower case, as recorded.
-        """
+        """Return the password hash and columns of a user, or None. Names are case-sensitive."""
         name, email = plain_name(identifier), plain_address(identifier)
         statement = (
             f"SELECT password, {_COLUMNS} FROM users WHERE username = ? OR email = ? ORDER BY email = ? DESC"
@@ -164,14 +161,16 @@ class Users:
         confirmed: bool,
         blocked: bool = False,
     ) -> User:
-        """Make a user. Raises TakenError where another has the name or address."""
+        """Create a user. Raises TakenError if another user has the name or address."""
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
             new_document_id(),
             name,
             name_key(username),
             address,
-            hash_password(password) if password else None,  # Slow: done before the transaction.
+            hash_password(password)
+            if password
+            else None,  # Hashing is slow, so it is done before the transaction.
             "local",
             confirmed,
             blocked,
@@ -188,17 +187,16 @@ class Users:
             return _user(made)
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
-        """Make a user who asks to be one. Raises TakenError, which does not tell what is taken."""
+        """Create a user who registers. Raises TakenError without saying whether name or address is taken."""
         try:
             return self.create(username, email, password, role="authenticated", confirmed=confirmed)
         except TakenError as error:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change some columns of a user. Raises TakenError where another has the name or address.
+        """Change some columns of a user. Raises TakenError if another user has the name or address.
 
-        A new password ends its sessions, and so does a block; what was mailed before a new password or
-        address is void.
+        A new password or a block ends the user's sessions. A new password or address voids mailed codes.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -219,7 +217,7 @@ class Users:
         return self.get(user_id)
 
     def delete(self, user_id: int) -> User | None:
-        """Remove a user; returns who it was."""
+        """Delete a user and return it, or None."""
         found = self.get(user_id)
         if found:
             with self._changing(user_id) as connection:
@@ -227,7 +225,7 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """The user with a name or address and this password; as slow for one who does not exist."""
+        """Return the user with a name or address and this password, or None; unknown users take as long."""
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
         if not check_password(kept or None, password):
@@ -239,7 +237,7 @@ class Users:
         return user
 
     def _renew_hash(self, user_id: int, kept: str, renewed: str) -> None:
-        """Keep another hash of the same password; nothing else changes for the user."""
+        """Store a new hash of the same password."""
         statement = "UPDATE users SET password = ? WHERE id = ? AND password = ?"
         with self.engine.writing() as connection:
             connection.execute(statement, (renewed, user_id, kept))
@@ -247,23 +245,23 @@ class Users:
     # --- codes in mails ------------------------------------------------------------------------
 
     def reset_code(self, user: User) -> str:
-        """A new code with which the user's password can be set, once, within RESET_CODE_TTL_HOURS."""
+        """Create a code that resets the user's password once, within RESET_CODE_TTL_HOURS."""
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """The user whose reset code this is; the code is of no use afterwards."""
+        """Consume a reset code and return its user, or None."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
-        """A new code with which the user confirms the e-mail address, once, within CONFIRM_CODE_TTL_HOURS."""
+        """Create a code that confirms the user's e-mail address once, within CONFIRM_CODE_TTL_HOURS."""
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """The user whose address a code confirms, now confirmed."""
+        """Consume a confirmation code and return its user, now confirmed, or None."""
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:
-        """A code that says until when it is good, which its hash keeps it from changing."""
+        """Create a code that contains its expiry; its stored hash protects both."""
         code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
         with self.engine.writing() as connection:
             connection.execute(f"UPDATE users SET {column} = ? WHERE id = ?", (_hash(code), user.id))
@@ -292,16 +290,16 @@ def _key(user_id: int) -> str:
 
 
 def _update(connection: Connection, changes: dict[str, Any], also: str, user_id: int) -> None:
-    """Change some columns of a user, and what else a part of a statement says."""
+    """Update columns of a user; `also` is an additional SQL assignment."""
     assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()  # Their names become part of the statement.
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
     connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
-    """Raise TakenError where another user has the name or address of a row, as a name or an address.
+    """Raise TakenError if another user has the name or address of a row, as a name or an address.
 
-    Both are identifiers to log in with: each must lead to one account only.
+    Users can log in with either, so each must identify one account.
     """
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"
