@@ -12,7 +12,7 @@ from server.schema.model import Attribute, Type
 
 # --- dates ----------------------------------------------------------------------------------------
 
-# Patterns are compiled when they are first needed: most sites have nothing wrong.
+# Patterns are compiled on first use, since most sites have no errors.
 _ISO_DATE = r"\d{4}-\d\d?-\d\d?"
 _DAY_FORMATS = (  # how people write days: where a text fits two of them, both are told
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d"),
@@ -24,7 +24,7 @@ _MAX_CHARS = 60  # A longer text gets no advice.
 
 
 def date_advice(text: str) -> str:
-    """What to write instead of a text that is no date."""
+    """Return advice for text that is not a date."""
     if re.match(_ISO_DATE, text):
         return "there is no such day; write it as YYYY-MM-DD"
     days = _days(text)
@@ -32,13 +32,13 @@ def date_advice(text: str) -> str:
 
 
 def time_advice(text: str) -> str:
-    """What to write instead of a text that is no time of day."""
+    """Return advice for text that is not a time of day."""
     clock = _clock(text)
     return f"write it as HH:MM: {clock:%H:%M}" if clock else "write it as HH:MM, from 00:00 to 23:59"
 
 
 def timestamp_advice(text: str) -> str:
-    """What to write instead of a text that is no timestamp."""
+    """Return advice for text that is not a timestamp."""
     found = re.fullmatch(_DAY_AND_TIME, text.strip()) if len(text) <= _MAX_CHARS else None
     clock = _clock(found[2] or "0:00") if found else None
     days = _days(found[1]) if found else []
@@ -48,7 +48,7 @@ def timestamp_advice(text: str) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """The days that a text may stand for, as YYYY-MM-DD."""
+    """Return the dates that a text may mean, as YYYY-MM-DD."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -64,7 +64,7 @@ def _days(text: str) -> list[str]:
 
 
 def _clock(text: str) -> time | None:
-    """The time of day that a text stands for."""
+    """Parse a time of day, or return None."""
     found = re.fullmatch(_CLOCK, text.strip())
     if not found:
         return None
@@ -79,7 +79,7 @@ def _clock(text: str) -> time | None:
 
 # --- values ---------------------------------------------------------------------------------------
 
-# Patterns are compiled when they are first needed: most sites have nothing wrong.
+# Patterns are compiled on first use, since most sites have no errors.
 _NUMBER = r"[^\w+-]*([-+]?\d[\d.,'’_\s]*)[^\d\s.,]{0,4}"
 _THOUSANDS = r"[-+]?\d{1,3}(?:[.,]\d{3})+"
 _TRUE = frozenset({"1", "y", "t", "x", "ja", "j", "oui", "si", "sí", "sim", "wahr", "vrai", "✓"})
@@ -87,7 +87,7 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """What to write instead of a value that is not of its attribute's type; no password is quoted."""
+    """Return advice for a value of the wrong type; passwords are not quoted."""
     if attribute.type == "password":
         return ""
     if isinstance(tree, list):
@@ -100,13 +100,13 @@ def advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def component_advice(type_: Type) -> str:
-    """How a component is written: as a mapping of its attributes."""
+    """Return advice for a component: write it as a mapping of its attributes."""
     names = [f"{name}: …" for name, attribute in type_.attributes.items() if not attribute.derived]
     return f"write the attributes of {type_.uid} below it: {', '.join(names[:3])}"
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """What to write instead of a value that breaks an option of its attribute."""
+    """Return advice for a value that breaks an option of its attribute."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
@@ -117,7 +117,7 @@ def option_advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def _slug(text: str) -> str:
-    """How a text is written as a uid; "" where it is one."""
+    """Return advice for text that is not a uid, "" if it is one."""
     if UID_PATTERN.fullmatch(text):
         return ""
     plain = "".join(c for c in normalize("NFKD", text.casefold()) if not combining(c))
@@ -142,7 +142,7 @@ def _boolean(text: str) -> str:
 
 
 def _numbers(text: str) -> list[str]:
-    """What a number that is written with commas, spaces or a unit may stand for."""
+    """Return the numbers that text with commas, spaces or a unit may mean."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

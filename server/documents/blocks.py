@@ -1,4 +1,4 @@
-"""The value of a `blocks` attribute: what is wrong with it, each node by its type in the table NODES."""
+"""Validation of `blocks` values. The table NODES has the rules of each node type."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 
 PROTOCOLS = ("http", "https", "ftp", "mailto", "tel")
-# These members hold text, even if it looks like a number or a flag.
+# Members that are text, even if it looks like a number or a boolean.
 TEXT_MEMBERS = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
 _NUMBER_KEYS = ("width", "height", "size")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -20,10 +20,10 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """A type of nodes: what its children may be, how many it must have, what its members must be.
+    """Rules of a node type: allowed children, their minimum number, and members.
 
-    `members` maps a member to the sentence that says what is wrong with a value of it ("" for nothing).
-    `flags` are members that may be missing, and are true or false.
+    `members` maps a member to a function that returns the error message of a value ("" if it is valid).
+    `flags` are optional boolean members.
     """
 
     children: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def _format(value: Tree) -> str:
 
 
 def _link(value: Tree) -> str:
-    """As browsers read it: an address with a protocol that does no harm, or a path of this site."""
+    """Check a link as browsers parse it: a URL with a harmless protocol, or a path of this site."""
     try:
         good = isinstance(value, str) and (value.startswith("/") or urlsplit(value).scheme in PROTOCOLS)
     except ValueError:
@@ -78,7 +78,7 @@ BLOCK_TYPES = ("paragraph", "heading", "list", "quote", "code", "image")
 
 
 def wrong_blocks(tree: Tree, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """The path of each thing that is wrong with the blocks of a list, and a sentence."""
+    """Yield path and message of each error in a list of blocks."""
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _wrong(block, BLOCK_TYPES, (*path, i))
 
@@ -108,7 +108,7 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
 
 
 def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """An image holds what the media library says of its file."""
+    """Yield the errors of an image, which contains the media library's description of its file."""
     members = image if isinstance(image, dict) else {}
     for name in _TEXT_KEYS:
         if not isinstance(members.get(name), str) or not members[name]:
@@ -122,7 +122,7 @@ def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """Return blocks with nothing wrong, with numbers and flags that were sent as text as what they are."""
+    """Convert numbers and booleans that were sent as text. The blocks must be valid."""
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 
@@ -146,7 +146,7 @@ def _cast_member(kind: str, name: str, value: Tree) -> Tree:
 
 
 def _number(value: Tree) -> int | Plain | None:
-    """A number, which may be sent as text; None for anything else."""
+    """Return a number, also if sent as text; None for other values."""
     if isinstance(value, int | Plain) and not isinstance(value, bool):
         return value
     return Plain(value.strip()) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
@@ -156,13 +156,13 @@ def _number(value: Tree) -> int | Plain | None:
 
 
 def damaged_members(tree: Tree) -> Iterator[KeyPath]:
-    """The path of each member that is the text "null", which Bifolio once wrote for null."""
+    """Yield the path of each member with the text "null", which an earlier version wrote for null."""
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _damaged(block, (i,), _required(block, is_node=True))
 
 
 def _required(tree: Tree, *, is_node: bool) -> tuple[str, ...]:
-    """The members of a mapping that were never null, as that is refused."""
+    """Return the members of a mapping that can't be null."""
     kind = tree.get("type") if is_node and isinstance(tree, dict) else None
     members = NODES[kind].members if isinstance(kind, str) and kind in NODES else {}
     return ("type", "text", *members)

@@ -1,6 +1,6 @@
-"""Whether a value keeps to its attribute's options: lengths, bounds, patterns (docs/modelling.md).
+"""Checks of values against their attribute's options: lengths, bounds, patterns (docs/modelling.md).
 
-Texts come from anyone, at any length: nothing here takes longer than they are long.
+Texts may be hostile and long, so every check takes linear time.
 """
 
 import re
@@ -20,9 +20,9 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which options count: of a draft, only the upper bounds, so that what is begun can be saved.
+    """Options that apply: for a draft, only upper bounds, so that unfinished documents can be saved.
 
-    `longest` is how many characters a `string` may have that says nothing of it; None for any number.
+    `longest` is the maximum length of a `string` without `maxLength`, None for no limit.
     """
 
     draft: bool = False
@@ -34,16 +34,16 @@ REQUIRED_MESSAGE = "is required"
 
 
 def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """The sentences that say which options of an attribute a value breaks, without its name."""
+    """Return a message for each option that a value breaks, to follow the attribute's name."""
     if is_empty(value):
         return [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.draft else []
     if attribute.type == "password":
-        return []  # A hash tells nothing of the text that it was made of; see `broken_by_text`.
+        return []  # The hash does not reveal the text; `broken_by_text` checks that.
     return broken_by_text(attribute, value, limits)
 
 
 def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """The sentences that say which options a value breaks that is there, a password as it was typed."""
+    """Return the messages for a value that is not empty; passwords are passed in plain text."""
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 
@@ -51,7 +51,7 @@ def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """The path and sentence of every broken option in a row's values, components included."""
+    """Yield path and message of each broken option in a row's values, including components."""
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
@@ -65,9 +65,7 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     if isinstance(value, str):
         length = utf16_length(value)
         too_short = attribute.min_length is not None and length < attribute.min_length and not limits.draft
-        if too_short and (
-            attribute.type != "email" or is_email(value)
-        ):  # One mistake is enough of an address.
+        if too_short and (attribute.type != "email" or is_email(value)):  # One message per address is enough.
             yield f"must be at least {attribute.min_length} characters"
         longest = attribute.max_length
         if longest is None and attribute.type == "string":
@@ -77,7 +75,7 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a text as JavaScript counts it, and so forms do: "🦊" has two units."""
+    """Return the length of a text in UTF-16 units, as JavaScript counts it: "🦊" has two."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -101,7 +99,7 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
         return
     if attribute.type == "email" and not value:
         yield "cannot be empty"
-    if not value and not attribute.required:  # Forms send an empty text for a field without a value.
+    if not value and not attribute.required:  # Forms send an empty string for a field without a value.
         return
     if attribute.type == "email" and value and not is_email(value):
         yield "must be a valid email"
@@ -114,5 +112,5 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
 
 
 def is_email(text: str) -> bool:
-    """Whether text has the form of an e-mail address; at once where it is far too long to be one."""
+    """Whether text has the form of an e-mail address of at most MAX_EMAIL_CHARS."""
     return len(text) <= MAX_EMAIL_CHARS and bool(import_module("server.documents.email").is_valid(text))

@@ -1,4 +1,4 @@
-"""A document version: one row of values, with its ids and timestamps, and the file it came from."""
+"""Document versions: a row of values with ids and timestamps, and the file it was read from."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -10,23 +10,22 @@ from server.schema.model import Type
 
 PUBLISHED, DRAFT = "published", "draft"
 
-# Where the service's own columns stand in a row (`Type.columns`), and between them the attributes.
+# Positions of system columns in a row (`Type.columns`); attributes are between them.
 ID, DOCUMENT_ID = 0, 1
 CREATED_AT, UPDATED_AT, PUBLISHED_AT, LOCALE = -4, -3, -2, -1
 VALUES = slice(2, -4)
 Key = tuple[str, str, str]  # createdAt, documentId, locale
 _KEY: Callable[[Row], Key] = itemgetter(CREATED_AT, DOCUMENT_ID, LOCALE)
 
-# Packed rows, and from which position up to which, not including it; without, positions of the documents.
+# Packed rows with start and end position; without packed rows, positions of the documents.
 Run = tuple[PackedRows | None, int, int]
 
 
 class Document:
-    """One version of a document: of a locale, published or draft. Never changed once made.
+    """Immutable version of a document in one locale, published or draft.
 
-    `path` is the file it came from, `key` what it stands by in the default order. `slot` is its number in
-    the index, given once, -1 before. A plain class with slots, not a dataclass: a site has many thousands
-    of them.
+    `path` is its file, `key` its position in the default order, and `slot` its number in the index, -1 until
+    it is assigned once. A plain class with slots to save memory.
     """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
@@ -39,7 +38,7 @@ class Document:
 
     @classmethod
     def unread(cls, type_: Type, key: Key, status: str, path: str, packed: PackedRows, at: int) -> "Document":
-        """A document whose row is read when somebody needs it, from position `at` of packed rows."""
+        """Return a document whose row is unpacked on first use, from position `at` of packed rows."""
         document = cls.__new__(cls)
         document.type, document.status, document.path, document.key = type_, status, path, key
         document._row, document._packed, document._at, document.slot = None, packed, at, -1
@@ -47,14 +46,14 @@ class Document:
 
     @property
     def row(self) -> Row:
-        """The values in the order of `type.columns`."""
+        """Values in the order of `type.columns`."""
         row = self._row
         if row is None:
             row = self._row = self.read_row()
         return row
 
     def read_row(self) -> Row:
-        """The row, which is not kept where it has to be read: for those who look at many documents."""
+        """Return the row without caching an unpacked one, for callers that read many documents."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -62,12 +61,12 @@ class Document:
 
     @property
     def packed(self) -> PackedRows | None:
-        """The packed rows that its row is one of; None where it is not packed."""
+        """Packed rows that contain its row, or None."""
         return self._packed
 
     @property
     def is_read(self) -> bool:
-        """Whether the row is there already."""
+        """Whether the row is unpacked."""
         return self._row is not None
 
     def drop_row(self) -> None:
@@ -76,62 +75,62 @@ class Document:
             self._row = None
 
     def has_row_of(self, other: "Document") -> bool:
-        """Whether one of two documents was made as a copy of the other."""
+        """Whether one of two documents is a copy of the other."""
         if self._packed is not None:
             return (self._packed, self._at, self.status) == (other._packed, other._at, other.status)
         return self._row is other._row
 
     @property
     def id(self) -> int:
-        """The derived number (spec.md 2.2)."""
+        """Numeric id, derived from the documentId (spec.md 2.2)."""
         return int(self.row[ID])
 
     @property
     def document_id(self) -> str:
-        """The id that paths use."""
+        """Id in paths."""
         return self.key[1]
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values of the attributes, in the order of `type.attributes`."""
+        """Values of the attributes, in the order of `type.attributes`."""
         return self.row[VALUES]
 
     @property
     def created_at(self) -> str:
-        """When the document was made, as a timestamp."""
+        """Timestamp of the document's creation."""
         return self.key[0]
 
     @property
     def updated_at(self) -> str:
-        """When this version was last changed, as a timestamp."""
+        """Timestamp of this version's last change."""
         return str(self.row[UPDATED_AT])
 
     @property
     def published_at(self) -> str | None:
-        """When this version was published, as a timestamp; None for a draft."""
+        """Timestamp of this version's publication, None for a draft."""
         published: str | None = self.row[PUBLISHED_AT]
         return published
 
     @property
     def locale(self) -> str:
-        """The locale code; the default one where the type is not localised."""
+        """Locale code; the default locale if the type is not localized."""
         return self.key[2]
 
     def get(self, name: str) -> Any:
-        """The value of a column. KeyError where the type has no such column."""
+        """Return the value of a column. Raises KeyError if the type has no such column."""
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":
-        """The same version, for another index."""
+        """Return a copy for another index."""
         return self._of_status(self.status)
 
     def with_values(self, values: Mapping[str, Any]) -> "Document":
-        """The same version with other values in some columns, by name."""
+        """Return a copy with other values in some columns, by name."""
         row = (values.get(name, value) for name, value in zip(self.type.columns, self.row, strict=True))
         return Document(self.type, tuple(row), self.status, self.path)
 
     def as_draft(self) -> "Document":
-        """The same document as `status=draft` shows it when nothing differs from what is published."""
+        """Return the published version as `status=draft` returns it if there is no draft file."""
         return self._of_status(DRAFT)
 
     def _of_status(self, status: str) -> "Document":
@@ -151,9 +150,10 @@ def make(
     *,
     number: int | None = None,
 ) -> Document:
-    """A document from its attributes' values and (createdAt, updatedAt, publishedAt or None for a draft).
+    """Make a document from its attributes' values and (createdAt, updatedAt, publishedAt or None for a
+    draft).
 
-    `number` is its id, where that does not follow from the document id.
+    `number` is its numeric id, if that is not derived from the documentId.
     """
     if number is None:
         number = identify(type_.uid, document_id, locale)
@@ -162,12 +162,12 @@ def make(
 
 
 def default_order(document: Document) -> Key:
-    """The key of the order without `sort`: createdAt, then documentId (then locale, for `locale=*`)."""
+    """Return the key of the order without `sort`: createdAt, documentId, then locale (for `locale=*`)."""
     return document.key
 
 
 def column_of(documents: Iterable[Document], at: int) -> list[Any]:
-    """The values of documents in the column at a position, without reading the rows that are packed."""
+    """Return the values of documents in the column at a position, without unpacking rows."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -183,12 +183,12 @@ def column_of(documents: Iterable[Document], at: int) -> list[Any]:
 
 
 def in_packed_order(documents: Iterable[Document]) -> list[Document]:
-    """Return documents in such an order that those whose rows are packed together are together, as there."""
+    """Sort documents by their packed rows and their position in them."""
     return sorted(documents, key=lambda document: (id(document._packed), document._at))
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Where the rows of some documents are, in the order of the documents."""
+    """Return the runs of consecutive packed rows that documents are in, in their order."""
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)
@@ -200,7 +200,7 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 
 def rows_of(documents: Sequence[Document]) -> PackedRows | None:
-    """The packed rows of some documents, where these are all of them and in their order; else None."""
+    """Return the packed rows that contain exactly these documents in this order, or None."""
     [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None
 
@@ -210,5 +210,5 @@ def _without_publication(row: Row) -> Row:
 
 
 def equal(old: Document, new: Document) -> bool:
-    """Whether two documents say the same."""
+    """Whether two documents have the same type, status and values."""
     return same_values(old.row, new.row) and old.status == new.status and old.type is new.type

@@ -1,4 +1,4 @@
-"""What is an e-mail address. Loaded when one is first checked, since its library takes a while to load."""
+"""Syntax of e-mail addresses. Imported on first use, because its library is slow to load."""
 
 from email_validator import EmailNotValidError, validate_email
 

@@ -1,4 +1,4 @@
-"""A document's values → what its file says: the inverse of `decode`, in trees for `formats.yaml.writer`."""
+"""Conversion between a document's values and the trees of its file, in both directions."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """One attribute's value as a tree; dates and timestamps as Plain, since they need no quotes."""
+    """Return an attribute's value as a tree; dates and timestamps as Plain, which needs no quotes."""
     if value is None:
         return None
     if attribute.type in _TEMPORAL:
@@ -47,10 +47,10 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """What a file has to say of a row: the attributes with a value, or without their default."""
+    """Return the trees of a row: the attributes with a value, and empty ones that have a default."""
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
-        if not is_empty(value) or attribute.has_default:  # A missing key would mean the default.
+        if not is_empty(value) or attribute.has_default:  # An absent key would mean the default.
             found[attribute.name] = encode(attribute, value)
     return spread(type_, found)
 
@@ -58,10 +58,10 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """The trees of the attributes that differ between two documents' values, by name.
+    """Return the trees of attributes that differ between two documents' values, by name.
 
-    `tree` is what the file says now. Of a component that stays, what it says of values that stay is
-    left as it is: keys that no schema knows, and defaults that it need not name.
+    `tree` is the current content of the file. Unchanged values in a component keep their tree, including
+    unknown keys and omitted defaults.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -86,7 +86,7 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """Where each component of a list stood before: by its id, else at its place; None where it is new."""
+    """Yield the former position of each component of a list, matched by id, else by position; None if new."""
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
         places.setdefault((component.type.uid, component.id), place)
@@ -115,7 +115,7 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that its attribute can't have: where, what was expected, whether it must be fixed."""
+    """Value that its attribute rejects: path, message, advice, severity and rule."""
 
     path: KeyPath
     message: str
@@ -126,9 +126,9 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """The reading of one document: the types, the seed of component ids, and what was wrong.
+    """State of reading one document: types, seed of component ids, mismatches.
 
-    `masks_hashes`: the hash of a password in an attribute that is none reads as "(hidden)".
+    `masks_hashes`: a password hash in any other attribute is read as "(hidden)".
     """
 
     types: Mapping[str, Type]
@@ -139,12 +139,12 @@ class Reading:
     def fail(
         self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
     ) -> None:
-        """Note a mismatch and go on."""
+        """Record a mismatch."""
         self.wrong.append(Mismatch(path, message, fix, warning, rule))
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """The values of a type's attributes, in order, out of a mapping; unknown keys are warned of."""
+    """Read the values of a type's attributes from a mapping, in order."""
     return [
         read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
     ]
@@ -152,19 +152,19 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 ABSENT: Any = object()
 NULL_TEXT_MESSAGE = 'the text "null" is in the place of null'
-# Of these types an empty text is no value: editors in a browser write it for a field that was cleared.
+# Types for which empty text means no value; browser editors write it for cleared fields.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
     | {"date", "time", "datetime", "timestamp"}
 )
-# Of these types an attribute may have been a password once, whose hash is in the file still.
+# Types of attributes that may have been passwords, with hashes still in the file.
 _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "json", "array", "blocks"})
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """One attribute's value. An absent key has the attribute's default, an explicit null is None.
+    """Read an attribute's value. An absent key means the default; an explicit null is None.
 
-    A password's default is no hash; it is hashed when a document is made.
+    The default of a password is hashed when a document is created, so it does not apply here.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -233,7 +233,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
 
 
 def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
-    """The documentId that a file says; `otherwise` where it says none."""
+    """Return the documentId in a file, or `otherwise`."""
     written = tree.get("documentId")
     if is_null(written):
         return otherwise
@@ -245,7 +245,7 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
 
 
 def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
-    """The createdAt, updatedAt or publishedAt that a file says; `otherwise` where it says none."""
+    """Return the createdAt, updatedAt or publishedAt in a file, or `otherwise`."""
     written = tree.get(name)
     if is_null(written):
         return otherwise
@@ -266,7 +266,7 @@ def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> s
 def warn_unknown(
     type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
 ) -> None:
-    """Warn of keys that the type does not have; they stay in the file and are not served."""
+    """Report keys that the type does not have. They stay in the file and are not served."""
     for key in tree:
         if key not in type_.attributes and key not in allowed:
             fix = unknown_key_advice(key, type_)

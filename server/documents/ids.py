@@ -1,4 +1,4 @@
-"""Document ids: those that names and paths stand for, and new ones."""
+"""Document ids: derived from names and paths, or new."""
 
 import secrets
 import threading
@@ -18,25 +18,25 @@ def compose(text: str) -> str:
 
 
 def id_of_name(name: str) -> str:
-    """The id of a document whose file says none: its name, in which `--` stands for `/`."""
+    """Return the default id of a document: its name with `/` replaced by `--`."""
     return name.replace("/", "--")
 
 
 def id_of_reference(text: str) -> str:
-    """The id that a relation in a file means, which may name the document as a path: `/guides/start/`."""
+    """Return the id that a relation in a file refers to, which may be a path: `/guides/start/`."""
     return compose(id_of_name(text.strip().strip("/")))
 
 
 def new_document_id() -> str:
-    """A new id: 24 characters of `[a-z0-9]` that sort by the time of creation.
+    """Return a new id: 24 characters of `[a-z0-9]` that sort by creation time.
 
-    It is a letter, nine digits of base 36 for the millisecond, four for a counter within it, and ten at
-    random. So it sorts after every id that this process made before, also within a millisecond.
+    A letter, nine base-36 digits of the millisecond, four of a counter within it, and ten at random. Each id
+    sorts after all ids that this process made before.
     """
     global _last
     with _lock:
         at, count = time.time_ns() // 1_000_000, 0
-        if at <= _last[0]:  # The millisecond is the same, or the clock went back.
+        if at <= _last[0]:  # Same millisecond, or the clock went back.
             at, count = _last[0], _last[1] + 1
         if count == _IDS_PER_TIME:
             at, count = at + 1, 0

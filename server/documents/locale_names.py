@@ -1,4 +1,4 @@
-"""A locale as clients see it: its code, and its name in English."""
+"""Locales as the API returns them: code and English name."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,18 +10,18 @@ from server.documents.values import identify
 
 
 def name_of(code: str) -> str:
-    """`fr` → `French (fr)`; the code itself where nobody knows the language."""
+    """Return the display name of a locale: `fr` → `French (fr)`, or the code if the language is unknown."""
     name = _names().get(code.replace("_", "-").lower())
     return f"{name} ({code})" if name else code
 
 
 def is_language(code: str) -> bool:
-    """Whether a code, without its region, is a language that CLDR has texts in."""
+    """Whether CLDR has the language of a code, without its region."""
     return code.replace("_", "-").partition("-")[0].lower() in _names()
 
 
 def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapping[str, Any]:
-    """The object that stands for a locale, with the times at which the settings were made and changed."""
+    """Return the JSON of a locale; `timestamps` are when the settings were created and changed."""
     created, updated = timestamps
     return {
         "id": identify("locale", code),
@@ -38,9 +38,9 @@ def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapp
 # Saves 0.35 ms of 0.53 of the list of locales.
 @cache
 def _names() -> Mapping[str, str]:
-    """The English name of each locale of CLDR, "" where it has none, by code in lower case.
+    """Return the English name of each CLDR locale ("" for none) by code in lower case.
 
-    tests/documents/locale_names.py makes the file with Babel, which has 33 MB, since it knows all languages.
+    tests/documents/locale_names.py writes the file with Babel, which is too large (33 MB) to depend on.
     """
     lines = Path(__file__).with_name("locale_names.tsv").read_text("utf-8").splitlines()
     return dict(line.split("\t") for line in lines)

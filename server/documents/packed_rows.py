@@ -1,8 +1,7 @@
-"""Rows of documents as bytes, each of which is read when somebody needs it.
+"""Packed rows: documents as bytes, unpacked one by one on use.
 
-Of a large site most documents are never asked for, or not by this process. Their bytes take less memory
-than their values, and processes that are forked go on sharing them. The texts of a column stand behind one
-another, so that they can be searched where they are.
+Most documents of a large site are never requested from this process. Bytes use less memory than values, and
+forked processes share them. The texts of a column are contiguous, so searches scan them without unpacking.
 """
 
 import io
@@ -19,17 +18,17 @@ from server.schema.model import Attribute, Type
 
 Row = tuple[Any, ...]
 Texts = tuple[int, bytes, frozenset[int]]  # of a column: their size, where each begins, those that are null
-# The lengths of rows, texts, short columns, and the values that all rows have in other columns.
+# Lengths of rows, texts, short columns, and constant columns.
 Facts = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
 
-# The only classes that pickled bytes may name; all of them just hold values.
+# Classes that pickled bytes may name; all of them only hold values.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 _UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 SEPARATOR = b"\0"  # Stands in no document, since no text file may contain it.
 
 
 class PackedTexts:
-    """The texts of a column in UTF-8, one behind the other, with SEPARATOR behind each."""
+    """Texts of a column in UTF-8, each followed by SEPARATOR."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -37,39 +36,39 @@ class PackedTexts:
         self._data, self._starts, self._nulls = data, array("I", starts), nulls
 
     def between(self, first: int, last: int) -> memoryview:
-        """The texts from one position up to, not including, another, each with SEPARATOR behind it."""
+        """Return the bytes of texts `first` to `last` (exclusive), each followed by SEPARATOR."""
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Where each of these begins, where the first one begins at `shift`."""
+        """Return the start of each of these texts, relative to the first, plus `shift`."""
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
 
     def text(self, i: int) -> str | None:
-        """One text, None for null."""
+        """Return one text, None for null."""
         if i in self._nulls:
             return None
         return str(self._data[self._starts[i] : self._starts[i + 1] - 1], "utf-8", "surrogatepass")
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """The same text, or null, so many times."""
+        """Return `count` copies of a text or null."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
 
 
 class PackedRows:
-    """The rows of some documents of one type.
+    """Packed rows of documents of one type.
 
-    They come as the bytes of rows without their texts, and of texts by column. Short columns are there once
-    more, each as a whole, since lists are ordered by them.
+    The data has rows without their texts, then texts by column. Short columns are also stored whole, for
+    sorting.
     """
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
 
     def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
-        """The rows that begin some data."""
+        """`data` begins with the rows."""
         lengths, texts, self._columns, self._constants = facts
         self._starts = array("I", accumulate(array("i", lengths), initial=0))
         self._texts: dict[int, Any] = {}
@@ -82,19 +81,19 @@ class PackedRows:
 
     @classmethod
     def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
-        """Rows that begin some data; returns what follows as well."""
+        """Read the rows at the start of data; return them and the remaining data."""
         rows = cls(facts, data, types)
         return rows, data[len(rows._data) :]
 
     def packed(self) -> tuple[Facts, list[memoryview]]:
-        """What they were made of, as `pack_rows` gives it."""
+        """Return facts and data, as `pack_rows` does."""
         return self._facts, [self._data]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
     def row(self, i: int) -> Row:
-        """A row. Raises ValueError where its bytes are damaged."""
+        """Unpack a row. Raises ValueError if its bytes are damaged."""
         values: list[Any] = load(self._data[self._starts[i] : self._starts[i + 1]], self._types)
         for at in self._apart:
             constant = at in self._constants
@@ -102,7 +101,7 @@ class PackedRows:
         return tuple(values)
 
     def column(self, at: int) -> Sequence[Any]:
-        """The values of all rows in a column."""
+        """Return the values of a column."""
         positions = range(len(self))
         if at in self._constants:
             return [self._constants[at]] * len(self)
@@ -114,7 +113,7 @@ class PackedRows:
         return column
 
     def texts(self, at: int) -> PackedTexts | None:
-        """The texts of a column; None where it has other values."""
+        """Return the texts of a column, or None if it has other values."""
         constant = self._constants.get(at)
         if at in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -128,7 +127,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """The facts of some rows, and their bytes: what `PackedRows.read` makes them of."""
+    """Pack rows; return facts and data for `PackedRows.read`."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -146,11 +145,11 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """The facts of rows of `width` columns, in some of which all have the same value: `added` has these."""
+    """Add constant columns to facts: `added` has their values; `width` is the number of all columns."""
     if not added:
         return facts
     lengths, texts, columns, constants = facts
-    now = [at for at in range(width) if at not in added]  # where each earlier column stands
+    now = [at for at in range(width) if at not in added]  # positions of the earlier columns
     return (
         lengths,
         {now[at]: text for at, text in texts.items()},
@@ -168,7 +167,7 @@ def _is_short(attribute: Attribute) -> bool:
 
 
 def dump(values: Iterable[Any]) -> list[bytes]:
-    """Some values as bytes, each by itself."""
+    """Pickle values one by one."""
     out = io.BytesIO()
     pickler = _Pickler(out, protocol=5)
     ends = [0]
@@ -181,7 +180,7 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """The value that bytes were made of. Raises ValueError for what `dump` has not made."""
+    """Unpickle a value. Raises ValueError for bytes that `dump` has not written."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -189,14 +188,14 @@ def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Names the types instead of holding them."""
+    """Pickler that stores content types by name."""
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) else None
 
 
 class _Unpickler(pickle.Unpickler):
-    """Never runs code from the bytes."""
+    """Unpickler that allows only classes that hold values."""
 
     def __init__(self, data: bytes | memoryview, types: Mapping[str, Type]) -> None:
         super().__init__(io.BytesIO(data))

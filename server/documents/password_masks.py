@@ -1,4 +1,4 @@
-"""Hashes of passwords. No answer shows them, even if their attribute is no `password` any more."""
+"""Masks for password hashes. No response contains one, even if its attribute is no longer a `password`."""
 
 import re
 from typing import Any
@@ -8,12 +8,12 @@ HIDDEN = "(hidden)"
 
 
 def without_hashes(text: str) -> str:
-    """Return a text with each password hash masked."""
+    """Mask each password hash in a text."""
     return _HASH.sub(HIDDEN, text)
 
 
 def mask_hashes(value: Any) -> Any:
-    """Return a JSON value with each text masked that is a password hash."""
+    """Mask each string of a JSON value that is a password hash."""
     if isinstance(value, str):
         return HIDDEN if value.lstrip()[:1] == "$" and _HASH.fullmatch(value.strip()) else value
     if isinstance(value, dict):

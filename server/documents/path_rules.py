@@ -1,6 +1,6 @@
-"""Which file is which document: path → content type, name, locale, draft (docs/files.md).
+"""Rules from paths to documents: path → content type, name, locale, draft (docs/files.md).
 
-Paths are relative to the site and use `/`, as git shows them.
+Paths are relative to the site and use `/`, as in git.
 """
 
 import re
@@ -22,7 +22,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a path says of the document in it."""
+    """Content type, name, locale and status that a path implies."""
 
     type: Type
     name: str
@@ -31,13 +31,13 @@ class Claim:
 
     @property
     def document_id(self) -> str:
-        """The id of a document whose file does not say one."""
+        """The documentId if the file does not contain one."""
         return id_of_name(self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The rules that turn paths into claims, for one schema and one list of locales."""
+    """Path rules for one schema and one list of locales."""
 
     schema: Schema
     settings: Settings
@@ -52,18 +52,18 @@ class Layout:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str], Type]]:
-        """Every pattern of `options.files`, those that say more before those that say less."""
+        """All patterns of `options.files`, more specific ones first."""
         found = [(p, t) for t in self.schema.content_types for p in t.files]
         return [(p, _compile(p), t) for p, t in sorted(found, key=lambda each: _precision(each[0]))]
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The folders that documents can be in, none inside of another; `""` is the site itself."""
+        """Folders that can contain documents, none inside another; `""` is the site itself."""
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
     def claim(self, path: str) -> Claim | None:
-        """Whose document a path is, or None."""
+        """Return the claim of a path, or None if it is not a document."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -76,9 +76,9 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Where the document of a claim belongs: the path that `claim` reads as that claim.
+        """Return the path of a claim, the inverse of `claim`.
 
-        `pattern` is the one of `options.files` to use, where the type has several.
+        `pattern` chooses one of several patterns in `options.files`.
         """
         suffix = ".draft" if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
@@ -95,11 +95,11 @@ class Layout:
         return f"content/{claim.type.plural}/{name}{ending}"
 
     def pattern_of(self, path: str) -> str | None:
-        """The pattern of `options.files` that a path matches, or None."""
+        """Return the pattern of `options.files` that a path matches, or None."""
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """The path of another version of the document in `path`; None where no type claims that."""
+        """Return the path of another version of a document, or None if `path` is not a document."""
         claim = self.claim(path)
         if claim is None:
             return None
@@ -107,7 +107,7 @@ class Layout:
         return self.path_of(wanted, PurePosixPath(path).suffix, self.pattern_of(path))
 
     def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
-        """The patterns of `options.files` that a path matches, each with what it makes of the path."""
+        """Yield the patterns of `options.files` that match a path, each with its claim."""
         partial = is_partial(path)
         for pattern, compiled, type_ in self._patterns:
             if partial and "{name}" in pattern.rpartition("/")[2]:
@@ -134,7 +134,7 @@ class Layout:
         return claim if claim and claim.name == claim.type.singular else None
 
     def _claim_of_name(self, type_: Type, name: str) -> Claim:
-        """A claim for NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
+        """Return the claim for NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
         name, draft = _cut_draft(type_, name)
         locale = self.settings.locales.default
         if type_.localized:
@@ -145,7 +145,7 @@ class Layout:
 
 
 def is_partial(path: str) -> bool:
-    """Whether a file is a part of others to a site generator: `_note.mdx`, but not Hugo's `_index.md`."""
+    """Whether a site generator includes the file in others: `_note.mdx`, but not Hugo's `_index.md`."""
     name = path.rpartition("/")[2]
     return name.startswith("_") and name.partition(".")[0] != "_index"
 
@@ -164,17 +164,17 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def _initial(name: str) -> str:
-    """Return what `{initial}` stands for in the path of a document: `a` for `Aave`."""
+    """Return the value of `{initial}` in the path of a document: `a` for `Aave`."""
     return name[:1].lower()
 
 
 def _precision(pattern: str) -> tuple[bool, int]:
-    """What patterns are ordered by: those that name the file first, then those that spell out more."""
+    """Sort key of patterns: those with `{name}` in a folder first, then those with more literal text."""
     return "{name}" in pattern.rpartition("/")[2], -len(re.sub(r"\{.*?\}", "", pattern))
 
 
 def _fixed_folder(pattern: str) -> str:
-    """The folder of a pattern in which everything that it can match lies."""
+    """Return the folder that contains all matches of a pattern."""
     return pattern.partition("{")[0].rpartition("/")[0]
 
 

@@ -1,6 +1,6 @@
-"""What a tree means under an attribute of each type: the table READERS has a function for each.
+"""Readers of attribute values from trees: the table READERS has a function for each attribute type.
 
-Components and dynamic zones are no part of it: `decode` goes into those.
+`documents.encode` reads components and dynamic zones.
 """
 
 import math
@@ -23,7 +23,7 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
-    """Raised by a reader: what the type expected, and how to fix it."""
+    """Error of a reader: the expected value, and how to fix the file."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -139,14 +139,14 @@ def _block(tree: Tree, attribute: Attribute) -> Any:
 
 
 def _block_text(key: str, tree: Tree) -> Any:
-    """Text, even if it looks like a number. The text of a node is never null; all else can be."""
+    """Return a text member, even if it looks like a number. Only `text` can't be null."""
     if isinstance(tree, str) and (key == "text" or not is_null(tree)):
         return str(tree)
     return None if is_null(tree) else typed(tree)
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """One entry of a relation or media attribute as a row holds it. Raises Unreadable."""
+    """Return an entry of a relation or media attribute as a row stores it. Raises Unreadable."""
     if attribute.type == "media":
         if isinstance(tree, str):
             return compose(str(tree).lstrip("/").removeprefix("uploads/"))

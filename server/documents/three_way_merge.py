@@ -1,6 +1,6 @@
-"""Merges two edits of one document with the version that both began from, attribute by attribute.
+"""Three-way merge of two edits of a document, attribute by attribute.
 
-The components of a list are matched by id, by content, then by place and kind.
+Components of a list are matched by id, by content, then by position and type.
 """
 
 from collections import defaultdict, deque
@@ -21,10 +21,10 @@ MAX_COMPARED_PAIRS = 10_000  # Above so many pairs of components, the merge pair
 def places_in(
     base: Sequence[Component], later: Sequence[Component], *, by_id: bool = False
 ) -> list[int | None]:
-    """For each component of a later list its place in `base`; None where it is new.
+    """Return the position in `base` of each component of a later list, None if it is new.
 
-    `by_id`: the later list was made from `base`, so that an id says which component it is. The ids of lists
-    that were read from files say no more than the place.
+    `by_id`: the later list was made from `base`, so ids identify components. In lists read from files, ids
+    only encode the position.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -55,7 +55,7 @@ def places_in(
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """The components left over on both sides, together where they come behind the same one."""
+    """Return the unmatched components of both sides, grouped by their predecessor."""
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
     for at, place in enumerate(found):
@@ -75,9 +75,9 @@ def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], 
 def _likely(
     base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
 ) -> list[tuple[int, int]]:
-    """Pairs of one kind that have so many values in common, or more.
+    """Match components of the same type with at least `common` equal values.
 
-    Those that have most in common are taken first, of these those that are at the same place.
+    Pairs with more equal values come first, then those at nearer positions.
     """
     if len(left) * len(places) > MAX_COMPARED_PAIRS:
         pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
@@ -101,7 +101,7 @@ def _likely(
 
 
 def _common(one: Component, other: Component) -> int:
-    """How many values two components have in common."""
+    """Return the number of equal values of two components."""
     if one.type is not other.type:
         return 0
     pairs = zip(one.values, other.values, strict=True)
@@ -114,10 +114,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """The order with the changes of both sides; None where each has put what stays in an order of its own.
+    """Merge the orders of both sides; return None if both reordered the remaining keys differently.
 
-    What one side removed is gone. What one side added comes behind what it stands behind there, or at the end
-    if it was there; where both added something at one place, theirs comes first.
+    Keys that one side removed are gone. Keys that one side added follow their predecessor there; if both
+    added at one position, theirs come first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -125,7 +125,7 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
     if mine != before and other not in (before, mine):
         return None
     gone = set(base) - kept
-    # The side that has moved something leads; what the other has added is put into its order.
+    # The side that moved keys determines the order; keys that the other added are inserted.
     leader, follower = (ours, theirs) if mine != before and other == before else (theirs, ours)
     merged = [key for key in leader if key not in gone]
     passed = set(leader) - set(base) - set(follower) if follower is ours else set()
@@ -134,8 +134,8 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the keys that are not there yet, each behind the one before it and behind those `passed`."""
-    places: dict[Key | None, list[Key]] = {}  # what is to be inserted, by what it comes behind
+    """Insert missing keys, each after its predecessor and after those `passed`."""
+    places: dict[Key | None, list[Key]] = {}  # keys to insert, by their predecessor
     there, before, waiting = set(merged), None, list[Key]()
     for key in keys:
         if key in there:
@@ -157,17 +157,17 @@ def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
 # --- merge ----------------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
-# (base, ours, theirs) → the text with the lines that either has changed; None where the changes touch.
+# (base, ours, theirs) → text with the changed lines of both; None if the changes overlap.
 MergeText = Callable[[str, str, str], str | None]
 _TEXT_TYPES = frozenset({"text", "richtext"})
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What both sides have changed, each otherwise; None is no value, and no document or component.
+    """Value that both sides changed differently. None means no value, document or component.
 
-    `path` leads to it from the document, by names and by places in the lists of the base; it is empty where
-    one side has deleted the document that the other has changed.
+    `path` has names and positions in the lists of the base; it is empty if one side deleted the document that
+    the other changed.
     """
 
     path: KeyPath
@@ -178,7 +178,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge came to: all values, None for a document that is gone; of a conflict, theirs."""
+    """Result of a merge: all values (theirs at conflicts), None if the document is deleted."""
 
     values: dict[str, Any] | None
     conflicts: tuple[Conflict, ...] = ()
@@ -193,11 +193,10 @@ def merge(
     *,
     by_id: bool = False,
 ) -> Merged:
-    """Merge two versions of a document that were made from a third, each None where there is none.
+    """Merge two versions of a document that were made from `base`; None means no document.
 
-    The values are by attribute, as a row holds them; of relations that others store, theirs are kept. The
-    components of the result have the ids of theirs, where they are there. `by_id`: components of ours with
-    an id of a component of the base are that one.
+    Values are by attribute, as in rows. Relations stored on the other side keep theirs. Components of the
+    result have the ids of theirs if they exist there. `by_id`: ids of components in ours refer to the base.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -214,7 +213,7 @@ def merge(
 
 
 def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs: Values | None) -> Merged:
-    """What is left where one side has no document: it was added by the other, or deleted."""
+    """Merge if one side has no document: the other side added it, or this one deleted it."""
     left = ours or theirs
     if left is None or base is None:
         return Merged(dict(left) if left is not None else None)
@@ -233,7 +232,7 @@ class _Merging:
     conflicts: list[Conflict] = field(default_factory=list)
 
     def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
-        """The value of an attribute with the changes of both; theirs, and a conflict, where that can't be."""
+        """Merge the values of an attribute; on a conflict, record it and return theirs."""
         if same_values(ours, base) or same_values(ours, theirs):
             return theirs
         if same_values(theirs, base):
@@ -295,9 +294,9 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """The components of both sides by what they are: a place in the base, else what stands for a new one.
+    """Return the components of both sides, keyed by their position in the base, or by a key for a new one.
 
-    A component that both sides have added is one.
+    A component that both sides added has one key.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

@@ -1,4 +1,4 @@
-"""What the attributes of a document hold: values, components, and what stands for no value."""
+"""Values of attributes: components, empty values, equality, derived ids."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -9,9 +9,9 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """One component of a document: its type and its row (id, then the attributes).
+    """Component of a document: its type and its row (id, then attributes).
 
-    Two are equal when their attributes are: the id comes from the place, which a copy does not share.
+    Equality compares only attributes, because ids are derived from the position.
     """
 
     __slots__ = ("row", "type")
@@ -21,12 +21,12 @@ class Component:
 
     @property
     def id(self) -> int:
-        """The derived number (spec.md 2.2)."""
+        """Numeric id, derived from the position (spec.md 2.2)."""
         return int(self.row[0])
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values of the attributes, in the order of `type.attributes`."""
+        """Values of the attributes, in the order of `type.attributes`."""
         return self.row[1:]
 
     def __eq__(self, other: object) -> bool:
@@ -43,14 +43,14 @@ class Component:
 
 
 def components_in(value: Any) -> tuple[Component, ...]:
-    """The components that the value of an attribute holds, which is one of those that may hold some."""
+    """Return the components in the value of a component or dynamic zone attribute."""
     return value if isinstance(value, tuple) else (value,) if value is not None else ()
 
 
 def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Component]]:
-    """The components in an attribute's value, none of other attributes, each with its path in the document.
+    """Yield path and component for each component in an attribute's value; nothing for other attributes.
 
-    `path` is that of the attribute; in a list, the position of the component follows.
+    `path` is the attribute's; in a list, the position of the component is appended.
     """
     if attribute.holds_components:
         for i, component in enumerate(components_in(value)):
@@ -58,36 +58,36 @@ def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[t
 
 
 def empty_value(attribute: Attribute) -> Any:
-    """What an attribute holds that has no value: relations, media and lists an empty tuple, others None."""
+    """Return the empty value of an attribute: () for relations, media and lists, else None."""
     listed = attribute.holds_components and attribute.to_many
     return () if listed or attribute.has_targets else None
 
 
 def is_empty(value: Any) -> bool:
-    """Whether an attribute that holds this has no value."""
+    """Whether a value is empty."""
     return value is None or value == ()
 
 
 def same_values(old: object, new: object) -> bool:
-    """Whether two values, or rows of them, are the same in JSON as well, where 1 is neither true nor 1.0."""
+    """Whether two values or rows have the same JSON: 1 equals neither true nor 1.0."""
     if old is new or type(old) is type(new) is str:
         return old == new
     return old == new and repr(old) == repr(new)
 
 
 def identify(*parts: str) -> int:
-    """A 53-bit id that is the same in every clone: exact as a JSON number in every client."""
+    """Return a 53-bit id that is the same in every clone and exact as a JSON number."""
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
 
 class Hashed(str):
-    """The hash of a password, which is not to be hashed again, with the text that was `typed`."""
+    """Hash of a new password, with the text that was `typed`."""
 
     __slots__ = ("typed",)
     typed: str
 
     def __new__(cls, hashed: str, typed: str) -> "Hashed":
-        """Return a hash with the text that it was made of."""
+        """Return a hash with its plain text."""
         made = super().__new__(cls, hashed)
         made.typed = typed
         return made
