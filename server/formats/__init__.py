@@ -1,1 +1,1 @@
-"""The text of a file as a tree with positions, and edits that keep every other byte."""
+"""Parsers of file texts into trees with positions, and edits that keep all other bytes."""

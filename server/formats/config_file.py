@@ -1,4 +1,4 @@
-"""A file that configures a site, site.yaml or a schema: a tree, and the line of everything in it."""
+"""Configuration files (site.yaml, schemas): a tree with the line of each value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """One file as it was read: its path in the site, its mapping, and where everything in it stands.
+    """Configuration file: its path in the site, its mapping, and the positions of all values.
 
-    `top` is where the mapping itself stands, where it is a part of a file.
+    `top` is the path of the mapping if it is part of a file.
     """
 
     path: str
@@ -26,16 +26,16 @@ class ConfigFile:
     top: Position | None = None
 
     def get(self, *at: str) -> Tree:
-        """The value at a path of keys, None where there is none."""
+        """Return the value at a path of keys, or None."""
         value: Tree = self.data
         for key in at:
             value = value.get(key) if isinstance(value, dict) else None
         return value
 
     def entries(self, *at: str) -> list["ConfigFile"]:
-        """Each mapping of the list at a path of keys, as a file of its own; none where there is no list.
+        """Return each mapping of the list at a path of keys as a ConfigFile; [] if there is no list.
 
-        Raises SetupError where there is something else.
+        Raises SetupError if the value is not a list of mappings.
         """
         value = self.get(*at)
         if is_null(value):
@@ -48,22 +48,22 @@ class ConfigFile:
         return [self._inside((*at, i), item) for i, item in enumerate(value)]
 
     def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
-        """The mapping at a path of keys as a file of its own, whose positions are those in this one."""
+        """Return the mapping at a path of keys as a ConfigFile with the same positions."""
         depth = len(at)
         inner = {key[depth:]: found for key, found in self.positions.items() if key[:depth] == at}
         return ConfigFile(self.path, data, inner, self.position(*at))
 
     def position(self, *at: str | int) -> Position | None:
-        """Where a path of keys stands, or the innermost part of it that the file has."""
+        """Return the position of a path of keys, or of its innermost part in the file."""
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """An error at the value of a path of keys, or at the innermost part of it that the file has."""
+        """Return an error at the value of a path of keys, or at its innermost part in the file."""
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for the value at a path of keys, which `must` describes: "be true or false"."""
+        """Return an error for the value at a path of keys; `must` completes "must …": "be true or false"."""
         value: Any = self.data
         for key in at:
             if isinstance(value, dict):
@@ -74,22 +74,22 @@ class ConfigFile:
         return self.refuse(f"{name} must {must} (found {describe_value(value)})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """An error at a key, where it is the key that is wrong, not its value."""
+        """Return an error at a key instead of its value."""
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """A YAML file, or a JSON file where it ends with .json, of the site at `root`.
+    """Read a YAML file, or JSON if its name ends with .json, of the site at `root`.
 
-    An optional one that is empty or not there is an empty mapping. Raises SetupError for what can't be
-    read, is no mapping, or has no text and is not optional.
+    An optional file that is empty or missing is an empty mapping. Raises SetupError if the file can't be read
+    or is not a mapping, or if it is missing and not optional.
     """
     positions: Positions = {}
     try:
         text = (root / path).read_bytes().decode("utf-8-sig")
         check_conflict(text)
-        if not text.strip() and not optional:  # Somebody is about to write it, or a crash has cut it off.
+        if not text.strip() and not optional:  # It is being written, or a crash truncated it.
             raise SyntaxProblem("the file is empty", None, "write or delete it")
         if path.endswith(".json"):
             data, positions = read_json(text), _json_positions(text)
@@ -110,7 +110,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def _json_positions(text: str) -> Positions:
-    """The position of every key of JSON text, as far as it can be told."""
+    """Return the positions of keys in JSON text, {} if it can't be parsed."""
     try:
         return json_positions(text)
     except SyntaxProblem:

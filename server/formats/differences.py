@@ -1,4 +1,4 @@
-"""What turns one list into another, item by item: what stays, changes, moves, comes and goes."""
+"""Differences between two lists: items that are kept, changed, moved, added and removed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ MAX_COMPARED_PAIRS = 10_000  # Pairs of items of two lists.
 
 
 def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
-    """How many items are the same at the beginning of two lists, and how many at the end."""
+    """Return the number of equal items at the start and at the end of two lists."""
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and same(old[head], new[head]):
@@ -24,7 +24,7 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Items `start` to `end` of a list become `new`; those around them stay."""
+    """Replacement of items `start` to `end` of a list by `new`."""
 
     start: int
     end: int
@@ -32,9 +32,9 @@ class Difference:
 
 
 def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
-    """What turns one list into another, so that as many items as possible stay as they are.
+    """Return the differences between two lists that keep as many items as possible.
 
-    Between lists of too many items for that, all that differs is one difference.
+    For very long lists, everything between the common ends is one difference.
     """
     head, tail = common_ends(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -49,7 +49,7 @@ def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
 
 
 def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
-    """The indexes of a longest common subsequence of two lists."""
+    """Return the index pairs of a longest common subsequence of two lists."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
     equal = [[same(x, y) for y in b] for x in a]
@@ -72,9 +72,9 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What becomes of one item: that at the index `old` (-1: a new one comes) has the value `new`.
+    """Change of one item: the item at index `old` (-1 for a new item) becomes `new`.
 
-    An item that moves has two steps: it moves to its new place, and leaves its old one.
+    A moved item has two steps: one at its new position, one at its old position.
     """
 
     kind: Literal["stays", "changes", "moves", "comes", "goes", "leaves"]
@@ -83,7 +83,7 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """What becomes of all items, in the order of the new list; what goes is told where it stood."""
+    """Yield the steps of all items in the order of the new list; removed items appear at their old position."""
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())
@@ -118,7 +118,7 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """The items that differences only move: (index of the difference, of its new item) → old index."""
+    """Return items that are only moved: (index of the difference, index in its new items) → old index."""
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}
@@ -133,7 +133,7 @@ def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], in
 
 
 def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
-    """The new items that are old ones with changes: place by place, or else those that share a value."""
+    """Match new items to changed old ones: by position, or by a value they share."""
     if len(left) == len(new):
         return dict(zip(new, left, strict=True))
     pairs = {}

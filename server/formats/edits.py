@@ -1,4 +1,4 @@
-"""What the editors of YAML and JSON share: cuts of a text, and whether a tree already says a value."""
+"""Shared code of the YAML and JSON editors: text cuts, and comparison of trees with values."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ from typing import Any
 from server.formats.text_positions import line_start, newline_of
 from server.formats.tree import Plain, Tree, is_null, typed
 
-REMOVE: Any = object()  # stands for a value where a key is to be removed
+REMOVE: Any = object()  # marks a key to remove
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Characters `start` to `end` of a text become `text`."""
+    """Replacement of characters `start` to `end` of a text by `text`."""
 
     start: int
     end: int
@@ -22,9 +22,9 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
-    """The text after some cuts, which must not overlap.
+    """Apply cuts that do not overlap to a text.
 
-    Insertions at one index keep their order, and come before what is cut out there.
+    Insertions at one index keep their order and precede a removal there.
     """
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
     for cut in reversed(ordered):
@@ -33,7 +33,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Whether a tree that was read from a file already says a value."""
+    """Whether a tree read from a file already represents a value."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):
@@ -55,7 +55,7 @@ def same(old: Tree, new: Any) -> bool:
 
 
 def _equal(old: Any, new: Any) -> bool:
-    """Equality that tells 1 from True and from 1.0."""
+    """Equality that distinguishes 1, True and 1.0."""
     return type(old) is type(new) and bool(old == new)
 
 
@@ -64,13 +64,13 @@ def _equal(old: Any, new: Any) -> bool:
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _COMMENT = re.compile(r"[ \t]*#[^\r\n]*")
 
-Span = tuple[int, int]  # where an item begins and ends
-Part = tuple[int, str | None]  # the index of an item (-1: a new one), and its text (None: it goes)
+Span = tuple[int, int]  # start and end of an item
+Part = tuple[int, str | None]  # index of an item (-1: new), and its text (None: removed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An item's text and what stands around it: in front, up to its comma, and behind that on its line."""
+    """Text of an item, with the text before it, up to its comma, and after that on its line."""
 
     lead: str
     text: str
@@ -81,10 +81,10 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """A list or a mapping between brackets, in parts that together are its text.
+    """List or mapping between brackets, divided into parts that together are its text.
 
-    `first` stands before a new first item and `inner` before any other; `broken` is what begins a new line
-    for an item, `margin` for the closing bracket. `trailing` says whether a comma may stand behind the last.
+    `first` precedes a new first item, and `inner` any other. `broken` starts a new line for an item, and
+    `margin` the line of the closing bracket. `trailing`: a comma may follow the last item.
     """
 
     opening: str
@@ -98,13 +98,13 @@ class Brackets:
 
     @property
     def has_lines(self) -> bool:
-        """Whether a new item stands on a line of its own."""
+        """Whether a new item goes on its own line."""
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """The text with other items, of which there must be some: those that go are told where they stood."""
+        """Return the text with other items, at least one. Removed items are passed at their old position."""
         placed: list[_Item] = []
-        left = ""  # the comments above items that go
+        left = ""  # comments above removed items
         for i, text in parts:
             item = self.items[i] if i >= 0 else _Item("", "")
             if text is None:
@@ -123,14 +123,14 @@ class Brackets:
         return made + (_on_new_line(closing, self.margin) if commented else closing)
 
     def _lead(self, i: int, *, first: bool) -> str:
-        """What stands before an item: where no comment does, the white space of its new place."""
+        """Return the text before an item: its comment, or the white space of its new position."""
         lead = self.items[i].lead if i >= 0 else ""
         if i >= 0 and ("#" in lead or first == (i == 0)):
             return lead
         return self.first if first else self.inner
 
     def _behind(self, item: _Item, *, last: bool) -> tuple[str, bool]:
-        """What stands behind an item, with or without a comma, and whether that ends in a comment."""
+        """Return the text after an item, with or without a comma, and whether it ends in a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
         if not last or self.items[-1].comma or (self.trailing and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
@@ -142,17 +142,17 @@ class Brackets:
 
 
 def _on_new_line(lead: str, broken: str) -> str:
-    """What stands behind a comment: it begins with a new line."""
+    """Return text that follows a comment, so starts on a new line."""
     return lead if lead.lstrip(" \t\r").startswith("\n") else broken + lead.lstrip(" \t")
 
 
 def brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing: bool = True
 ) -> Brackets | None:
-    """The parts of what stands between the brackets at `start` and before `end`, with items at some spans.
+    """Parse the text between the brackets at `start` and before `end`, with items at the spans.
 
-    `gap` is what stands behind a comma where the text has no example. None where there is no item, or
-    something else than commas, white space and comments between them.
+    `gap` is the text after a comma if there is no example. Returns None if there are no items, or anything
+    but commas, white space and comments between them.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -191,7 +191,7 @@ def brackets(
 
 
 def _inner(items: list[_Item], below: str, gap: str) -> str:
-    """What stands before an item that is not the first; `below` begins a line right below the first one."""
+    """Return the text before an item that is not the first; `below` starts a line right below the first."""
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

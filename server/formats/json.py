@@ -1,4 +1,4 @@
-"""JSON: read a text, write values, and change values without touching other bytes."""
+"""JSON: parse text, write values, and change values without touching other bytes."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
 def json_nodes(text: str) -> Node:
-    """The node of a JSON text that `read_json` has accepted."""
+    """Return the node of a JSON text that `read_json` accepted."""
     return _json_value(text, _skip(text, 0), 0)[0]
 
 
@@ -63,13 +63,13 @@ def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node
 
 # --- reader ---------------------------------------------------------------------------------------
 
-# JSON strings, and the numbers that Python's reader refuses without saying where they are.
+# JSON strings, and numbers that Python's parser rejects without a position.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
-# JSON strings, empty lists and objects, and what a further value follows. No text is looked at twice.
+# JSON strings, empty lists and objects, and separators before a further value. Matching is linear.
 _VALUES = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|\[\s*+\]|\{\s*+\}|[\[{,]', re.DOTALL)
 
 _ENDS = {"}": "object", "]": "list"}
-# What Python's reader says of a text that is no JSON, as people say it.
+# Messages of Python's parser → plain messages.
 _PROBLEMS = (
     ("Expecting value", "a value is expected"),
     ("Expecting property name", "a key in double quotes is expected"),
@@ -84,39 +84,39 @@ _PROBLEMS = (
 
 
 def count_values(text: str, most: float) -> int:
-    """Return how many values a JSON text has, lists and objects included; nothing of it is read before.
+    """Return the number of values in a JSON text, including lists and objects, without parsing it.
 
-    A string is one value, whatever it says. Counting ends with the first value beyond `most`.
+    A string is one value. Counting stops after `most`.
     """
     return _count(text, most)[0]
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Return how many values a string has that may be JSON itself: one if it is not."""
+    """Return the number of values in a string that may contain JSON: one if it does not."""
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
     except json.JSONDecodeError as error:
         return count if error.pos >= end else 1
     except (ValueError, RecursionError):
-        pass  # It has a long number, or is nested deeply.
+        pass  # A very long number or deep nesting.
     return count
 
 
 def _count(text: str, most: float) -> tuple[int, int]:
-    """Return how many values a JSON text has, and where the first beyond `most` begins, if any."""
+    """Return the number of values in a JSON text, and the index where counting stopped."""
     count = 1
     for number, found in enumerate(_VALUES.finditer(text), start=1):
         if found.end() - found.start() == 1 and found[0] != '"':
             count += 1
-        # A value has at most a key, itself and a comma: what has more parts is no JSON.
+        # Each value has at most a key, itself and a comma; more parts are invalid JSON.
         if count > most or number > 4 * most:
             return max(count, int(most) + 1), found.start()
     return count, len(text)
 
 
 def read_json(text: str) -> Tree:
-    """JSON text → tree; integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
+    """Parse JSON: integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -142,7 +142,7 @@ def read_json(text: str) -> Tree:
 
 
 def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
-    """Return the problem of a text that is no JSON; that of a comma too many is at the comma."""
+    """Return the SyntaxProblem for invalid JSON; for a trailing comma, at the comma."""
     text = error.doc
     what = next((told for said, told in _PROBLEMS if error.msg.startswith(said)), error.msg)
     line, column, _ = position_at(text, error.pos)
@@ -155,9 +155,9 @@ def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
 
 
 def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
-    """A problem with its line and column, which Python's reader does not tell for all problems.
+    """Add line and column to a problem if Python's parser did not report them.
 
-    Odd numbers are looked for with a pattern, keys that stand twice by reading the text as YAML.
+    Invalid numbers are found with a pattern, and repeated keys by parsing the text as YAML.
     """
     odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
     if odd:
@@ -172,9 +172,9 @@ def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
 
 
 def json_positions(text: str) -> Positions:
-    """The position of every key and list item of a JSON text. Raises SyntaxProblem.
+    """Return the position of every key and list item. Raises SyntaxProblem.
 
-    JSON is read as YAML for it, which it is once tabs are spaces.
+    The text is parsed as YAML, with tabs replaced by spaces.
     """
     positions: Positions = {}
     read_yaml(text.replace("\t", " "), positions)
@@ -201,10 +201,10 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 def json_text(
     value: Any, *, indent: str | None = None, ascii_only: bool = False, tight: bool = False, margin: str = ""
 ) -> str:
-    """A value as JSON; decimals, and numbers as they were read from JSON, keep their digits.
+    """Return a value as JSON. Decimals and numbers read from JSON keep their digits.
 
-    `indent` is one level's white space (None: all on one line), `margin` what stands before the line
-    that the value begins on; `tight` leaves out the spaces after `,` and `:`.
+    `indent` is the white space of one level (None: one line), `margin` the indentation of the first line.
+    `tight` omits the spaces after `,` and `:`.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -237,7 +237,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """A JSON text whose top object has new values under some keys; REMOVE removes a key."""
+    """Change values of the top-level object; REMOVE removes a key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -246,10 +246,9 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Writes values of one text anew, in the style of that text.
+    """Editor that writes values in the style of one text.
 
-    `unit` is the white space of one level (None: the text is one line), `tight` whether there are no
-    spaces after commas and colons.
+    `unit` is the white space of one level (None: one line). `tight`: no spaces after commas and colons.
     """
 
     def __init__(self, text: str, unit: str | None, tight: bool) -> None:
@@ -258,7 +257,7 @@ class _JsonEditor:
         self.ascii_only = text.isascii() and "\\u" in text
 
     def changed(self, node: Node, tree: Tree, value: Any) -> str:
-        """The text of a value that becomes another: of a list or an object, only what differs is new."""
+        """Return the text of a changed value; in lists and objects, only differences are rewritten."""
         if same(tree, value):
             return self.text[node.start : node.end]
         if node.kind == "list" and isinstance(value, list | tuple):
@@ -279,11 +278,11 @@ class _JsonEditor:
         return found.written(self.members(node, tree, value, like, found.has_lines))
 
     def is_long(self, node: Node) -> bool:
-        """Whether a value has several lines, as far as it has anything in it."""
+        """Whether a value spans several lines, ignoring empty ones."""
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """The items of a list; new ones are indented like the one at an index, and long if `many`."""
+        """Yield the items of a list. New ones are indented like the item at index `like`, on lines if `many`."""
         for step in steps(tree, value):
             if step.kind == "comes":
                 yield -1, self.written(step.new, like, many)
@@ -297,7 +296,7 @@ class _JsonEditor:
     def members(
         self, node: Node, tree: dict[str, Tree], value: dict[str, Any], like: int, many: bool
     ) -> Iterator[Part]:
-        """The members of an object; new ones as for `items`, behind the others."""
+        """Yield the members of an object; new ones as in `items`, at the end."""
         for i, (key, item) in enumerate(zip(node.keys, node.items, strict=True)):
             if key.value not in value:
                 yield i, None
@@ -311,7 +310,7 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """The text of a value on the line of an index, on several lines if `many`."""
+        """Return the text of a value that starts on the line of an index, on several lines if `many`."""
         line = self.text[line_start(self.text, at) :]
         indent = self.unit if many else None
         text = json_text(

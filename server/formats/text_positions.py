@@ -7,33 +7,33 @@ from typing import NamedTuple
 
 
 def newline_of(text: str) -> str:
-    """How a text ends its lines, judged by the first one."""
+    """Return the line ending of a text, judged by its first line."""
     end = text.find("\n")
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
 def line_start(text: str, at: int) -> int:
-    """Where the line around an index begins."""
+    """Return the start of the line around an index."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Where the line around an index ends, before its line break."""
+    """Return the end of the line around an index, before its line break."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end
 
 
 def next_line(text: str, at: int) -> int:
-    """Where the line after that around an index begins; the end of the text where there is none."""
+    """Return the start of the next line, or the end of the text."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end + 1
 
 
 def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Where the comments right above the line around an index begin; that line itself where none are.
+    """Return the start of the comments directly above the line of an index, or of that line.
 
-    Lines that begin before the index `first` are no comments, whatever they look like.
+    Lines before the index `first` are not comments.
     """
     at = line_start(text, at)
     while at > first:
@@ -50,12 +50,12 @@ KeyPath = tuple[str | int, ...]
 
 
 def attribute_path(path: KeyPath) -> str:
-    """Return a path without the positions in its lists: `rows.code` for `("rows", 3, "code")`."""
+    """Return a path without list positions: `rows.code` for `("rows", 3, "code")`."""
     return ".".join(part for part in path if isinstance(part, str))
 
 
 class Position(NamedTuple):
-    """Where a key or a list's item begins; `value` is the column of a key's scalar on its line, else 0."""
+    """Start of a key or list item; `value` is the column of a key's scalar on the same line, else 0."""
 
     line: int
     column: int
@@ -67,9 +67,9 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """A key that its mapping has again further below, on `last_line`: only the last value counts.
+    """Key that its mapping repeats, last on `last_line`; only the last value counts.
 
-    `line` and `column` are those of the earlier key, `text` is its value if that is a scalar.
+    `line` and `column` are those of the earlier key, `text` its value if that is a scalar.
     """
 
     at: KeyPath
@@ -79,20 +79,20 @@ class RepeatedKey:
     text: str = ""
 
     def below(self, lines: int) -> "RepeatedKey":
-        """The same key in a text that has some lines above this one."""
+        """Return the same key, shifted by some lines."""
         return replace(self, line=self.line + lines, last_line=self.last_line + lines)
 
 
 def position_at(text: str, index: int) -> Position:
-    """The line and column of the character at an index."""
+    """Return the line and column of an index."""
     return Position(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
 
 
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
-    """The position of a value, or of the innermost one around it that has a position."""
+    """Return the position of a value, or of the innermost value around it that has one."""
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
 
 
 def line_and_column(position: Position | None) -> tuple[int | None, int | None]:
-    """The line and column of a value: of its scalar where that is on the line of its key."""
+    """Return the line and column of a value; of its scalar if it is on the line of its key."""
     return (position.line, position.value or position.column) if position else (None, None)

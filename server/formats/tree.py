@@ -1,8 +1,8 @@
-"""A tree: what the text of a file says, as plain data in which what the writer wrote is still to be seen.
+"""Trees: the content of a file as plain data that keeps how scalars were written.
 
-A tree is dict, list, str, Plain, int, bool or None. A Plain is a scalar that has no type yet: one
-that YAML text has without quotes, or a JSON number with a fraction. What it means is decided by the
-attribute that it is written under (`documents.readers`), not by YAML: `country: NO` is Norway."""
+A tree is dict, list, str, Plain, int, bool or None. Plain is an unquoted YAML scalar or a JSON number with a
+fraction. Its type is decided by the attribute (`documents.readers`), not by YAML, so `country: NO` is Norway.
+"""
 
 import math
 import re
@@ -11,19 +11,19 @@ from typing import Any, Literal
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
-MAX_SHOWN_CHARS = 40  # Of a value in a message.
+MAX_SHOWN_CHARS = 40  # of a value in a message
 
 Tree = Any
 
 
 class Plain(str):
-    """The text of a scalar whose type the schema decides."""
+    """Text of a scalar whose type the schema decides."""
 
     __slots__ = ()
 
 
 def describe_value(tree: Any) -> str:
-    """Return a value as messages show what was found: quoted text, a number, `a list` or `a mapping`."""
+    """Return a value for messages: quoted text, a number, `a list` or `a mapping`."""
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -36,7 +36,7 @@ def describe_value(tree: Any) -> str:
 
 
 class SyntaxProblem(ValueError):
-    """Text that can't be read: `message`, `line` and `column` from 1 (None: unknown), how to `fix` it."""
+    """Syntax error: `message`, `line` and `column` from 1 (None if unknown), and how to `fix` it."""
 
     def __init__(self, message: str, line: int | None, fix: str = "", column: int | None = None) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """How many lists and mappings are inside of each other, found without recursion."""
+    """Return the nesting depth of a tree, without recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -56,7 +56,7 @@ def depth_of(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """How many values a tree holds, counted without recursion and no further than MAX_NODES."""
+    """Return the number of values in a tree, at most MAX_NODES + 1, without recursion."""
     count, open_ = 0, [tree]
     while open_ and count <= MAX_NODES:
         node = open_.pop()
@@ -75,11 +75,11 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """One value: where it stands, how it is written, and what is inside of it.
+    """Syntax node: position, style and children.
 
-    `end` is behind its last character: comments and blank lines after it are not part of it.
-    `style` is that of a scalar (`'`, `"`, `|`, `>`, or "" without quotes) or of a collection (`flow`
-    or `block`). A node is `anchored` where it has an anchor or a tag.
+    `end` follows its last character; later comments and blank lines are excluded. `style` is that of a scalar
+    (`'`, `"`, `|`, `>`, or "" if unquoted) or collection (`flow` or `block`). `anchored`: it has an anchor or
+    a tag.
     """
 
     kind: Kind
@@ -92,17 +92,17 @@ class Node:
     anchored: bool = False
 
     def find(self, key: str) -> int:
-        """The index of a key in a mapping, or -1; of a key that stands twice, the one that counts."""
+        """Return the index of a key, or -1; of a repeated key, the index that counts."""
         return next((i for i in reversed(range(len(self.keys))) if self.keys[i].value == key), -1)
 
     def all(self, key: str) -> list[int]:
-        """The indexes of a key in a mapping: several if it stands twice."""
+        """Return all indexes of a key; several if it is repeated."""
         return [i for i, node in enumerate(self.keys) if node.value == key]
 
 
 # --- scalars --------------------------------------------------------------------------------------
 
-MAX_DIGITS = 4000  # Of a number: Python takes long to read more, or refuses to.
+MAX_DIGITS = 4000  # of a number; Python parses longer ones slowly or refuses
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
@@ -114,12 +114,12 @@ _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def is_null(value: Tree) -> bool:
-    """Whether a value is null: JSON's, or an empty, `~` or `null` scalar without quotes."""
+    """Whether a value is null: JSON null, or an unquoted empty, `~` or `null` scalar."""
     return value is None or (type(value) is Plain and value in NULLS)
 
 
 def typed(tree: Tree) -> Any:
-    """The tree with every Plain typed by YAML 1.2's core schema. ValueError for .inf and .nan."""
+    """Type every Plain by YAML 1.2's core schema. Raises ValueError for .inf and .nan."""
     if type(tree) is Plain:
         return _typed_scalar(tree)
     if isinstance(tree, dict):

@@ -1,1 +1,1 @@
-"""TOML: text → tree, where everything in it stands, and edits that keep every other byte."""
+"""TOML: parser, positions, and edits that keep every other byte."""

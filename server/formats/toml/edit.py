@@ -1,7 +1,7 @@
-"""Changes values in the text of a TOML file and leaves every other byte as it is (as `edit_yaml`).
+"""Edits of TOML files that keep every other byte (as `edit_yaml`).
 
-tomlkit could change TOML as well, but not to this promise: in a file whose lines end in CRLF it adds lines
-that end in LF, it is eight times as slow, and the places of values for problems have to be found anyway.
+tomlkit does not keep that promise: in files with CRLF it adds lines with LF. It is also eight times as slow,
+and problems need the positions of values anyway.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,9 +23,9 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """A TOML text whose top table has new values under some keys; REMOVE removes a key, and so does None.
+    """Change values of some top-level keys; REMOVE and None remove a key.
 
-    `expand` writes the changed keys anew as a whole. Raises NoNull for a null inside of a value.
+    `expand` rewrites the changed keys entirely. Raises NoNull for a null inside a value.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():
@@ -40,7 +40,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """A TOML text without the values of some keys that do not count, each with its lines."""
+    """Remove the earlier values of repeated keys, with their lines."""
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
@@ -48,18 +48,18 @@ def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Collects the cuts of one text, and what is to be added at its top and its end."""
+    """Editor that collects the cuts of one text, and the lines to add at its top and end."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
         self.statements = statements(without_repeated(text))
-        self.all_statements = statements(text)  # also those of values that do not count
+        self.all_statements = statements(text)  # including earlier values of repeated keys
         self.cuts: list[Cut] = []
-        self.top = ""  # the lines of new keys, in a text that has none above its first header
+        self.top = ""  # lines of new keys, if the text has none above its first header
         self.sections: list[str] = []
 
     def result(self) -> str:
-        """The text after all cuts."""
+        """Return the text after all cuts."""
         if self.top:
             self.insert_at_top(self.top)
         made = apply_cuts(self.text, self.cuts)
@@ -71,11 +71,11 @@ class _TomlEditor:
         return made
 
     def below(self, path: KeyPath) -> list[Statement]:
-        """The statements of a path, and of everything in it."""
+        """Return the statements of a path and everything below it."""
         return [s for s in self.statements if s.path[: len(path)] == path]
 
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
-        """Let a path that has a value have another one."""
+        """Change the value of a path."""
         if new is REMOVE:
             return self.remove(path)
         if same(old, new):
@@ -99,7 +99,7 @@ class _TomlEditor:
         return self.rewrite(path, new)
 
     def rewrite(self, path: KeyPath, new: Any) -> None:
-        """Write a path anew as a whole."""
+        """Rewrite a path entirely."""
         self.remove(path)
         self.add(path[:-1], path[-1], new)
 
@@ -112,7 +112,7 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key to a table: below its last one, or as a section at the end of the text."""
+        """Add a key to a table: after its last key, or as a section at the end."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]
@@ -135,25 +135,25 @@ class _TomlEditor:
             self.sections.append(f"[{'.'.join(map(toml_key, names))}]\n{entry}")
 
     def insert_below(self, statement: Statement, lines: str) -> None:
-        """Insert lines below that on which a statement ends."""
+        """Insert lines below the last line of a statement."""
         self.insert(next_line(self.text, line_end(self.text, statement.end)), lines)
 
     def insert_at_top(self, lines: str) -> None:
-        """Insert the lines of keys before the first header and the comments right above it."""
+        """Insert keys before the first header and the comments directly above it."""
         if self.statements:
             self.insert(comments_start(self.text, self.statements[0].start), lines + "\n")
         else:
             self.insert(len(self.text), lines)
 
     def insert(self, at: int, lines: str) -> None:
-        """Insert lines at the beginning of a line; a text without a last newline stays without."""
+        """Insert lines at the start of a line; a missing final newline stays missing."""
         lines = lines.replace("\n", self.newline)
         if at == len(self.text) and self.text and not self.text.endswith("\n"):
             lines = self.newline + lines.removesuffix(self.newline)
         self.cuts.append(Cut(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
-        """Change a list of tables where it differs; those that stay keep their bytes."""
+        """Change an array of tables where it differs; kept tables keep their bytes."""
         names = [str(part) for part in path if isinstance(part, str)]
         for found in differences(old, new):
             changed = range(found.start, min(found.end, found.start + len(found.new)))
@@ -171,7 +171,7 @@ class _TomlEditor:
                 self.insert(at, toml_section(names, added) + "\n")
 
     def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> str:
-        """The text of a value that becomes another: only what differs is new; `lines` as for `toml_value`."""
+        """Return the text of a changed value, rewriting only differences; `lines` as for `toml_value`."""
         if same(old, new):
             return self.text[value.start : value.end]
         if value.kind == "table" and isinstance(new, dict) and (made := self.inline_table(value, old, new)):
@@ -186,7 +186,7 @@ class _TomlEditor:
         return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
 
     def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
-        """The text of an inline table that becomes another; None where it has to be written anew."""
+        """Return the text of a changed inline table, or None to have it rewritten."""
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
@@ -194,7 +194,7 @@ class _TomlEditor:
         return found.written(self.members(table, old, new)) if found else None
 
     def members(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> Iterator[Part]:
-        """The members of an inline table, as `items`."""
+        """Yield the members of an inline table, as `items` does."""
         for i, entry in enumerate(table.entries):
             key = str(entry.path[0])
             if key in new:
@@ -207,13 +207,13 @@ class _TomlEditor:
         )
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
-        """The text of an array that becomes another, item by item; None where it has to be written anew."""
+        """Return the text of a changed array, or None to have it rewritten."""
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
         found = brackets(self.text, array.start, array.end, spans) if new else None
         return found.written(self.items(array, old, new)) if found else None
 
     def items(self, array: Value, old: list[Tree], new: list[Any]) -> Iterator[Part]:
-        """The items of an array: their indexes, or -1, and their texts, or None for those that go."""
+        """Yield the items of an array: index (-1 if new) and text (None if removed)."""
         for step in steps(old, new):
             if step.kind == "comes":
                 yield -1, toml_value(step.new)

@@ -1,7 +1,8 @@
 """TOML text → tree.
 
-The standard library reads it, eight times as fast as tomlkit does. It does not tell where anything
-stands: where that is asked for, `statements` looks for it."""
+The standard library parses it, eight times as fast as tomlkit. It reports no positions; `statements` finds
+them on request.
+"""
 
 import json
 import re
@@ -30,17 +31,17 @@ _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
 )
-MAX_REPEATS = 100  # keys of one file that may have two values
+MAX_REPEATS = 100  # maximum of repeated keys in a file
 _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 
 
 def read_toml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> dict[str, Tree]:
-    """TOML text → its mapping; dates, times and numbers with a fraction as Plain. Raises SyntaxProblem.
+    """Parse TOML; dates, times and numbers with a fraction become Plain. Raises SyntaxProblem.
 
-    `positions`, where given, is filled with the position of every key and list item by its path. A key
-    with two values is refused; where `repeats` is given, its last value counts and it is noted there.
+    `positions` is filled with the position of every key and list item by path. Repeated keys are rejected,
+    unless `repeats` is given: then the last value counts, and the key is recorded there.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -50,7 +51,7 @@ def read_toml(
         raise _problem(str(error), text) from error
     except RecursionError as error:
         raise SyntaxProblem("nested too deeply", None, "flatten it") from error
-    except ValueError as error:  # Python refuses to read so long a number.
+    except ValueError as error:  # The number is too long for Python.
         raise _too_long(text) from error
     if text.count("[") + text.count("{") + text.count(".") > MAX_DEPTH and depth_of(read) > MAX_DEPTH:
         raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
@@ -63,7 +64,7 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """A TOML text with spaces in place of the values that do not count, which `repeats` is told of."""
+    """Replace the earlier values of repeated keys by spaces, and record the keys in `repeats`."""
     for _ in range(MAX_REPEATS):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -76,14 +77,14 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
                 repeats.append(repeated_key(text, earlier, end))
             text = blanked(text, earlier)
         except (ValueError, RecursionError):
-            break  # Whoever reads the text says why.
+            break  # The caller reports why.
         else:
             break
     return text
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """The index behind a value that tomllib refuses since its key has one already; else 0."""
+    """Return the index after a value that tomllib rejects because its key is repeated, else 0."""
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -94,7 +95,7 @@ def _end_of_repeat(message: str, text: str) -> int:
 
 
 def _tree(value: Any) -> Tree:
-    """What tomllib read, with every date and time as the text that the API has for it."""
+    """Convert tomllib's dates and times to the API's text."""
     kind = type(value)
     if kind is dict:
         return {key: _tree(item) for key, item in value.items()}
@@ -107,14 +108,14 @@ def _tree(value: Any) -> Tree:
 
 
 def _float(text: str) -> Plain:
-    """A number as it is written; infinity and "not a number" as YAML has them, which no attribute takes."""
+    """Return a number as written; infinity and NaN as in YAML, which no attribute accepts."""
     sign = text[0] if text[0] in "+-" else ""
     word = text.removeprefix(sign)
     return Plain(f"{sign}.{word}") if word in ("inf", "nan") else Plain(text.replace("_", ""))
 
 
 def _problem(message: str, text: str) -> SyntaxProblem:
-    """What tomllib could not read, with the position that it says at the end of its sentence."""
+    """Return tomllib's error with the position at the end of its message."""
     where = _WHERE.search(message)
     sentence = message[: where.start()] if where else message
     if _OPEN_STRING.match(sentence):
@@ -128,7 +129,7 @@ def _problem(message: str, text: str) -> SyntaxProblem:
 
 
 def _open_quote(text: str) -> int:
-    """The index of the quote that is not closed."""
+    """Return the index of the unclosed quote."""
     return next((token.start() for token in _QUOTES.finditer(text) if token[1]), len(text))
 
 
@@ -141,7 +142,7 @@ def _fix(sentence: str) -> str:
 
 
 def _too_long(text: str) -> SyntaxProblem:
-    """A number of too many digits."""
+    """Return the error for a number with too many digits."""
     found = _LONG_NUMBER.search(text)
     line = text.count("\n", 0, found.start()) + 1 if found else None
     return SyntaxProblem(f"a number has more than {MAX_DIGITS} digits", line, "put it in quotes")
@@ -155,18 +156,18 @@ _LITERAL_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f']")
 
 
 class NoNull(ValueError):
-    """Raised for a null inside of a value: TOML has no form for it."""
+    """Error for a null inside a value, which TOML can't represent."""
 
 
 def toml_key(key: str) -> str:
-    """A key, in quotes where it needs them."""
+    """Return a key, quoted if necessary."""
     return key if _BARE_KEY.fullmatch(key) else _quote(key)
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
-    """A value as it stands behind `=`; mappings inline. Raises NoNull.
+    """Return a value as written after `=`, mappings inline. Raises NoNull.
 
-    `lines` says whether text of several lines may be written as such, `quote` which quotes text had before.
+    `lines`: multi-line text may span lines. `quote` is the former quoting of the text.
     """
     if value is None:
         raise NoNull("TOML has no null")
@@ -186,12 +187,12 @@ def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
 
 
 def toml_entry(key: str, value: Any) -> str:
-    """`key = value` and a newline."""
+    """Return `key = value` with a newline."""
     return f"{toml_key(key)} = {toml_value(value, lines=True)}\n"
 
 
 def is_section(value: Any) -> bool:
-    """Whether a value is written below a header of its own: a mapping, or a list of mappings."""
+    """Whether a value gets its own header: a mapping, or a list of mappings."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 
@@ -200,7 +201,7 @@ def _all_mappings(value: Any) -> bool:
 
 
 def toml_section(keys: Sequence[str], value: Any) -> str:
-    """A mapping below `[keys]`, or a list of mappings each below `[[keys]]`."""
+    """Return a mapping below `[keys]`, or each mapping of a list below `[[keys]]`."""
     name = ".".join(map(toml_key, keys))
     if isinstance(value, Mapping):
         return f"[{name}]\n{toml_mapping(value, keys)}"
@@ -208,7 +209,7 @@ def toml_section(keys: Sequence[str], value: Any) -> str:
 
 
 def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
-    """The entries of a mapping, and below them its sections; `keys` are those of the mapping itself."""
+    """Return the entries of a mapping, then its sections; `keys` is the path of the mapping."""
     text = "".join(toml_entry(key, item) for key, item in values.items() if not is_section(item))
     for key, item in values.items():
         if is_section(item):
@@ -228,12 +229,12 @@ def _text(text: str, *, lines: bool, quote: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Text in quotes on one line: TOML's escapes are JSON's, and it escapes one character more."""
+    """Return text in quotes on one line. TOML's escapes are JSON's, plus one character."""
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _stands_bare(text: str) -> bool:
-    """Whether TOML reads some text without quotes, as a number, a date or a time."""
+    """Whether TOML reads unquoted text as a number, date or time."""
     try:
         tomllib.loads(f"_ = {text}")
     except ValueError:

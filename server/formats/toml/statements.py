@@ -1,7 +1,7 @@
-"""The statements of a TOML text, with their spans in indexes of its characters.
+"""Statements of a TOML text with their spans, as character indexes.
 
-The text is one that tomllib has accepted, so nothing is checked here. No library tells where the values
-of a TOML file stand: tomllib has no positions at all, tomlkit none that can be asked for.
+tomllib must have accepted the text, so nothing is checked here. tomllib has no positions, and tomlkit does
+not expose them.
 """
 
 import re
@@ -29,7 +29,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """What stands behind `=`, or in an array or inline table, from `start` to `end`; `entries` are in it."""
+    """Value after `=`, or in an array or inline table, from `start` to `end`, with nested `entries`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -39,7 +39,7 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """A key with its value, or an array's item: its path in what it is in, and where it begins."""
+    """Key with its value, or array item: its path in the container, and its start."""
 
     path: KeyPath
     start: int
@@ -48,9 +48,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key with its value, or the header of a table, which has none; `path` begins at the top.
+    """Key with its value, or table header without one; `path` starts at the top.
 
-    `table` is the path of the header that it stands below. A table of a list has its index in its path.
+    `table` is the path of its header. A table in an array has its index in the path.
     """
 
     path: KeyPath
@@ -61,9 +61,9 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """The statements of a TOML text in their order."""
+    """Return the statements of a TOML text in order."""
     found: list[Statement] = []
-    lengths: dict[KeyPath, int] = {}  # of the lists of tables
+    lengths: dict[KeyPath, int] = {}  # of the arrays of tables
     table: KeyPath = ()
     at = _skip(text, 0)
     while at < len(text):
@@ -85,7 +85,7 @@ def statements(text: str) -> list[Statement]:
 
 
 def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPath:
-    """The path of a header's table, in which each list of tables has the index of its last one."""
+    """Return the path of a header's table; each array of tables contributes the index of its last table."""
     path: KeyPath = ()
     for i, key in enumerate(keys):
         path = (*path, key)
@@ -97,7 +97,7 @@ def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPa
 
 
 def _keys(text: str, at: int) -> tuple[KeyPath, int]:
-    """The parts of a dotted key that begins at an index, and the index behind it."""
+    """Return the parts of a dotted key at an index, and the index after it."""
     parts = []
     while part := _PART.match(text, at):
         parts.append(_key(part[0]))
@@ -110,12 +110,12 @@ def _keys(text: str, at: int) -> tuple[KeyPath, int]:
 
 
 def _key(written: str) -> str:
-    """What a key says, which may be in quotes and have escapes."""
+    """Return the text of a key that may be quoted and escaped."""
     return written if written[0] not in "\"'" else next(iter(tomllib.loads(f"{written} = 0")))
 
 
 def _value(text: str, at: int) -> Value:
-    """The value that begins at an index."""
+    """Return the value at an index."""
     if text[at] == "[":
         return _array(text, at)
     if text[at] == "{":
@@ -152,7 +152,7 @@ def _inline_table(text: str, at: int) -> Value:
 
 
 def _skip(text: str, at: int) -> int:
-    """The index behind white space and comments."""
+    """Return the index after white space and comments."""
     return _after(_BLANK, text, at)
 
 
@@ -162,26 +162,26 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def earlier_of_last(text: str) -> Statement | None:
-    """The statement that the last one of a text repeats: a key with a value below the same header.
+    """Return the statement that the last one repeats: the same key below the same header, or None.
 
-    The text ends behind the value that tomllib refuses, so what there is of it has been accepted.
+    The text ends after the value that tomllib rejected, so everything before it is valid.
     """
     try:
         *above, last = statements(text)
-    except (ValueError, IndexError):  # It is refused for something else, in the middle of a statement.
+    except (ValueError, IndexError):  # It is rejected for another reason, in the middle of a statement.
         return None
     same = [s for s in above if s.value and (s.path, s.table) == (last.path, last.table)]
     return same[0] if same and last.value and last.end == len(text) else None
 
 
 def blanked(text: str, statement: Statement) -> str:
-    """A text with spaces in place of a statement; every other character keeps its index, line and column."""
+    """Replace a statement by spaces, so that other characters keep their positions."""
     gone = _NOT_NEWLINE.sub(" ", text[statement.start : statement.end])
     return text[: statement.start] + gone + text[statement.end :]
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """The key of a statement that another one repeats, whose value ends at an index."""
+    """Return the RepeatedKey of a statement; the repeating value ends at `end`."""
     line = text.count("\n", 0, earlier.start) + 1
     column = earlier.start - text.rfind("\n", 0, earlier.start)
     last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
@@ -191,7 +191,7 @@ def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
 
 
 def positions_in(text: str) -> Positions:
-    """The position of every key and list item of a TOML text."""
+    """Return the position of every key and list item."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
     for path, start, value in _everything(text):
@@ -199,14 +199,14 @@ def positions_in(text: str) -> Positions:
         column = 0
         if value is not None and path and not isinstance(path[-1], int) and value.kind == "scalar":
             column = value.start - lines[line - 1] + 1
-        for end in range(1, len(path)):  # The tables that a dotted key passes begin there too.
+        for end in range(1, len(path)):  # The tables in a dotted key start there too.
             positions.setdefault(path[:end], Position(line, start - lines[line - 1] + 1))
         positions[path] = Position(line, start - lines[line - 1] + 1, column)
     return positions
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Every statement, and everything in its value: the path, where it begins, and its value."""
+    """Yield path, start and value of every statement and every nested entry."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

@@ -1,8 +1,9 @@
-"""Changes values in the text of a YAML file, and leaves every other byte as it is.
+"""Edits of YAML files that keep every other byte.
 
-`edit_yaml` takes the text, its tree, and the new values of some keys of its top mapping. It cuts at
-the spans of the syntax tree and inserts what `yaml.writer` writes. The caller reads the result back
-and compares: an edit that says anything but what it should is not used."""
+`edit_yaml` takes the text, its tree, and new values of some top-level keys. It cuts the text at the spans of
+the syntax tree and inserts the output of `yaml.writer`. The caller parses the result and rejects an edit with
+any other effect.
+"""
 
 import re
 from collections.abc import Collection, Iterator
@@ -27,7 +28,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """The text of a flow collection with another value, item by item; None where that is not possible."""
+    """Return the text of a flow collection with another value, or None if it can't be edited item by item."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -70,13 +71,13 @@ def _members(text: str, node: Node, tree: dict[str, Tree], value: dict[str, Any]
 
 
 def _change_value(text: str, node: Node, tree: Tree, value: Any) -> str:
-    """The text of what stands in a flow collection with another value."""
+    """Return the text of a value in a flow collection, changed."""
     made = change_flow(text, node, tree, value)
     return made or _write_scalar(value, node.style if node.kind == "scalar" else "")
 
 
 def _write_scalar(value: Any, quote: str = "") -> str:
-    """A value as it is written in a flow collection, in the quotes that text had before where it can."""
+    """Return a scalar for a flow collection, with its former quotes if possible."""
     if quote in ("'", '"'):
         quoted = yaml_entry("k", value, quote=quote).removesuffix("\n").removeprefix("k: ")
         if quoted.startswith(quote):
@@ -90,9 +91,9 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """A YAML text whose top mapping has new values under some keys; REMOVE removes a key.
+    """Change values of some top-level keys; REMOVE removes a key.
 
-    `expand` also writes out every key that has an anchor or alias in it.
+    `expand` also writes out every key that contains an anchor or alias.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -100,7 +101,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
         entries = "".join(yaml_entry(k, v) for k, v in changes.items() if v is not REMOVE)
         return _append(text, entries, newline)
     if not text.endswith("\n"):
-        # Without its last newline, a new text of several lines at the end would read as another one.
+        # Without its last newline, a new multi-line text at the end would be parsed differently.
         made = edit_yaml(text + newline, tree, changes, expand=expand)
         return made if expand else made.removesuffix(newline)
     editor = _YamlEditor(text, newline)
@@ -114,7 +115,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """A YAML text without the values of some keys that do not count, since their keys stand again below."""
+    """Remove the earlier values of repeated keys."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -129,7 +130,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Collects the cuts of one text. Keys in `forced` are written anew even with the same value."""
+    """Editor that collects the cuts of one text. Keys in `forced` are rewritten even if unchanged."""
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
@@ -137,7 +138,7 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """The changes, and those that write out all keys with anchors or aliases, and what << merges."""
+        """Add changes that write out all keys with anchors or aliases, and the keys of << merges."""
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _shares(v)}
         self.forced = shared | {"<<"} if merges else shared
@@ -162,7 +163,7 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Cut the values that do not count, of some keys that stand again below in their mapping."""
+        """Cut the earlier values of repeated keys."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -179,13 +180,13 @@ class _YamlEditor:
             return
         for i in gone:
             start = node.keys[i].start
-            if self.text[line_start(self.text, start) : start].strip():  # behind the dash of a list's item
+            if self.text[line_start(self.text, start) : start].strip():  # after the dash of a list item
                 self.cuts.append(Cut(start, node.keys[i + 1].start, ""))
             else:
                 self.cut_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
-        """Give the value of one key of a block mapping another text."""
+        """Replace the value of a key in a block mapping."""
         if node.style == "block" and not (self.forced and _shares(node)):
             if (
                 node.kind == "map"
@@ -207,9 +208,10 @@ class _YamlEditor:
         return None
 
     def flow(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Change a flow collection where it differs; False where it is rather written anew.
+        """Change a flow collection where it differs; return False to have it rewritten.
 
-        One line that would get other collections in it is: they are easier to read below each other.
+        A collection on one line is rewritten if it gets nested collections, which are easier to read in block
+        style.
         """
         one_line = "\n" not in self.text[node.start : node.end]
         if one_line and _shallow(tree) and not _shallow(value):
@@ -220,7 +222,7 @@ class _YamlEditor:
         return bool(made)
 
     def swallows(self, key: Node, node: Node) -> bool:
-        """Whether an indented comment follows: after a literal block it would be read as part of its text."""
+        """Whether an indented comment follows, which a literal block would absorb."""
         rest = self.text[next_line(self.text, self.trimmed_end(node)) :].lstrip("\r\n")
         line = rest.partition("\n")[0]
         return line.lstrip(" ").startswith("#") and len(line) - len(line.lstrip(" ")) > len(
@@ -228,19 +230,19 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Write a value's first line behind the colon and the rest below; a comment there stays."""
+        """Write a value's first line after the colon and the rest below; keep a comment there."""
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
         below = self.indented(rest, self.margin(key.start)).removesuffix(self.newline)
         comment = self.comment(node, colon)
         if first and line_end(text, colon) >= node.start > colon + 1:
-            first = text[colon + 1 : node.start] + first.removeprefix(" ")  # keeps the spaces there
+            first = text[colon + 1 : node.start] + first.removeprefix(" ")  # keeps the spaces
         end = max(self.trimmed_end(node), colon + 1)
         lines = first + comment + (self.newline + below if below else "")
         self.cuts.append(Cut(colon + 1, line_end(text, end), lines))
 
     def comment(self, node: Node, colon: int) -> str:
-        """The comment behind the first line of a block, or behind the last of anything else."""
+        """Return the comment after the first line of a block, or after the last line of anything else."""
         end_of_key = line_end(self.text, colon)
         if node.start > end_of_key:
             return self.text[colon + 1 : end_of_key].rstrip()
@@ -251,7 +253,7 @@ class _YamlEditor:
         return self.text[end : line_end(self.text, end)].rstrip()
 
     def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
-        """Change a block list where it differs: items that stay or move keep their bytes and comments."""
+        """Change a block list where it differs; kept and moved items keep their bytes and comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
         added = ""
@@ -272,7 +274,7 @@ class _YamlEditor:
         self.insert_item(lines, len(lines), added)
 
     def item_lines(self, node: Node) -> list["_ItemLines"]:
-        """The lines of each item of a block list."""
+        """Return the lines of each item of a block list."""
         found: list[_ItemLines] = []
         above, dash = 0, node.start
         for item in node.items:
@@ -286,12 +288,12 @@ class _YamlEditor:
         return found
 
     def insert_item(self, lines: list["_ItemLines"], i: int, added: str) -> None:
-        """Insert the lines of items before the item at an index and its comments, or behind the last."""
+        """Insert the lines of items before an item and its comments, or after the last."""
         at = lines[i].comments if i < len(lines) else lines[-1].end
         self.cuts.append(Cut(at, at, added))
 
     def change_item(self, node: Node, lines: "_ItemLines", tree: Tree, value: Any) -> None:
-        """Give an item of a block list another value: key by key, or its scalar, or else its lines."""
+        """Change an item of a block list: by key, by scalar, or as whole lines."""
         if self.same_shape(node, tree, value):
             gone = {k: REMOVE for k in tree if k not in value}
             return self.mapping(node, tree, {**value, **gone})
@@ -306,7 +308,7 @@ class _YamlEditor:
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Whether a list's item can be changed key by key."""
+        """Whether a list item can be changed by key."""
         return (
             node.kind == "map"
             and node.style == "block"
@@ -318,12 +320,12 @@ class _YamlEditor:
         )
 
     def item(self, value: Any, margin: str) -> str:
-        """`- value` as indented lines."""
+        """Return `- value` as indented lines."""
         lines = yaml_entry("k", [value], offset=0).partition("\n")[2]
         return self.indented(lines, margin)
 
     def rewrite(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Write a file's flow mapping: member by member where that is possible, else anew."""
+        """Write a file's flow mapping, member by member if possible."""
         if not self.forced and (made := change_flow(self.text, node, tree, {**tree, **changes})):
             self.cuts.append(Cut(node.start, node.end, made))
             return
@@ -332,12 +334,12 @@ class _YamlEditor:
         self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     def margin(self, at: int) -> str:
-        """White space as wide as what stands before a key on its line; `? ` may stand before a key."""
+        """Return white space as wide as the text before a key on its line, which may contain `? `."""
         before = self.text[line_start(self.text, at) : at]
         return " " * (before.index("?") if before.endswith("? ") else len(before))
 
     def trimmed_end(self, node: Node) -> int:
-        """The end of a node, without the white space that the span of a block scalar includes."""
+        """Return the end of a node without the white space in the span of a block scalar."""
         end = node.end
         blank = " \t\r\n" if node.style in ("|", ">") else "\r\n"
         while end > node.start and self.text[end - 1] in blank:
@@ -345,11 +347,11 @@ class _YamlEditor:
         return end
 
     def column(self, at: int) -> int:
-        """How far an index is from the start of its line."""
+        """Return the distance of an index from the start of its line."""
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """How far the first list in a mapping has its dashes indented below its key; 2 if none has."""
+        """Return the indentation of dashes below their key, as in the first list of a mapping; else 2."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -361,7 +363,7 @@ class _YamlEditor:
         return made.replace("\n", self.newline)
 
     def keeps_newlines(self, node: Node) -> bool:
-        """Whether a node is a block scalar that blank lines below it are part of."""
+        """Whether a node is a block scalar that includes the blank lines after it."""
         header = self.text[node.start : line_end(self.text, node.start)]
         return node.style in ("|", ">") and "+" in header.partition("#")[0]
 
@@ -379,7 +381,7 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """Where the lines of a block list's item begin and end, the comments above it, and its dash."""
+    """Span of the lines of a block list's item, the start of the comments above it, and its dash."""
 
     comments: int
     start: int
@@ -387,23 +389,23 @@ class _ItemLines:
     end: int
 
     def of(self, text: str) -> str:
-        """The lines with the comments above them."""
+        """Return the lines with the comments above them."""
         return text[self.comments : self.end]
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
-    """A value as it is written under a key: the text behind the colon, and the lines below."""
+    """Return a value as written under a key: the text after the colon, and the lines below."""
     first, _, rest = yaml_entry("k", value, **style).partition("\n")
     return first.removeprefix("k:"), rest
 
 
 def _shares(node: Node) -> bool:
-    """Whether a value has an anchor, a tag or an alias in it."""
+    """Whether a value contains an anchor, tag or alias."""
     return node.anchored or node.kind == "alias" or any(map(_shares, (*node.keys, *node.items)))
 
 
 def _shallow(value: Any) -> bool:
-    """Whether a value fits on one line: it has no collection in another, and no text of several lines."""
+    """Whether a value fits on one line: no nested collections, no multi-line text."""
     if not isinstance(value, dict | list | tuple):
         return True
     items = value.values() if isinstance(value, dict) else value

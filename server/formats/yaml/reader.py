@@ -1,7 +1,8 @@
 """YAML text → tree.
 
-YAML is read from libyaml's events, not from PyYAML's loaders: those type scalars by YAML 1.1, lose
-the quotes and the lines, and recurse on nested input."""
+The parser uses libyaml's events instead of PyYAML's loaders, which type scalars by YAML 1.1, lose quotes and
+lines, and recurse.
+"""
 
 from typing import Any
 
@@ -12,23 +13,23 @@ from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
-# libyaml looks ahead, and since 0.2.6 refuses 1000 brackets in each other before `open` hears of one.
+# libyaml reads ahead, and since 0.2.6 rejects 1000 nested brackets before `open` is called.
 _DEPTH_PROBLEM = "exceeded maximum nesting depth"
 
 
 def read_yaml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> Tree:
-    """One YAML document → tree (None where there is none). Raises SyntaxProblem.
+    """Parse one YAML document into a tree, None if it is empty. Raises SyntaxProblem.
 
-    `positions`, where given, is filled with the position of every key and list item by its path. A key
-    that a mapping has twice is refused; if `repeats` is given, its last value counts, and it is noted there.
+    `positions` is filled with the position of every key and list item by path. Repeated keys are rejected,
+    unless `repeats` is given: then the last value counts, and the key is recorded there.
     """
     loader = LOADER(text)
     try:
         builder = _Builder(positions, repeats)
         tree = builder.build(loader)
-        if builder.repeated and positions is None:  # Only now it is known that positions are needed.
+        if builder.repeated and positions is None:  # Only repeated keys need positions.
             return read_yaml(text, {}, repeats)
         if repeats is not None:
             repeats.extend(builder.repeated)
@@ -59,9 +60,10 @@ def read_yaml(
 
 
 def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Where the quote opens that an error comes from: nothing closes it, or a quote on a later line does.
+    """Return where the unclosed quote behind an error starts, or None.
 
-    The text in quotes then ends on the line of the error.
+    Either nothing closes it, or a quote on a later line does, so that the quoted text ends on the line of the
+    error.
     """
     if error.context == "while scanning a quoted scalar":
         return error.context_mark
@@ -81,7 +83,7 @@ def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
 
 
 def _open_bracket(error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Where the bracket or brace opens of which an error is met on a later line."""
+    """Return where the bracket behind an error on a later line opens, or None."""
     opening, found = error.context_mark, error.problem_mark
     in_brackets = str(error.context).startswith("while parsing a flow ")
     return opening if in_brackets and opening and found and opening.line < found.line else None
@@ -103,7 +105,7 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builds one tree from events, with a stack of its own, so that no depth can exhaust Python's."""
+    """Builder of a tree from events, with its own stack, so deep nesting can't exhaust Python's."""
 
     def __init__(self, positions: Positions | None, repeats: list[RepeatedKey] | None) -> None:
         self.positions = positions
@@ -119,7 +121,7 @@ class _Builder:
         self.merged: set[tuple[int, str]] = set()  # keys that << merged, by container
 
     def build(self, loader: Any) -> Tree:
-        """The tree of all events. Raises SyntaxProblem, and yaml.YAMLError from the loader."""
+        """Return the tree of all events. Raises SyntaxProblem, and yaml.YAMLError from the loader."""
         get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
         tracked = self.positions is not None
         while True:
@@ -127,8 +129,7 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # Most events are scalars: what `put` does for them is repeated here without its calls,
-                # since reading is most of what a start does.
+                # Most events are scalars, so `put` is inlined for them: parsing is most of a cold start.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
@@ -157,13 +158,13 @@ class _Builder:
                     raise _refusal(event, "a second YAML document begins here", "keep one per file")
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
-                # What an alias refers to is nested once more.
+                # The value of an alias is nested once more.
                 if self.anchors and depth_of(self.root) > MAX_DEPTH:
                     raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
-        """Begin a mapping or list."""
+        """Start a mapping or list."""
         _check_tag(event)
         key = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
@@ -177,12 +178,12 @@ class _Builder:
         closed = self.stack.pop()
         self.keys.pop()
         self.path.pop()
-        if self.keys and self.keys[-1] is _MERGE:  # A mapping written right behind << is complete now.
+        if self.keys and self.keys[-1] is _MERGE:  # A mapping written directly after << is complete now.
             self.keys[-1] = _NO_KEY
             self.merge(self.stack[-1], closed, event)
 
     def alias(self, event: Any) -> Tree:
-        """What an alias stands for; its values count again, so that aliases can't multiply them."""
+        """Return the value of an alias. Its values are counted again, to bound expansion."""
         target = self.anchors.get(event.anchor, _NO_KEY)
         if target is _NO_KEY:
             what = f"no anchor &{event.anchor} stands before *{event.anchor}"
@@ -193,13 +194,13 @@ class _Builder:
         return target
 
     def count(self, nodes: int, event: Any) -> None:
-        """Count values, and refuse more than MAX_NODES."""
+        """Count values. Raises SyntaxProblem beyond MAX_NODES."""
         self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Put a value where the next one belongs; returns its key or index there."""
+        """Store a value as the next item; return its key or index."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -225,7 +226,7 @@ class _Builder:
         return _key_text(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
-        """A mapping's key as text, or _MERGE for `<<` without quotes."""
+        """Return a mapping's key as text, or _MERGE for an unquoted `<<`."""
         if not isinstance(key, str):
             raise _refusal(event, "a key must be text", "put it in quotes")
         if key == "<<" and type(key) is Plain:
@@ -237,7 +238,7 @@ class _Builder:
         return str(key)
 
     def repeat(self, container: dict[str, Tree], key: str, event: Any) -> None:
-        """Note a key that stands again; the positions in its earlier value don't count any more."""
+        """Record a repeated key, and drop the positions in its earlier value."""
         at, start, old = (*self.path[1:], str(key)), event.start_mark, container[key]
         positions = self.positions if self.positions is not None else {}
         earlier = positions.get(at, Position(start.line + 1, start.column + 1))
@@ -248,7 +249,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Add what << names: the keys that the mapping does not have itself."""
+        """Add the keys of a << merge that the mapping does not have."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< takes a mapping", "point it at one")
@@ -264,13 +265,13 @@ class _Builder:
         return True
 
     def note(self, key: Any, event: Any) -> None:
-        """Note the position of a key or list item."""
+        """Record the position of a key or list item."""
         if self.positions is not None:
             start = event.start_mark
             self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)
 
     def note_value(self, key: Any, event: Any) -> None:
-        """Note the column of a key's scalar, where it is on the line of the key."""
+        """Record the column of a key's scalar if it is on the same line."""
         at, start = (*self.path[1:], key), event.start_mark
         if self.positions is not None and hasattr(event, "value"):
             position = self.positions[at]
@@ -283,7 +284,7 @@ _MERGE: Any = object()  # the key << without quotes
 
 
 def _refusal(event: Any, message: str, fix: str) -> SyntaxProblem:
-    """A problem at the position of an event."""
+    """Return a SyntaxProblem at the position of an event."""
     return SyntaxProblem(message, event.start_mark.line + 1, fix, event.start_mark.column + 1)
 
 
@@ -309,7 +310,7 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """The node of the one document in a YAML text; None where it has no content."""
+    """Return the node of the document in a YAML text, or None if it is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []
@@ -359,7 +360,7 @@ def _add(parent: Node, node: Node) -> None:
 
 
 def _close(node: Node, event: Any) -> None:
-    """Set the end of a collection: libyaml gives that of a block only where the next token begins."""
+    """Set the end of a collection; libyaml reports the end of a block only at the next token."""
     if node.style == "flow":
         node.end = event.end_mark.index
     elif node.items:

@@ -1,8 +1,7 @@
-"""Values → the text that stands for them in a YAML file, in the style of what is around.
+"""Values → YAML text in the style of the surrounding file.
 
-ruamel.yaml's emitter writes the YAML. It is given events, as YAML is read from events: building the
-library's own tree of a value first takes five times as long. Which quotes a text needs is decided
-here, so that it stays text for every reader, of YAML 1.1 or 1.2: `NO`, `1.10`, `~` and `2024-01-01`
+ruamel.yaml's emitter writes YAML from events, which is five times as fast as building its tree first. Quoting
+is decided here, so that text stays text for readers of YAML 1.1 and 1.2: `NO`, `1.10`, `~` and `2024-01-01`
 are quoted, `Hello` is not.
 """
 
@@ -23,7 +22,7 @@ _LINE_CHARS = 1_000_000_000  # Lines are never wrapped.
 ESCAPED = "escaped"
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[0-9][^\n]*[^\W\d_][^\n]*")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
-_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers  # what YAML 1.1 takes plain text for, but for:
+_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers  # types that YAML 1.1 resolves plain text to, except:
 _YAML_1_1 = frozenset({"y", "Y", "n", "N"})
 _STRING = Tag(suffix="tag:yaml.org,2002:str")
 
@@ -40,16 +39,16 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\uf
 
 
 class _Emitter(Emitter):
-    """ruamel.yaml's emitter by itself; what it asks its serializer, it then asks itself.
+    """ruamel.yaml's emitter without a serializer.
 
-    The library's methods go through a text character by character. Those here write the same with
-    regular expressions, and leave to the library what has line breaks of other kinds or is to be wrapped.
+    The library's methods loop over characters. These use regular expressions for the same output, and call
+    the library for unusual line breaks and for wrapping.
     """
 
     use_version = (1, 2)
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
-        """Return which styles a text may have, as the library's method does, without its loop in Python."""
+        """Return the styles a text may have, like the library's method but without its Python loop."""
         if not scalar:
             analysis: ScalarAnalysis = super().analyze_scalar(scalar)
             return analysis
@@ -92,7 +91,7 @@ class _Emitter(Emitter):
         return self.write_indicator(quoted, True)
 
     def write_literal(self, text: str, comment: Any = None) -> None:
-        """Write a text of several lines as a literal block."""
+        """Write multi-line text as a literal block."""
         if not text or self.root_context or comment or any(found != "\n" for found in _BREAK.findall(text)):
             return super().write_literal(text, comment)
         hints, _, chomping = self.determine_block_hints(text)
@@ -105,12 +104,12 @@ class _Emitter(Emitter):
         return self.write_line_break()
 
     def fits(self, written: str) -> bool:
-        """Whether what is written for a text stands on the line that it begins on."""
+        """Whether the output for a text stays on the line where it starts."""
         short = self.column + len(written) < self.best_width
         return short and not self.root_context and not _BREAK.search(written)
 
     def escape(self, found: re.Match[str]) -> str:
-        """What stands in double quotes for a character that can't."""
+        """Return the escape sequence of a character in double quotes."""
         char = found.group()
         if char in self.ESCAPE_REPLACEMENTS:
             return "\\" + str(self.ESCAPE_REPLACEMENTS[char])
@@ -118,7 +117,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Whether text can stand without quotes and be nothing but that text to any YAML reader."""
+    """Whether unquoted text is read as that text by every YAML reader."""
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):
@@ -134,18 +133,17 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
-    """`key: value` as lines that end in a newline, at column 0.
+    """Return `key: value` as lines that end in a newline, at column 0.
 
-    `offset` is how far a dash is indented below its key; `flow` writes collections in brackets;
-    `quote` is the kind of quotes that text had here before, and keeps where it can; ESCAPED puts
-    text of several lines on one.
+    `offset` is the indentation of dashes below their key. `flow` writes collections in brackets. `quote` is
+    the former quoting, kept if possible; ESCAPED writes multi-line text on one line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)
 
 
 def yaml_mapping(values: Mapping[str, Any]) -> str:
-    """The entries of a mapping, one after the other, as `yaml_entry` writes each."""
+    """Return the entries of a mapping as `yaml_entry` writes them."""
     entries = [event for key, value in values.items() for event in (_text(key), *_events(value))]
     return _emit(entries, 2) if entries else ""
 
@@ -169,7 +167,7 @@ def _write(emitter: Emitter, entries: list[events.Event], offset: int) -> None:
 
 
 def _events(value: Any, *, flow: bool = False) -> Iterator[events.Event]:
-    """The events of a value."""
+    """Yield the events of a value."""
     if isinstance(value, dict):
         yield events.MappingStartEvent(None, None, True, flow_style=flow or not value)
         for key, item in value.items():
@@ -188,7 +186,7 @@ def _events(value: Any, *, flow: bool = False) -> Iterator[events.Event]:
 
 
 def _text(text: str, *, flow: bool = False, block: bool = False) -> events.Event:
-    """The event of a text; `block` says whether text of several lines may be written as a block."""
+    """Return the event of a text; `block`: multi-line text may be a literal block."""
     if type(text) is Plain or is_safe_plain(text, flow=flow):
         return _scalar(text, "")
     if block and _fits_block(text):
@@ -214,7 +212,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """The style of a text that keeps the quotes it had before; "" where that does not fit."""
+    """Return the style that keeps a text's former quotes, "" if that is not possible."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:
@@ -223,7 +221,7 @@ def _keep_quotes(value: Any, quote: str) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Whether text of several lines reads back from a literal block, and looks like itself there."""
+    """Whether multi-line text survives a literal block unchanged and readable."""
     if "\n" not in text.rstrip("\n") or _UNSAFE.search(text):
         return False
     lines = text.split("\n")
