@@ -83,7 +83,7 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Yield the steps of all items in the order of the new list; removed items appear at their old position."""
+    """Yield the steps of all items in the new order; removed items appear at their old position."""
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())

@@ -282,7 +282,7 @@ class _JsonEditor:
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """Yield the items of a list. New ones are indented like the item at index `like`, on lines if `many`."""
+        """Yield the items of a list; new ones are indented like item `like`, one per line if `many`."""
         for step in steps(tree, value):
             if step.kind == "comes":
                 yield -1, self.written(step.new, like, many)
