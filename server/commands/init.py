@@ -145,7 +145,6 @@ def _look(folder: Path) -> tuple[Scan, list[str], int]:
 
 
 def _has_history(folder: Path) -> bool:
-    """Return whether git has commits of a folder; False if git fails."""
     try:
         return bool(head_commit(folder) and git(folder, "ls-tree", "HEAD", "--", "."))
     except GitError:

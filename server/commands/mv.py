@@ -75,7 +75,6 @@ def _inside(text: str, root: Path) -> str:
 
 
 def _remove_empty(root: Path, path: str) -> None:
-    """Remove the empty folders that a file was in."""
     for folder in list((root / path).parents)[: path.count("/")]:
         try:
             folder.rmdir()

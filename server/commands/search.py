@@ -118,7 +118,6 @@ def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[
 
 
 def _whole(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return a whole text as one fragment with marked spans."""
     pieces: Fragment = []
     at = 0
     for start, end in spans:

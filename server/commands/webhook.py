@@ -32,7 +32,6 @@ _BATCH_EVENTS = 1000  # Events read at once.
 
 @contextmanager
 def _log_of(root: Path, settings: Settings) -> Iterator[EventDatabase]:
-    """Context manager: the event database of a site."""
     database = EventDatabase(root, settings.accounts)
     try:
         yield database

@@ -429,7 +429,6 @@ class Settings:
 
 
 def _keys(section: type, names: tuple[str, ...], attributes: tuple[str, ...]) -> Iterator[SettingKey]:
-    """Yield the keys of a section and its subsections in their order."""
     for declared in fields(section):
         here = (*attributes, declared.name)
         if key := declared.metadata.get("key"):

@@ -76,7 +76,6 @@ def _describe_type(uid: str, raw: Raw) -> dict[str, Any]:
 
 
 def _with_others(schema: Schema, uid: str, raw: Raw) -> Raw:
-    """Add the inverse sides of relations to a plugin's type."""
     if uid != USER:
         return raw
     own = raw["attributes"]

@@ -176,7 +176,6 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
 
 
 def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the path of each misspelled key, with a suggestion."""
     for at, known in other_keys(data):
         near = certain_suggestion(at[-1], known)
         hint = f'did you mean "{near}"?' if near else suggestion(at[-1], known, _MIN_SIMILARITY)

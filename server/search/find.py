@@ -73,7 +73,6 @@ def _place(version: IndexedVersion) -> tuple[str, str, str]:
 
 
 def _is_enough(question: Question, rates: list[float]) -> bool:
-    """Return whether all strict clauses and enough others match."""
     words = [rate for clause, rate in zip(question.wanted, rates, strict=True) if not clause.strict]
     strict = [rate for clause, rate in zip(question.wanted, rates, strict=True) if clause.strict]
     return all(strict) and sum(map(bool, words)) >= enough(len(words))
@@ -289,7 +288,6 @@ class Search:
             self._signature = None
 
     def _ask_for_rebuild(self, error: Exception) -> None:
-        """Request a rebuild from the writer process."""
         if self._asked and time.monotonic() - self._asked < REBUILD_INTERVAL_S:
             return
         self._asked = time.monotonic()
@@ -315,7 +313,6 @@ class Search:
 
 
 def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
-    """Return the number of visible versions by language."""
     locales, count = state.settings.locales, Counter[str]()
     for type_ in state.schema.content_types:
         if status := scope.statuses.get(type_.uid):

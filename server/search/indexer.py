@@ -105,7 +105,6 @@ class Indexer:
 
 
 def _read(text: Text) -> list[str]:
-    """Return the paragraphs of a text; none if it is nested too deeply."""
     try:
         return text.read()
     except RecursionError:

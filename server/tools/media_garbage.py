@@ -104,7 +104,6 @@ def _descriptions(root: Path) -> list[str]:
 
 
 def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Return all objects, each with one of its paths."""
     listed = _printed(root, "rev-list", "--objects", "--all", "--reflog", "--indexed-objects")
     for line in listed.split(b"\n"):
         id_, _, path = line.partition(b" ")

@@ -97,7 +97,6 @@ class IndexReader:
         return min(similar)[2] if similar else None
 
     def _has(self, field: str, term: str, counted: Callable[[str], bool]) -> bool:
-        """Return whether a version of the groups `counted` has a term."""
         for leaf, _ in self._searcher.leaf_searchers():
             groups, reader = leaf.reader().column_reader("group"), leaf.reader()
             if (field, term.encode()) in reader:

@@ -93,7 +93,6 @@ class IndexWriter:
             self._fresh.clear()
 
     def _list(self, code: str, words: set[str]) -> None:
-        """Add a document with the new words of a language."""
         self._lists += 1
         listed = [(word.encode(), 1, 1.0, b"") for word in words]
         self._writer.add_document(

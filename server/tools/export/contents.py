@@ -1,4 +1,4 @@
-"""All responses of an export: of every type, of the media library, of the named queries."""
+"""All responses of an export: types, media library and named queries."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,25 +35,25 @@ from server.storage.media import stored_object, upload_path
 # --- requests -------------------------------------------------------------------------------------
 
 MAX_DOCUMENTS = 10**9
-LOCALES = "locale"  # the folder for locales other than the default one, beside `api`
+LOCALES = "locale"  # the folder of other locales, beside `api`
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The actor of an export, and whether it exports drafts, of the types whose drafts it may see."""
+    """Actor of an export, and whether drafts are exported for types with visible drafts."""
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """The `status` parameter of requests for a type, if it needs one."""
+        """Return the `status` parameter for a type, or None."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One file of an export: its path, its request, its bytes."""
+    """One exported file: path, request and bytes."""
 
     path: str
     request: str
@@ -62,7 +62,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """The documents of one type in one locale, in the order of their list, with the query for them."""
+    """Documents of one type in one locale, in order, with their query."""
 
     access: Access
     view: View
@@ -83,12 +83,12 @@ class ListRequest:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether the actor may get documents by their ids."""
+        """Whether the actor may read documents by id."""
         return self.access.actor.may(self.type.singular, "findOne")
 
     @property
     def paths(self) -> Iterator[str]:
-        """The paths of the responses."""
+        """Yield the paths of the responses."""
         if self.type.kind == "singleType":
             yield from (f"{self.folder}/{self.type.singular}.json" for _ in self.documents)
             return
@@ -99,7 +99,7 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """The responses: the document of a single type, or the pages of the list and its documents."""
+        """Yield the document of a single type, or the pages and documents of a list."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
         one = {
@@ -135,10 +135,7 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """The listings to export: of every type that the actor may list, in each of its locales.
-
-    Raises SetupError for parameters in `export.types` that no request may have.
-    """
+    """Return the listings of all visible types in each locale. Raises SetupError for invalid parameters."""
     for type_ in state.schema.content_types:
         wanted = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
@@ -157,7 +154,7 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
 def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.locales.default
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
-    # An export populates paged lists even if requests may not.
+    # Exports populate paged lists, which requests may not.
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
     asked = with_default_populate(qs.parse(qs.write(params)), type_, settings)
@@ -180,9 +177,9 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All that one role or token may see of one state.
+    """Everything that an actor may see of one state.
 
-    Raises SetupError where site.yaml asks for something that cannot be requested.
+    Raises SetupError for invalid requests in site.yaml.
     """
 
     state: State
@@ -200,14 +197,14 @@ class SiteExport:
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """All media files, if the actor may list files."""
+        """All media files, if the actor may list them."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
         return list(self.state.snapshot.list(files, self.state.settings.locales.default, "published"))
 
     def paths(self) -> list[str]:
-        """The paths of all responses."""
+        """Yield the paths of all responses."""
         listed = [path for path, _ in self._media_paths()]
         return [
             *chain.from_iterable(p.paths for p in self.listings),
@@ -216,13 +213,12 @@ class SiteExport:
         ]
 
     def responses(self) -> Iterator[Response]:
-        """All responses, each rendered when it is its turn."""
+        """Yield all responses, each rendered on demand."""
         return chain(
             *(listing.responses() for listing in self.listings), self._media_responses(), self.queries
         )
 
     def _media_paths(self) -> Iterator[tuple[str, str]]:
-        """The path and request of each response of the media library: the list, then the files."""
         if self.access.actor.may("upload", "find"):
             yield f"{FILES[1:]}.json", FILES
             if self.access.actor.may("upload", "findOne"):
@@ -247,7 +243,7 @@ class SiteExport:
 
 
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
-    """The body that a server sends for a GET of content. Raises ApiError, and SetupError for other paths."""
+    """Return the body of a GET of content. Raises ApiError, and SetupError for other paths."""
     path, _, query = wanted.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)
@@ -268,14 +264,11 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
 Source = str | StoredObject  # a path in the site, or an object of its bucket
-_BATCH_IMAGES = 100  # Images that are scaled before the site takes over their formats.
+_BATCH_IMAGES = 100  # Images scaled between updates of the state.
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Make missing formats of images, as a running server does in the background.
-
-    Returns the number of images for which that failed.
-    """
+    """Make missing image formats, and return the number of failed images."""
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -287,7 +280,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """The state with absolute addresses as the `url` of all media files and their formats."""
+    """Return the state with absolute URLs of media files and formats."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -300,7 +293,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """The upload paths that a response may name: in the `url` of media, or in a text."""
+    """Return the upload paths in a response: in the `url` of media, or in texts."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -309,7 +302,7 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """What upload paths have, by their paths in the site: a media file with its formats, or one alone."""
+    """Return the files behind upload paths, media with all formats."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -326,7 +319,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """What opens a file of the site or an object of its bucket. Raises OSError and BucketError."""
+    """Return a function that opens a file or an object. Raises OSError and BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

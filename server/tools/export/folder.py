@@ -1,8 +1,8 @@
-"""Writes the files of an export into its folder, each whole or not at all.
+"""Writer of an export's folder, each file atomically.
 
-Only files that differ are written. Only files that an earlier manifest lists are overwritten or
-removed, and nothing is written through a link. Nothing is synced: after an interrupted export, the
-next one compares every file again."""
+Only files that differ are written, and only files of an earlier manifest are overwritten or removed. Links
+are never followed. Nothing is synced: after an interruption, the next export compares every file.
+"""
 
 import hashlib
 import json
@@ -25,16 +25,13 @@ from server.tools.export.contents import Response
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "bifolio-export.json"
-TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # An export writes into these folders.
+TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # The folders of an export.
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One file: the request that it answers, its size in bytes, its SHA-256.
-
-    The hash is "" for a file that an interrupted export may have left.
-    """
+    """One file: its request, size in bytes and SHA-256, which is "" after an interrupted export."""
 
     request: str = ""
     size: int = 0
@@ -43,9 +40,7 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of an export by path. `role` and `drafts` say for whom it was made, `commit` of which state
-    where that was named.
-    """
+    """Exported files by path. `role` and `drafts` are the options, `commit` the past commit or ""."""
 
     site: str
     role: str
@@ -55,7 +50,7 @@ class Manifest:
     commit: str = ""
 
     def text(self) -> str:
-        """The manifest as JSON, with one line for each file, sorted by path."""
+        """Return JSON with one line for each file, sorted by path."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -78,7 +73,7 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest in a folder; None if it has none. Raises SetupError for one that is not valid."""
+    """Return the manifest of a folder, or None. Raises SetupError for an invalid one."""
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -103,7 +98,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """A path that is inside of the folder for certain. Raises ValueError for any other."""
+    """Return a path that is certainly inside the folder. Raises ValueError for others."""
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOP_FOLDERS or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f'the path "{path}"')
@@ -120,7 +115,7 @@ _MAX_NAME_BYTES = 255  # Of a file's name.
 
 @dataclass(slots=True)
 class Tally:
-    """The number of files written, unchanged and removed, and the bytes of all."""
+    """Numbers of written, unchanged and removed files, and their bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -129,14 +124,14 @@ class Tally:
 
 
 class Folder:
-    """An open folder. `claim` the paths, `put` and `copy` the files, then `finish`."""
+    """An open folder: `claim` paths, `put` and `copy` files, then `finish`."""
 
     def __init__(
         self, root: Path, stage: Path, manifest: Manifest, earlier: Manifest, *, force: bool
     ) -> None:
         self.root, self.manifest, self.force = root, manifest, force
         self.tally = Tally()
-        self._stage = stage / "file"  # A file is written here, on the same file system, until it is whole.
+        self._stage = stage / "file"  # For incomplete files, on the same file system.
         self._owned = dict(earlier.files)
         self._files: dict[str, ExportedFile] = {}
         self._sizes: dict[str, int] = {}
@@ -146,9 +141,9 @@ class Folder:
             self._scan(top)
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Enter some paths into the manifest on disk, before anything is written to them.
+        """Enter paths into the manifest on disk before writing.
 
-        Raises SetupError, before anything is changed, if another file is at one of them.
+        Raises SetupError, before any change, if another file is at a path.
         """
         new = []
         for path in paths:
@@ -163,7 +158,7 @@ class Folder:
             self._save(replace(self.manifest, files=self._owned))
 
     def put(self, response: Response) -> None:
-        """Write a response to its file, unless the file holds it already."""
+        """Write a response to its file, unless it is up to date."""
         digest = hashlib.sha256(response.body).hexdigest()
         self._list(response.path, ExportedFile(response.request, len(response.body), digest))
         if (
@@ -176,7 +171,7 @@ class Folder:
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy an opened file, unless the copy is there already."""
+        """Copy an open file, unless the copy is up to date."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.tally.unchanged += 1
@@ -194,7 +189,7 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove the files of earlier exports that are not among some paths, and folders that get empty."""
+        """Remove files of earlier exports at other paths, and empty folders."""
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -212,7 +207,7 @@ class Folder:
         return self.tally
 
     def _scan(self, path: str) -> None:
-        """Find the files and folders at a path and below it, without following links."""
+        """List files and folders at and below a path, without following links."""
         full = self.root / path
         if full.is_symlink() or (full.exists() and not full.is_dir()):
             self._others.add(path)
@@ -231,7 +226,7 @@ class Folder:
                     self._others.add(inside)
 
     def _check_path(self, path: str) -> None:
-        """Refuse a path that leads through a link, or through a file that is not of an export."""
+        """Raise SetupError for a path through a link or through a file of others."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -243,7 +238,7 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _is_taken(self, path: str) -> bool:
-        """Whether a file that is not of an export is at a path, or in a folder there."""
+        """Return whether a file of others is at or below a path."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -272,7 +267,7 @@ class Folder:
     def _make_folder(self, path: str) -> None:
         if path not in self._folders:
             self._make_folder(path.rpartition("/")[0])
-            if path in self._sizes:  # A file is in the way that may be removed.
+            if path in self._sizes:  # A removable file is in the way.
                 (self.root / path).unlink()
                 del self._sizes[path]
             (self.root / path).mkdir()
@@ -301,7 +296,7 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 
 
 def _check_name(path: str) -> None:
-    """Refuse a path that no file can have."""
+    """Raise SetupError for a path that no file can have."""
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
@@ -314,11 +309,11 @@ def _check_name(path: str) -> None:
 
 # --- target ---------------------------------------------------------------------------------------
 
-_STAGE = ".bifolio-export-"  # the beginning of the name of the folder for files that are being written
+_STAGE = ".bifolio-export-"  # prefix of the folder for incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError for a folder that holds the site, or is a folder of the site's own files."""
+    """Raise SetupError if a folder contains the site or the site's files."""
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "holds the site itself"
@@ -332,13 +327,13 @@ def check_target(target: Path, site: Site) -> None:
 
 @contextmanager
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
-    """The folder to export into, made if it is missing, and locked against other exports.
+    """Context manager: the export folder, created if missing and locked.
 
-    Raises SetupError if it holds files that are not of an export, or an export for another role.
+    Raises SetupError if it has files of others, or an export for another role.
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
-        for left in root.glob(f"{_STAGE}*"):  # These are of an export that was killed.
+        for left in root.glob(f"{_STAGE}*"):  # Left by a killed export.
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=root) as stage:
             yield Folder(root, Path(stage), manifest, earlier, force=force)
@@ -350,7 +345,7 @@ def _errors(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         path = str(error.filename2 or error.filename or root)
-        if _STAGE in path:  # A path that only this module knows.
+        if _STAGE in path:  # The message names the exported path.
             path = str(root)
         what = f"can't be exported: {error.strerror}"
         raise SetupError(path, None, what, "fix it and export again") from error
@@ -366,7 +361,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """The manifest of the last export into a folder. Raises SetupError if no export may go there."""
+    """Return the manifest of the last export. Raises SetupError for a folder that can't be used."""
     try:
         found = read_manifest(root)
     except SetupError:

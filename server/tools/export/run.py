@@ -1,4 +1,4 @@
-"""Exports a site: writes all responses and the media files that they name into a folder."""
+"""Export of a site: all responses and the media files in them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -30,10 +30,7 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """The options of an export: for which role, with drafts or not, how addresses of media begin.
-
-    `commit` is the one that the site is at, where that is not what is there now.
-    """
+    """Options of an export; `commit` is the past commit that is exported, or ""."""
 
     role: str = "public"
     everything: bool = False
@@ -45,10 +42,10 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of an export.
+    """Result of an export.
 
-    The number of documents by type, of media files, and of images that could not be scaled; the types
-    that the role may not list; and the tally of the folder.
+    Documents by type, media files, images without formats, types that the role may not list, and the folder's
+    tally.
     """
 
     documents: Mapping[str, int]
@@ -59,7 +56,7 @@ class Done:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
-    """Export a loaded site. Raises SetupError, in most cases before anything is written."""
+    """Export a loaded site. Raises SetupError, mostly before anything is written."""
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)
@@ -86,7 +83,6 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
 
 
 def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress) -> set[str]:
-    """Write all responses; returns the upload paths that they name."""
     named = {media_key(file.path) or "" for file in contents.media}
     for done, response in enumerate(contents.responses(), 1):
         folder.put(response)
@@ -98,7 +94,7 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:
-    """The number of documents of each type, each counted once for all locales."""
+    """Count documents by type, each once for all locales."""
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
         ids.setdefault(listing.type.uid, set()).update(d.document_id for d in listing.documents)
@@ -120,7 +116,7 @@ def _actor(settings: Settings, options: ExportOptions) -> Actor:
 
 
 def _check_types(state: State) -> None:
-    """Refuse names in `export.types` that are no content types."""
+    """Raise SetupError for unknown types in `export.types`."""
     subjects = state.schema.subjects
     for name, wanted in state.settings.export.types.items():
         if name not in subjects:

@@ -1,1 +1,1 @@
-"""`bifolio import strapi`: takes over the content of a Strapi installation as files of a site."""
+"""`bifolio import strapi`: import of a Strapi installation."""

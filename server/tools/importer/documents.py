@@ -1,6 +1,6 @@
-"""The versions of a source → versions for files, with their values as the schema reads them from files.
+"""Conversion of a source's versions into versions of files.
 
-A draft that says the same as the published version is no version of its own: one file is both.
+A draft equal to the published version has no file of its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +21,10 @@ SourceKey = tuple[str, str, str]  # uid, documentId, locale
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
-    """One version of a document for a file: values by attribute, and timestamps.
+    """One version for a file: values by attribute, and timestamps.
 
-    `told` names the attributes whose values the source tells. Others, such as passwords over the API,
-    are in `values` for new files.
+    `told` names the attributes in the source. Others, such as passwords over the API, are in `values` for new
+    files.
     """
 
     type: Type
@@ -43,7 +43,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """The versions of each document of a source, first the one that the files are named after."""
+    """Return the versions of each document, first the one that names the files."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -52,7 +52,7 @@ def target_versions(
             twin = _twin(version, group)
             if version.draft and twin and _same(schema, version, twin, published, settings):
                 continue
-            # A published version takes over relations of its draft that lead to drafts only.
+            # Relations to draft-only documents are kept in the published version.
             draft = None if version.draft else _twin(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
@@ -68,7 +68,7 @@ def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], 
 
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
-    """Orders versions: the default locale first, published before draft."""
+    """Return the order of a version: default locale first, published before draft."""
     known = version.locale in settings.locales.available
     number = settings.locales.available.index(version.locale) if known else 0
     return (version.locale not in ("", settings.locales.default), number, version.draft)
@@ -79,14 +79,13 @@ def _key(version: SourceVersion, settings: Settings) -> SourceKey:
 
 
 def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersion | None:
-    """The draft of a published version, or the published version of a draft."""
     return next((v for v in group if v.locale == version.locale and v.draft != version.draft), None)
 
 
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Whether a draft says what is published, apart from relations to documents that are only drafts."""
+    """Return whether a draft equals the published version, apart from relations to draft-only documents."""
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
@@ -120,7 +119,7 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """A version with the values that a file with a tree would have; what can't be read is noted."""
+    """Convert a version; unreadable values are noted."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")

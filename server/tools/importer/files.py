@@ -1,7 +1,6 @@
-"""Document versions → files of a site, written by the code that writes for the API.
+"""Writer of document files, with the code of the API.
 
-A document keeps its files, wherever they are; a new file is named as the API would name it, or after
-its title where its type has no uid.
+Documents keep their files. A new file is named as by the API, or after its title if its type has no uid.
 """
 
 from collections.abc import Mapping
@@ -32,14 +31,14 @@ from server.write.context import Context, values_of
 from server.write.new_file import free_path
 from server.write.request import Address
 
-_TITLE_NAMES = ("title", "name", "label", "headline")  # The text of such an attribute names a file.
+_TITLE_NAMES = ("title", "name", "label", "headline")  # Types of attributes that can name a file.
 _MAX_NAME_CHARS = 80  # Of such a name.
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 
 def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
-    """Merge all document versions of a source; files of versions that it has no more are removed."""
+    """Merge all versions of a source, and remove files of versions that it no longer has."""
     store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
     existing = _existing(store)
     context = Context(empty(fitted.schema), fitted.settings, store, merge.changeset, now())
@@ -52,7 +51,7 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
 
 
 def _existing(store: Store) -> Existing:
-    """The document versions in the files of a site, read with the schema that it will have."""
+    """Return the versions in the site's files, read with the schema after the import."""
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -67,7 +66,7 @@ def _existing(store: Store) -> Existing:
 
 @dataclass(frozen=True, slots=True)
 class _DocumentMerge:
-    """Merges one document after the other."""
+    """Merge of documents, one after the other."""
 
     merge: Merge
     context: Context
@@ -76,7 +75,7 @@ class _DocumentMerge:
     new_texts: dict[str, str] = field(default_factory=dict)  # by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
-        """Merge the versions of a document; `existing` are those that the site has."""
+        """Merge the versions of a document with the `existing` ones."""
         self.merge.of(group[0].type.uid).documents += 1
         base = next(iter(existing.values())).path if existing else None
         merged = set()
@@ -91,9 +90,9 @@ class _DocumentMerge:
                 self.merge.remove(document.path)
 
     def _new_path(self, version: TargetVersion, base: str | None) -> str:
-        """The path for a version without a file: beside the other files of its document.
+        """Return a path beside the other files of a document.
 
-        If Markdown or YAML can't hold a value, such as a control character, the file is JSON.
+        The file is JSON if Markdown or YAML can't hold a value, such as a control character.
         """
         if base:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
@@ -133,7 +132,7 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """A file's text with the values that differ in the source; those that it does not tell stay."""
+        """Return a text with the values that differ; attributes missing in the source stay."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes = self.context.changes(found, {**values, **told})
@@ -141,7 +140,7 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Whether the text of a new file reads back as the values it was made from."""
+        """Return whether a new text reads back as its values."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store would refuse it.
         try:
@@ -154,6 +153,6 @@ class _DocumentMerge:
 
 
 def _title_of(values: Mapping[str, Any]) -> str:
-    """A file's name made from the title of a document, for types without a uid; "" where it has none."""
+    """Return a file name made from the title, for types without a uid, or ""."""
     title = next((values[name] for name in _TITLE_NAMES if isinstance(values.get(name), str)), "")
     return slugify(title, max_length=_MAX_NAME_CHARS, word_boundary=True)

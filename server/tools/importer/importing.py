@@ -1,8 +1,4 @@
-"""An import: it reads a source, decides about every file, and commits all changes in one step.
-
-Nothing in the site changes before that step, which is done as a whole or not at all, even through a
-crash. An import that was interrupted is simply run again.
-"""
+"""Import of a source in one atomic step, even through a crash. An interrupted import is run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +23,7 @@ from server.tools.importer.uploads import merge_uploads
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """The options of an import."""
+    """Options of an import."""
 
     dry_run: bool = False
     overwrite: bool = False
@@ -36,7 +32,7 @@ class ImportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The result of an import."""
+    """Result of an import."""
 
     source: Source
     merge: Merge
@@ -45,7 +41,7 @@ class Imported:
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
-    """Import a source into the site at `root`. Raises SetupError, and changes nothing then."""
+    """Import a source into the site at `root`. Raises SetupError without changing anything."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # Finish what a crash interrupted.
@@ -93,7 +89,7 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
-    """A folder on the site's file system for files that were fetched; None for a dry run."""
+    """Context manager: a folder on the site's file system for fetched files; None for a dry run."""
     if options.dry_run:
         yield None
         return
@@ -103,6 +99,6 @@ def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
     except OSError as error:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     yield folder
-    for left in folder.iterdir():  # After an error they stay, so that the next import need not fetch them.
+    for left in folder.iterdir():  # After an error they stay for the next import.
         left.unlink()
     folder.rmdir()

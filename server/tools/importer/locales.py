@@ -1,4 +1,4 @@
-"""The settings that site.yaml needs for the documents of a source: its locales."""
+"""Settings in site.yaml that a source needs: locales, roles and limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +15,10 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """The new text of site.yaml; None if it can stay as it is. Raises SetupError.
+    """Return the new text of site.yaml, or None if nothing changes. Raises SetupError.
 
-    A site without site.yaml gets the locales of the source and the settings of its project, and may populate
-    paged lists, as the source did. A site with one gets the locales that it lacks, and may populate paged
-    lists unless it says that it may not.
+    A new site.yaml gets the locales and project settings of the source, and allows populated pages as
+    Strapi does. An existing one gets missing locales, and allows populated pages unless it forbids them.
     """
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
@@ -43,7 +42,7 @@ def settings_text(root: Path, source: Source) -> str | None:
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """The locales of a site.yaml that lacks some of a source's. Raises SetupError."""
+    """Return the locales with those of the source. Raises SetupError."""
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
@@ -68,7 +67,7 @@ def _has_content(root: Path) -> bool:
 
 _ROLE = "plugin::users-permissions.role"
 _PERMISSION = "plugin::users-permissions.permission"
-# The subjects of site.yaml by the controllers of plugins.
+# Subjects by controller of plugins.
 _SUBJECTS = {
     "plugin::upload.content-api": "upload",
     "plugin::users-permissions.user": "user",
@@ -81,7 +80,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """The permissions of each role, as far as Bifolio has the same action."""
+    """Return the permissions of each role that Bifolio has, too."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
@@ -95,7 +94,7 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """The subject and action in site.yaml for an action of the source; None if there is none."""
+    """Return the subject and action in site.yaml, or None."""
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")
@@ -108,7 +107,7 @@ def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def roles_lines(roles: Roles) -> Iterator[str]:
-    """The roles as lines of site.yaml."""
+    """Return roles as lines of site.yaml."""
     yield "roles:"
     for name, subjects in roles.items():
         yield f"  {name}:"

@@ -1,7 +1,7 @@
-"""Decides for each file whether to write it, and collects the changes; it writes nothing itself.
+"""Decisions about each file, without writing.
 
-A file is written if the source has changed and nobody has changed the file since the last import.
-A file that somebody changed, moved or deleted stays as it is, unless the import is to overwrite it.
+A file is written if the source has changed and the file has not, since the last import. Files that were
+edited, moved or deleted stay, unless they are to be overwritten.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """The number of documents and files of a subject, the files by outcome."""
+    """Numbers of documents and files of a subject, by outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -25,7 +25,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Merge:
-    """The changes of one import so far."""
+    """Collected changes of one import."""
 
     root: Path
     changeset: Changeset
@@ -37,20 +37,20 @@ class Merge:
 
     @property
     def written(self) -> int:
-        """The number of files that are new, changed or removed."""
+        """The number of new, changed and removed files."""
         made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(made) + len(self.removed)
 
     def of(self, subject: str) -> Counts:
-        """The counts of a subject."""
+        """Return the counts of a subject."""
         return self.counts.setdefault(subject, Counts())
 
     def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Merge a text file: `new` makes the text of a new file, `changed` makes one from the old text.
+        """Merge a text file: `new` makes a new text, `changed` edits the old one.
 
-        `said` is a digest of what the source says.
+        `said` is a digest of the source's content.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -82,7 +82,7 @@ class Merge:
             self._keep(subject, path, "is there, says something else, and was not imported")
 
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
-        """Whether a file is up to date, by the digests of the source (`said`) and of its bytes (`found`)."""
+        """Return whether a file is up to date, by digests of the source (`said`) and the file (`found`)."""
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
             if found is None or file_digest(self.root / path) != found:
@@ -92,7 +92,7 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, found: str | None) -> None:
-        """Count the outcome for a file in a dry run, which does not fetch it."""
+        """Count the outcome for a file of a dry run, which fetches nothing."""
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -122,7 +122,7 @@ class Merge:
         return "kept", "is there, and is another file"
 
     def remove(self, path: str) -> None:
-        """Remove a file that an import wrote and the source has no more, unless somebody changed it."""
+        """Remove an imported file that the source no longer has, unless it was edited."""
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

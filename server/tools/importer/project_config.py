@@ -1,7 +1,7 @@
-"""Reads config/api of a Strapi project: which of its settings a site has as well (docs/import.md).
+"""Reader of a Strapi project's config/api (docs/import.md).
 
-The file is a program in JavaScript or TypeScript. Only settings that it writes out, such as
-`strictParams: true`, are read; those that it computes, as from the environment, are named as not read.
+The file is a program. Only literal settings, such as `strictParams: true`, are read; computed ones are
+reported.
 """
 
 import re
@@ -16,7 +16,7 @@ from server.storage.document_text import new_text
 CONFIG_ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
 MAX_BYTES = 1_000_000
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
-# A setting of `rest` by its key, and that of site.yaml with its form.
+# Keys of `rest`, with the key and form in site.yaml.
 _SETTINGS = {
     "strictParams": ("strict_params", re.compile(r"true|false")),
     "defaultLimit": ("page_size.default", re.compile(r"[1-9][0-9]{0,5}")),
@@ -28,7 +28,7 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """The settings below `api` of site.yaml that a project has, as text; and what can't be read."""
+    """Settings below `api` of site.yaml, as text, and those that can't be read."""
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ NO_SETTINGS = ProjectSettings({})
 
 
 def read_project(folder: Path) -> ProjectSettings:
-    """Return the settings of a project. Raises SetupError for a folder that is not one."""
+    """Read the settings of a project. Raises SetupError."""
     files = [folder / "config" / f"api{ending}" for ending in CONFIG_ENDINGS]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
@@ -78,7 +78,7 @@ def _read(text: str) -> ProjectSettings:
 
 
 def _section(text: str, opening: re.Pattern[str]) -> str:
-    """Return what the braces of a section hold; "" if there is no such section."""
+    """Return the content of a section's braces, or ""."""
     begin = opening.search(text)
     if begin is None:
         return ""

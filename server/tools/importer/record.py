@@ -1,8 +1,7 @@
-"""The record of earlier imports, which tells changes that people made from changes of the source.
+"""Record of earlier imports, which tells edits from changes of the source.
 
-.bifolio/imports.json has two digests for each file: of what the source said, and of the file that was
-written. Without the record, as in a fresh clone, nothing is lost: a file that says what the source
-says is up to date, and any other counts as changed by somebody.
+.bifolio/imports.json has two digests for each file: of the source's content, and of the written file. Without
+it, files that equal the source are up to date, and all others count as edited.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """The digests of an imported file: of what the source said, and of the file's bytes."""
+    """Digests of the source's content and of the file's bytes."""
 
     source: str
     file: str
@@ -30,18 +29,18 @@ class ImportedDigests:
 
 @dataclass(slots=True)
 class SourceRecord:
-    """The files of earlier imports, by path."""
+    """Files of earlier imports, by path."""
 
     files: dict[str, ImportedDigests] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The record as the text of its file."""
+        """Return the record as text."""
         files = {path: [known.source, known.file] for path, known in sorted(self.files.items())}
         return json.dumps({"version": _VERSION, "files": files}, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_record(root: Path) -> SourceRecord:
-    """The record of a site; an empty one if there is none that can be read."""
+    """Read the record of a site; an empty one if it is missing or invalid."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
@@ -54,12 +53,12 @@ def read_record(root: Path) -> SourceRecord:
 
 
 def digest(data: bytes | str) -> str:
-    """A short digest of bytes or text."""
+    """Return a short digest of bytes or text."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()[:_HASH_DIGITS]
 
 
 def stream_digest(file: IO[bytes]) -> str:
-    """The digest of the rest of an open file."""
+    """Return the digest of the rest of an open file."""
     found = hashlib.sha256()
     while block := file.read(_CHUNK_BYTES):
         found.update(block)
@@ -67,7 +66,7 @@ def stream_digest(file: IO[bytes]) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """The digest of a file's bytes; None if there is no file."""
+    """Return the digest of a file; None if it is missing."""
     try:
         with path.open("rb") as file:
             return stream_digest(file)
@@ -76,5 +75,5 @@ def file_digest(path: Path) -> str | None:
 
 
 def digest_of(said: Mapping[str, Any]) -> str:
-    """The digest of what a source says."""
+    """Return the digest of source content."""
     return digest(json.dumps(said, default=repr, ensure_ascii=False, sort_keys=True))

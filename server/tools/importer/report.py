@@ -1,4 +1,4 @@
-"""The report of an import: a table of what came, and what did not come and why."""
+"""Report of an import: what was imported, and what was not and why."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: 
 
 
 def report(imported: Imported, *, dry_run: bool) -> Iterator[str]:
-    """The lines of the report."""
+    """Yield the lines of the report."""
     yield imported.source.title
     yield ""
     yield from _table(imported)

@@ -1,7 +1,7 @@
-"""The schemas of a source → schema files, and the schema that a site has with them.
+"""Conversion of a source's schemas, and their merge into a site.
 
-They stay as they are, without the attributes that Strapi adds at its start, and with the uids that
-types have in Bifolio. What Bifolio does not support is left out, with everything that needs it.
+Schemas keep their text, without attributes that Strapi adds, and with Bifolio's uids. Unsupported parts are
+left out with everything that needs them.
 """
 
 import re
@@ -27,7 +27,7 @@ from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.source import ImportNotes, Json, Shape
 
-# The attributes that Strapi adds to every content type.
+# Added by Strapi to every content type.
 _ADDED_ATTRIBUTES = (
     "createdAt",
     "updatedAt",
@@ -55,14 +55,14 @@ LEFT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The schema and settings that a site will have after the import."""
+    """Schema and settings of a site after the import."""
 
     schema: Schema
     settings: Settings
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """The uid of each type in Bifolio: `api::blog.article` becomes `api::article.article`."""
+    """Return Bifolio's uid of each type: `api::blog.article` becomes `api::article.article`."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -73,7 +73,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """The content types and components of a source, by their uids in Bifolio, as for schema.json files."""
+    """Return content types and components by Bifolio's uids, as in schema.json files."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -92,7 +92,7 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Note the attributes that a project has added to users and that are not stored with documents."""
+    """Note attributes that a project has added to users."""
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -107,7 +107,7 @@ def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportN
             notes.add(USER, f'"{name}" is one-way; make it two-way there, and {other} has it here')
 
 
-# The types of the parts of a schema; all else is checked as in any schema file.
+# Types of a schema's parts; the rest is checked as in schema files.
 _SHAPES: Mapping[str, type] = {"info": dict, "options": dict, "pluginOptions": dict, "attributes": dict}
 _PARTS: Mapping[str, type] = {
     "type": str, "target": str, "relation": str, "component": str, "components": list, "pluginOptions": dict,
@@ -115,7 +115,7 @@ _PARTS: Mapping[str, type] = {
 
 
 def _check_shape(uid: str, schema: Shape) -> None:
-    """Raise ValueError for something that is no schema."""
+    """Raise ValueError for an invalid schema."""
     attributes = schema["attributes"]
     wrong = [key for key, kind in _SHAPES.items() if not isinstance(schema.get(key) or {}, kind)]
     for name, attribute in attributes.items() if not wrong else ():
@@ -147,7 +147,7 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """The path of a schema's file; None if no file can have its name."""
+    """Return the path of a schema's file; None for an impossible name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -160,10 +160,9 @@ def schema_path(uid: str, schema: Shape) -> str | None:
 def fit(
     root: Path, schemas: Mapping[str, Shape], notes: ImportNotes, begin: Callable[[], Merge]
 ) -> tuple[Merge, Fitted]:
-    """Merge the schemas into the site at `root`, with a merge that `begin` makes.
+    """Merge schemas into the site at `root`, with a merge made by `begin`.
 
-    Schemas that Bifolio refuses are left out and noted. Raises SetupError for problems in the site's own
-    files.
+    Refused schemas are left out and noted. Raises SetupError for errors in the site's own files.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
     _remove_unsupported(left, notes)
@@ -203,7 +202,6 @@ def _merge_schema(merge: Merge, path: str, schema: Shape) -> None:
 
 
 def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
-    """Copy the settings and schemas of a site to another folder, with the changes of a merge."""
     if (root / FILE).is_file():
         shutil.copyfile(root / FILE, stage / FILE)
     if (root / TYPES).is_dir():
@@ -214,7 +212,7 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
 
 
 def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
-    """Remove attributes that lead to missing types, and schemas whose name no file can have."""
+    """Remove attributes with missing targets, and schemas with impossible names."""
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file's: it is left out", notes)
     for uid, schema in schemas.items():
@@ -226,7 +224,7 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Why Bifolio can't have an attribute, to follow its name; "" if it can."""
+    """Return why an attribute is not supported, to follow its name, or ""."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which there is not here"
@@ -236,7 +234,7 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
-    """Remove a schema, and all attributes that need it."""
+    """Remove a schema and all attributes that need it."""
     notes.add(gone, why)
     del schemas[gone]
     for uid, schema in schemas.items():

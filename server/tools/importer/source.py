@@ -1,7 +1,4 @@
-"""What an export archive or a running installation holds, in one form: schemas, versions, uploads.
-
-Both readers (`readers.archive`, `readers.remote`) make a Source, so that the rest need not know which.
-"""
+"""Common form of an archive or installation: schemas, versions and uploads."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,9 +22,9 @@ ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """One row of a content type: a document in one locale ("" where it has none), draft or published.
+    """One row: a document in one locale ("" without locales), draft or published.
 
-    `tree` is that of its file: relations are documentIds, media are paths below uploads/.
+    In its `tree`, relations are documentIds and media are paths below uploads/.
     """
 
     uid: str
@@ -42,7 +39,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A file of the media library: `path` is below uploads/, its bytes are at `origin`."""
+    """A media file: `path` is below uploads/, `origin` is where its bytes are."""
 
     path: str
     document_id: str
@@ -57,7 +54,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """What is not imported, or not as it was: sentences by subject, each with its count."""
+    """Notes on what is missing or changed, by subject, with counts."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -74,7 +71,7 @@ class ImportNotes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """All that is to be imported: schemas by uid, versions in the order of the source, uploads."""
+    """Content of an import: schemas by uid, versions in order, uploads."""
 
     title: str
     schemas: Mapping[str, Shape]
@@ -88,21 +85,21 @@ class Source:
 
 
 class SourceReader(Protocol):
-    """Reads a source: first everything but the bytes of uploads, then those that are needed."""
+    """Reader of a source: first without file contents, then the needed files."""
 
     def read(self) -> Source:
-        """The whole source. Raises SetupError for what can't be read."""
+        """Read the source. Raises SetupError."""
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Get the files of some uploads into a folder, one after the other. Raises SetupError."""
+        """Copy some uploads into a folder. Raises SetupError."""
 
 
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """The tree of a row or component, in which `resolve` gives the targets of relations and media.
+    """Return the tree of a row or component, with targets from `resolve`.
 
-    Attributes that the data does not have, such as passwords over the API, are not in the tree.
+    Attributes missing in the data, such as passwords over the API, are missing in the tree.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -134,7 +131,7 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Components, each a mapping. Raises ValueError for anything else."""
+    """Return components as mappings. Raises ValueError."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is no object")
     return value
@@ -148,7 +145,7 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """A row as a version; None, and a note, if its id, locale or timestamps are not valid."""
+    """Return a row as a version; None, with a note, if its id, locale or timestamps are invalid."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -175,12 +172,12 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 def is_derived(attribute: Shape) -> bool:
-    """Whether a relation is stored at its other side; users are no files, and have none stored."""
+    """Return whether a relation is stored on its other side; users have no files."""
     return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """The targets of a relation or media attribute as its file has them."""
+    """Return the targets of a relation or media attribute in a file's form."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 
@@ -189,11 +186,11 @@ _TO_MANY = ("oneToMany", "manyToMany", "morphToMany")
 
 
 def is_draft_publish(schema: Shape) -> bool:
-    """Whether documents of a type have drafts."""
+    """Return whether a type has drafts."""
     return bool((schema.get("options") or {}).get("draftAndPublish"))
 
 
 def is_localized(schema: Shape) -> bool:
-    """Whether documents of a type have locales."""
+    """Return whether a type has locales."""
     plugins = schema.get("pluginOptions") or {}
     return bool((plugins.get("i18n") or {}).get("localized"))

@@ -1,6 +1,6 @@
-"""The files of a media library → files below content/uploads/, each with its description beside it.
+"""Import of media files into content/uploads/, each with its description.
 
-A file keeps the last part of its URL as its name, so that the URL stays the same.
+A file is named by the last part of its URL, so the URL stays the same.
 """
 
 import re
@@ -34,7 +34,7 @@ DESCRIPTIONS = "descriptions of files"
 
 
 def file_name(data: Mapping[str, Any]) -> str:
-    """The path below uploads/ of a row of the media library."""
+    """Return a media file's path below uploads/."""
     return f"{data['hash']}{data.get('ext') or ''}"
 
 
@@ -46,7 +46,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """A row of the media library as an upload; None, and a note, if it can't be a file of a site."""
+    """Return a row as an upload; None, with a note, if it can't be a file of a site."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):
@@ -77,19 +77,19 @@ def read_upload(
 
 
 def site_path(upload: SourceUpload) -> str:
-    """The path of an upload in a site."""
+    """Return an upload's path in a site."""
     return f"{UPLOADS}/{upload.path}"
 
 
 def description(upload: SourceUpload) -> dict[str, Tree]:
-    """The description of an upload, with publishedAt only if it differs from updatedAt."""
+    """Return an upload's description, with publishedAt only if it differs from updatedAt."""
     published = upload.published if upload.published != upload.updated else None
     timestamps = known_timestamps(upload.created, upload.updated, published)
     return {**upload.described, "documentId": upload.document_id, **timestamps}
 
 
 def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:
-    """Merge all files of a source and their descriptions; files that are needed are fetched to `folder`."""
+    """Merge all media files and descriptions, fetching needed files to `folder`."""
     merge.of(UPLOAD).documents = len(source.uploads)
     needed = []
     for upload in source.uploads:
@@ -106,7 +106,6 @@ def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Pa
 
 
 def _digest_of(upload: SourceUpload) -> str:
-    """A digest of what the source says about the bytes of a file."""
     return upload.digest or digest(f"{upload.path} {upload.size} {upload.updated}")
 
 

@@ -1,1 +1,1 @@
-"""`bifolio init`: makes a new site, or content types for an existing tree of Markdown files."""
+"""`bifolio init`: a new site, or content types for an existing tree of files."""

@@ -1,4 +1,4 @@
-"""The documents of a tree without Markdown: its YAML, JSON and TOML files, without settings of programs."""
+"""Data files of a tree (YAML, JSON, TOML) that can be documents."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from server.documents.path_rules import ENDINGS, MARKDOWN
 DATA_BASES = ("data", "src/data")
 _GENERATOR_FOLDERS = ("data", "_data", "src/data", "src/_data")  # of Hugo, Jekyll and Eleventy
 _DATA = tuple(ending for ending in ENDINGS if ending not in MARKDOWN)
-# Settings of package managers, compilers, linters and the like, which are at the top of a tree.
+# Settings of programs at the top of a tree.
 _PROGRAMS = re.compile(
     r"(.*[._-])?(lock|schema|config|conf|rc|workspace)([._-].*)?|[jt]sconfig.*|package|composer|manifest|cargo|"
     r"pyproject|book|netlify|vercel|renovate|lerna|turbo|nx|deno|(docker-)?compose.*|openapi|swagger|mkdocs|"
@@ -19,10 +19,10 @@ _PROGRAMS = re.compile(
 
 
 def data_documents(files: Iterable[str]) -> set[str]:
-    """Return the data files of a tree that can be documents.
+    """Return the data files that can be documents.
 
-    If there is a folder for data, they are in it. Else they are in folders that hold mostly data files, or at
-    the top if there is nothing else.
+    They are in the folder for data, if there is one. Otherwise they are in folders of mostly data files, or
+    at the top if there is nothing else.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
@@ -37,14 +37,13 @@ def data_documents(files: Iterable[str]) -> set[str]:
 
 
 def generator_data(path: str) -> str:
-    """Return the folder for a generator's data that a data file is in, "" for another file."""
+    """Return the generator's data folder around a file, or ""."""
     if not path.endswith(_DATA):
         return ""
     return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")
 
 
 def _top(path: str) -> str:
-    """Return the folder at the top that a file is in, "" for a file at the top."""
     return path.partition("/")[0] if "/" in path else ""
 
 
@@ -53,7 +52,6 @@ def _is_setting(path: str) -> bool:
 
 
 def _describes(path: str) -> bool:
-    """Whether a file is for those who look into a repository: README.md, LICENSE."""
     name = os.path.basename(path)
     return path.endswith(MARKDOWN) or name.split(".")[0].lower() in (
         "license",

@@ -1,4 +1,4 @@
-"""Pages whose names say their date and slug, as those of Jekyll and Docusaurus: `2024-01-31-hello.md`.
+"""Pages with a date and slug in their names, as in Jekyll and Docusaurus: `2024-01-31-hello.md`.
 
 They may be in folders for years and months, `2024/01/2024-01-31-hello.md`.
 """
@@ -19,7 +19,7 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """The group whose pages say what their names say; None if too few of the names say a date."""
+    """Return a group with date and slug from its names; None if too few names have a date."""
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
     members = []
@@ -31,12 +31,12 @@ def with_dates(group: PageGroup) -> PageGroup | None:
 
 
 def dated_share(group: PageGroup) -> float:
-    """Return the share of a group's files whose names say a date."""
+    """Return the share of a group's files with a date in their names."""
     return sum(bool(_read(member)) for member in group.members) / len(group.members)
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the `options.fileName` of a group with dates: with folders if most of its files are in such."""
+    """Return `options.fileName` of a dated group, with folders if most files are in folders."""
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
     counts = Counter(_folders(member) for member in group.members)
@@ -45,7 +45,7 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return the folders of a file in terms of its date; "" if they are others."""
+    """Return the folders of a file in terms of its date, or ""."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
     named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
@@ -57,10 +57,7 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """The attributes of a group with dates; None if they don't fit.
-
-    None of these is required, since a file need not say it.
-    """
+    """Return attributes for date and slug, none required; None if they do not fit."""
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):
         return None

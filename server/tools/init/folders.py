@@ -1,7 +1,7 @@
-"""The folders of a tree's pages: the base of the site generator, the folder in it, folders of locales.
+"""Folders of a tree's pages: the generator's base, folders in it, folders of locales.
 
-Bases are known by their names, `src/content` (Astro), `content` (Hugo) or `src` (Eleventy), relative to the
-settings of the generator. Without such settings, the top of the tree is the base.
+Bases have known names, `src/content` (Astro), `content` (Hugo) or `src` (Eleventy), beside the generator's
+settings. Otherwise the top of the tree is the base.
 """
 
 import re
@@ -31,9 +31,9 @@ _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdoc
 
 @dataclass(frozen=True)
 class PageFolder:
-    """The folder of some pages in a base; "" for the base itself. The pages' group is named after it.
+    """Folder of pages in a base, "" for the base itself. It names the group of its pages.
 
-    `{locale}` in it stands for one folder for each locale. SECTIONS stands for Hugo's section pages.
+    `{locale}` in it is one folder for each locale. SECTIONS is Hugo's section pages.
     """
 
     base: str
@@ -41,13 +41,13 @@ class PageFolder:
 
     @property
     def start(self) -> str:
-        """The beginning of all paths in the base."""
+        """The prefix of all paths in the base."""
         return f"{self.base}/" if self.base else ""
 
 
 @dataclass(frozen=True)
 class TreeFolders:
-    """The folders of some pages of the tree at `root`."""
+    """Folders of pages in the tree at `root`."""
 
     root: Path
     paths: tuple[str, ...]
@@ -65,13 +65,13 @@ class TreeFolders:
 
     @property
     def has_only_locales(self) -> bool:
-        """Whether the tree has folders for locales at its top, and no other folder and no settings."""
+        """Whether the top has only folders for locales and no settings."""
         parent = self._locale_parents.get("")
         return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
     @cached_property
     def default_locale(self) -> str | None:
-        """The default locale that the settings of a generator name."""
+        """The default locale in the generator's settings."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -85,12 +85,11 @@ class TreeFolders:
 
     @cached_property
     def _locale_parents(self) -> Mapping[str, LocaleParent]:
-        """The folders with folders for locales, by their paths."""
         return find_locale_parents(self.paths, self.named)
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """The folders of lists in folders for locales, after the parent of these: src, posts."""
+        """Folders of lists in folders for locales, by parent."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -101,7 +100,7 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """The folders of Hugo's that have a section page for each of their folders and no others: authors."""
+        """Hugo's folders with only section pages of their folders, such as authors."""
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
@@ -120,7 +119,7 @@ class TreeFolders:
         )
 
     def base(self, path: str) -> str:
-        """The base of a path; "" if it is the top of the tree."""
+        """Return the base of a path; "" for the top."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
@@ -143,11 +142,10 @@ class TreeFolders:
         return parent.folder if own else found
 
     def _mixed(self, parent: LocaleParent) -> bool:
-        """Whether a folder with folders for locales has others, whose pages are no translations of these."""
+        """Return whether a parent of folders for locales has other folders with other pages."""
         return not (parent.pure or parent.translated)
 
     def _parent_of(self, path: str) -> LocaleParent | None:
-        """The folder with folders for locales around a path."""
         starts = ("", *(path[:i] for i, character in enumerate(path) if character == "/"))
         found = (self._locale_parents[start] for start in starts if start in self._locale_parents)
         return next((parent for parent in found if parent.rest(path) is not None), None)
@@ -157,7 +155,7 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """The base of a path in a project that its generator knows by name."""
+        """Return the base that the generator of a path's project has by convention."""
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
             if path.startswith(f"{start}{base}/"):
@@ -169,7 +167,7 @@ class TreeFolders:
         return None
 
     def _generator_base(self, path: str) -> str:
-        """The base of a path that is in no folder for a locale."""
+        """Return the base of a path outside folders for locales."""
         project = self._project(path)
         known = self._known_base(path, project)
         if known is not None:
@@ -178,7 +176,7 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """The generator's content folder around a path, such as `content`; None if there is none."""
+        """Return the content folder around a path, such as `content`, or None."""
         base = self._generator_base(path)
         if base not in self.projects:
             return base
@@ -190,7 +188,7 @@ class TreeFolders:
         return None
 
     def of(self, path: str) -> PageFolder:
-        """The folder of one page."""
+        """Return the folder of a page."""
         base = self.base(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
@@ -217,29 +215,29 @@ class TreeFolders:
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
-        """Whether a generator has all its pages in a base, so that its name says nothing about them."""
+        """Return whether a base is the generator's, so its name says nothing about pages."""
         return base in self.projects or f"/{base}".endswith(
             tuple(f"/{name}" for name in (*_BASES, *DATA_BASES, "src"))
         )
 
     def locales_in(self, base: str) -> frozenset[str]:
-        """The locales that have folders in a base."""
+        """Return the locales with folders in a base."""
         parent = self._locale_parents.get(base)
         return parent.locales if parent else frozenset()
 
 
 def is_hugo(base: str) -> bool:
-    """Whether a base is that of Hugo, which has sections in it."""
+    """Return whether a base is Hugo's, with sections."""
     return base.rpartition("/")[2] == "content" and not base.endswith("src/content")
 
 
 def is_vitepress(root: Path) -> bool:
-    """Whether a folder is the source of VitePress, in which every Markdown file is a page."""
+    """Return whether a folder is the source of VitePress, where every Markdown file is a page."""
     return (root / ".vitepress").is_dir()
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """The paths by their folder."""
+    """Group paths by folder."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

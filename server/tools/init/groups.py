@@ -1,4 +1,4 @@
-"""Pages → groups, one for each content type, with the patterns that match the files of a group."""
+"""Groups of pages, one for each content type, with patterns of their files."""
 
 import os
 from collections import Counter
@@ -27,7 +27,7 @@ UNKNOWN_LOCALE = "und"
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page with its name and locale (None for the default one), as the patterns of its group read them."""
+    """Page with the name and locale that the group's patterns give it; None is the default locale."""
 
     page: MarkdownPage
     name: str
@@ -36,7 +36,7 @@ class PageMember:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """The pages of one content type, which is named after `folder`."""
+    """Pages of one content type, named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -45,7 +45,7 @@ class PageGroup:
 
     @property
     def locales(self) -> frozenset[str]:
-        """The locales that the files name."""
+        """The locales in file names."""
         return frozenset(m.locale for m in self.members if m.locale)
 
     @property
@@ -56,7 +56,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """All groups, their locales with the default one first, and the pages in no group, with the reason."""
+    """All groups, their locales (default first), and pages left out, with reasons."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """The groups of a tree's pages. `named` are locales that the user has named, the default one first."""
+    """Group the pages of a tree. `named` are the user's locales, default first."""
     left = {path: "a draft: it would be public" for path in pages if is_draft(path)}
     left.update({path: "its name begins with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -89,7 +89,7 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
 
 
 def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
-    """The folders with their pages; `about/index.md` alone in its folder is a page of the folder above."""
+    """Return pages by folder; a lone `about/index.md` belongs to the folder above."""
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
         moves = "{locale}" not in page_folder.folder and _is_lone(page_folder, paths)
@@ -98,7 +98,7 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 
 
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Whether a folder has no page but its index, in some locales: about/index.md, about/index.fr.md."""
+    """Return whether a folder has only its index, in some locales: about/index.md, about/index.fr.md."""
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
         return False
@@ -113,18 +113,17 @@ def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
 
 
 def is_draft(path: str) -> bool:
-    """Whether a page is in a folder of drafts or data."""
+    """Return whether a page is in a folder of drafts or data."""
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
 
 
 def _describes(page: MarkdownPage) -> bool:
-    """Whether a page is for those who look into its folder, not for readers of the site."""
     folder, _, name = page.path.rpartition("/")
     return bool(folder) and name.lower() == "readme.md" and not page.tree
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """The groups of Hugo's section pages: each `_index.md` is a document named after its folder."""
+    """Return groups of Hugo's section pages: each `_index.md` is named after its folder."""
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
@@ -151,7 +150,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """The group of one folder, which may have a folder for each locale in it or around it."""
+    """Return the group of one folder, which may contain or be in folders for locales."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -173,7 +172,6 @@ def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[Markd
 
 
 def _name_of_all(folders: TreeFolders, page_folder: PageFolder) -> str:
-    """The name for a group of all that the folders for locales in a base have."""
     if page_folder.base:
         return "pages" if folders.is_generator_base(page_folder.base) else page_folder.base.rpartition("/")[2]
     return folders.root.resolve().name if folders.has_only_locales else "pages"
@@ -185,13 +183,13 @@ def _joined(one: PageGroup, other: PageGroup) -> PageGroup:
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:
-    """Whether folders named like locales have pages with the same names as the folder around them."""
+    """Return whether folders for locales have pages with the same names as the folder around them."""
     inside = {p.path[len(here) :] for p in pages}
     return any(f"{locale}/{name}" in inside for locale in locales for name in inside)
 
 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """A group with one folder for each locale: START{locale}/INNER/{name}."""
+    """Return a group with a folder for each locale: START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     inner = inner or _common_list(start, pages)
     below, index = f"{inner}/" if inner else "", _index_of(pages)
@@ -209,14 +207,14 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """The folder of all pages in folders for locales, "" if they have several: docs in en/docs/, fr/docs/."""
+    """Return the common folder of pages in folders for locales, or "": docs for en/docs/, fr/docs/."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """The group of a page alone in its folder, in folders for locales: START{locale}/about/index.md."""
+    """Return the group of a lone page in folders for locales: START{locale}/about/index.md."""
     below = [page.path[len(start) :].partition("/") for page in pages]
     patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
     members = [PageMember(page, inner, locale) for page, (locale, _, _) in zip(pages, below, strict=True)]
@@ -224,7 +222,7 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
-    """A group whose file names have the locale, if any: a.md, a.fr.md, a/index.fr.md."""
+    """Return a group with locales only in file names: a.md, a.fr.md, a/index.fr.md."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
@@ -253,7 +251,7 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
 
 
 def _are_by_letter(names: list[str]) -> bool:
-    """Whether nearly all files are in folders for the first letters of their names: a/aave, b/babel."""
+    """Return whether nearly all files are in folders for first letters: a/aave, b/babel."""
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 
@@ -263,19 +261,19 @@ def _is_below_its_initial(name: str) -> bool:
 
 
 def _index_of(pages: Iterable[MarkdownPage]) -> str:
-    """The name of a page alone in its folder: `_index` if all are called so, as in taxonomies of Hugo."""
+    """Return the name of lone pages in their folders: `_index` if all have it, as in Hugo's taxonomies."""
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    """The locale at the end of a file's name, if the same file exists without it."""
+    """Return the locale at the end of a file name if the file without it exists."""
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """The groups of pages directly in a base: single types, or one collection if they are many."""
+    """Return groups of pages directly in a base: single types, or one collection for many."""
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
@@ -285,14 +283,12 @@ def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list
 
 
 def _are_rows(pages: list[MarkdownPage]) -> bool:
-    """Whether pages are data files that share most of their keys."""
     keys = Counter(key for page in pages for key in page.tree)
     data = not any(page.path.endswith(MARKDOWN) for page in pages)
     return data and len(pages) > 1 and sum(keys.values()) > 0.5 * len(pages) * len(keys)
 
 
 def _holds_nothing_else(root: Path, pages: list[MarkdownPage]) -> bool:
-    """Whether a folder holds nothing but some pages."""
     found = {entry.name for entry in root.iterdir() if not entry.name.startswith(".")}
     return found <= {page.path for page in pages} | {FILE, "content-types", "README.md"}
 
@@ -307,7 +303,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """The default locale where nothing names it: English, or else the one with the most documents."""
+    """Return English, or else the locale with most documents, if no locale is configured."""
     counts: Counter[str | None] = Counter()
     for each in groups:
         named = {(member.name, member.locale) for member in each.members}

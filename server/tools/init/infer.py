@@ -1,8 +1,7 @@
-"""The attributes of a group, inferred from all values in its files.
+"""Inference of a group's attributes from all values.
 
-Whether people wrote quotes counts: a value that would become another text as a number (1.10, 01234)
-or as a boolean (NO) is text. Every value is then read as the type that was chosen, with the reader of
-the server; if that refuses one, the attribute is `json`.
+Quotes count: a value that changes as a number (1.10, 01234) or boolean (NO) is text. Every value is then read
+with the server's reader of the chosen type; if one is refused, the attribute is `json`.
 """
 
 import re
@@ -29,7 +28,7 @@ MAX_KEYS = 100  # Data files with more keys in all are maps.
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute: its schema, in how many files it has a value, and notes for the table."""
+    """Proposed attribute: schema, number of files with a value, and notes."""
 
     name: str
     schema: Mapping[str, Any]
@@ -43,7 +42,7 @@ Names = Mapping[str, frozenset[str]]  # the names of each group's documents, by 
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """The attributes for the type `uid` of a group; the last one holds all other keys, if any."""
+    """Return the attributes of a group's type `uid`; the last may hold all other keys."""
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):
@@ -69,7 +68,7 @@ def attributes_of(
 
 
 def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
-    """Whether the files are data whose keys are entries (words, places), not attributes."""
+    """Return whether data files have entries (words, places) as keys."""
     files = len(group.members)
     if any(member.page.path.endswith(MARKDOWN) for member in group.members):
         return False
@@ -77,7 +76,7 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
 
 
 def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:
-    """The attribute for the keys that are none, `data` or another name that is free."""
+    """Return the attribute for all other keys, `data` or another free name."""
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
@@ -101,7 +100,6 @@ def _attribute(group: PageGroup, key: KeyValues, names: Names, uid: str) -> Prop
 
 
 def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
-    """The message for the first value that can't be read as such an attribute; "" if there is none."""
     options = {name: schema[name] for name in ("relation", "target") if name in schema}
     attribute = Attribute(key.name, schema["type"], enum=tuple(schema.get("enum", ())), **options)
     reading = Reading({}, "")
@@ -111,7 +109,7 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 
 def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
-    """A relation to the type whose documents the values name; None if they name none."""
+    """Return a relation to the type whose documents the values name, or None."""
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
@@ -133,7 +131,7 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
 
 
 def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
-    """Return a note on why a key named like a type stays text: some of its values name no document of it."""
+    """Return a note about a key named like a type whose values name no documents."""
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of texts" if any(isinstance(value, list) for _, value in key.values) else "text"
     for target, known in names.items():
@@ -145,21 +143,20 @@ def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
 
 
 def _entries(key: KeyValues) -> list[tuple[PageMember, Tree]]:
-    """Return the values of a key and those in its lists, each with its file."""
     return [(m, e) for m, v in key.values for e in (v if isinstance(v, list) else [v]) if not is_null(e)]
 
 
 def _alike(name: str, target: str) -> bool:
-    """Whether a key has the name of a type: author, authors, relatedAuthors."""
+    """Return whether a key is named like a type: author, authors, relatedAuthors."""
     singular = target.rpartition(".")[2].replace("-", "").lower()
     bare = name.replace("-", "").replace("_", "").lower()
     return bare.removesuffix("s").endswith(singular.removesuffix("s"))
 
 
 def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """An attribute made of some keys, with whether each locale has its own value: it has if two differ.
+    """Return an attribute of some keys, localized if two locales differ.
 
-    Relations and uids are always each locale's own, so that the schema need not say so.
+    Relations and uids are always localized, without saying so in the schema.
     """
     values: dict[str, list[Any]] = {}
     for member in group.members:

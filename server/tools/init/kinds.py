@@ -1,4 +1,4 @@
-"""The type of an attribute by its values: what number, date, choice or text they all are."""
+"""Types of attributes by their values."""
 
 import re
 from collections import Counter
@@ -32,26 +32,26 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of one front-matter key that are not null, each with its file."""
+    """Values of one key that are not null, each with its file."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
 
     @classmethod
     def of(cls, name: str, members: Iterable[PageMember]) -> "KeyValues":
-        """The values of a key in some files."""
+        """Return the values of a key in some files."""
         pairs = [(m, m.page.tree.get(name)) for m in members]
         values = tuple((m, value) for m, value in pairs if not is_null(value))
         return cls(name, values)
 
     @property
     def plain(self) -> bool:
-        """Whether all values are scalars without quotes, or numbers of JSON."""
+        """Whether all values are scalars without quotes, or JSON numbers."""
         return all(type(v) is Plain or isinstance(v, int) for _, v in self.values)
 
     @property
     def texts(self) -> list[str]:
-        """The values that are text or numbers, as text."""
+        """The texts and numbers among the values, as text."""
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 
@@ -59,7 +59,7 @@ Made = tuple[dict[str, Any], list[str]]  # the schema of an attribute, and notes
 
 
 def scalar_type(key: KeyValues) -> Made | None:
-    """The type for values that are all scalars; None if some are not."""
+    """Return the type of values that are all scalars, or None."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -80,7 +80,7 @@ def _is_integer(key: KeyValues) -> bool:
 
 
 def _is_float(key: KeyValues) -> bool:
-    """Whether all are numbers that make the same text again: 1.5 does, 1.10 does not."""
+    """Return whether all are numbers that print the same: 1.5 does, 1.10 does not."""
     same = (repr(float(t)) == t if _FLOAT.fullmatch(t) else _INTEGER.fullmatch(t) for t in key.texts)
     return _is_number(key) and not _VERSION.search(key.name) and all(same)
 
@@ -110,7 +110,7 @@ def _is_mail(key: KeyValues) -> bool:
 
 
 def _is_uid(key: KeyValues) -> bool:
-    """Whether this is a slug that is unique in each locale, and that a `uid` may have."""
+    """Return whether this is a slug, unique in each locale and valid as `uid`."""
     seen = {(m.locale, str(v)) for m, v in key.values}
     return key.name == "slug" and len(seen) == len(key.values) and all(map(_UID.fullmatch, key.texts))
 
@@ -126,7 +126,7 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _text(key: KeyValues) -> Made:
-    """An enumeration if a few values come again and again, else a text."""
+    """Return an enumeration for a few repeated values, else a text."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
@@ -152,7 +152,7 @@ def _is_picture(text: str) -> bool:
 
 
 def collection_type(key: KeyValues) -> Made:
-    """The type for values that are lists, mappings, or of several kinds."""
+    """Return the type of lists, mappings or mixed values."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})
@@ -164,7 +164,7 @@ def collection_type(key: KeyValues) -> Made:
 
 
 def _changes(text: Plain) -> bool:
-    """Whether text in a list would be read as a number that makes another text."""
+    """Return whether text in a list would change if read as a number."""
     try:
         value = typed(text)
     except ValueError:

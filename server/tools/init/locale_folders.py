@@ -1,4 +1,4 @@
-"""Folders for locales: siblings that are named after locales and have the same folders or files in them."""
+"""Folders for locales: siblings named after locales with common folders or files."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -11,10 +11,10 @@ from server.documents.locale_names import is_language
 
 @dataclass(frozen=True)
 class LocaleParent:
-    """A folder with one folder for each of some locales.
+    """Folder with a folder for each of some locales.
 
-    `pure` says that it has no other folder. `translated` says that it has the same files itself, in the
-    default locale: `docs/start.md` beside `docs/fr/start.md`.
+    `pure`: it has no other folder. `translated`: it has the same files itself in the default locale,
+    `docs/start.md` beside `docs/fr/start.md`.
     """
 
     folder: str
@@ -23,7 +23,7 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return a path below the folder of its locale, or None if it is in none."""
+        """Return a path below the folder of its locale, or None."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -32,21 +32,18 @@ class LocaleParent:
 
 
 def is_locale(name: str) -> bool:
-    """Whether a name is the code of a locale: fr, pt-BR, zh-cn."""
+    """Return whether a name is a locale code: fr, pt-BR, zh-cn."""
     return bool(LOCALE.fullmatch(name)) and is_language(name)
 
 
 def are_locales(folders: Iterable[str]) -> bool:
-    """Whether folders are named after locales: several, or `en` alone (a single `it` may be a subject)."""
+    """Return whether folders are named after locales. A lone one must be `en`, as `it` may be a subject."""
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
 
 def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
-    """Return the outermost folders of a tree that have folders for locales, by their paths.
-
-    `named` are locales that the user has named; a folder called like one of them is one for it.
-    """
+    """Return the outermost parents of folders for locales, by path; `named` are the user's locales."""
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         parts = path.split("/")
@@ -68,7 +65,7 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
 
 
 def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
-    """Return a folder as one with folders for locales; `inside` are the paths in it."""
+    """Return a folder as a parent of folders for locales, or None; `inside` are its paths."""
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()
     for path in inside:
@@ -95,5 +92,4 @@ def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> Lo
 
 
 def _shape(path: str) -> Iterable[str]:
-    """Return the folders of a path, and the path without its ending."""
     return (*(path[:i] for i, character in enumerate(path) if character == "/"), splitext(path)[0])

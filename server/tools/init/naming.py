@@ -1,4 +1,4 @@
-"""Names of proposed content types: API ids from the names of folders, in English singular and plural."""
+"""Names of proposed content types: English singulars and plurals of folder names."""
 
 import re
 import unicodedata
@@ -13,10 +13,10 @@ PageKind = Literal["post", "page", "entry"]  # what a document is called whose f
 
 _POSTS = frozenset({"blog", "post", "posts"})
 _HOME = frozenset({"index", "_index"})
-# Folders that hold everything, so that their names say nothing about a document.
+# Folders of everything, whose names say nothing about documents.
 _ANYTHING = "app content data pages site source src web website www"
 _CONTAINERS = frozenset(_ANYTHING.split())
-# Singular nouns that people name folders after, meaning the things in them.
+# Singular nouns used for folders of many things.
 _THINGS = """
 api article author book category chapter city client collection company country course customer doc
 document episode event example exercise faq feature file film gallery game glossary guide image
@@ -40,7 +40,7 @@ _SINGULARS = {
     "leaves": "leaf",
     "phenomena": "phenomenon",
 }
-# Words with an s at their end that are no plurals.
+# Words in -s that are not plurals.
 _WITH_S = re.compile(r".*(?<!men)(?<!gur)us|.*ss|atlas|bias|canvas|chess|css|gas|ios|js|lens|os|texas|this")
 _ACRONYM_WORDS = "adr api css cv faq html id pdf qa rfc rss ui url ux"
 _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
@@ -49,9 +49,9 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return the singular and plural API ids for the type of a folder, which no other type has.
+    """Return unused singular and plural API ids for a folder's type.
 
-    `kind` is what a document is called if the folder's name is no plural: of `about`, `about-page`.
+    `kind` names documents of a folder without a plural name: `about` becomes `about-page`.
     """
     used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]
@@ -95,7 +95,6 @@ def _collection_ids(name: str, kind: PageKind) -> tuple[str, str]:
 
 
 def _singular(word: str) -> str:
-    """Return the singular of an English plural, and any other word as it is."""
     if word in _SINGULARS:
         return _SINGULARS[word]
     if word in _UNCOUNTED or word in _COUNTED or len(word) < 3 or _WITH_S.fullmatch(word):
@@ -110,6 +109,6 @@ def _slug(text: str) -> str:
 
 
 def display_name(singular: str) -> str:
-    """Return what people call a type: `case-study` is a `Case Study`, `api` an `API`."""
+    """Return a display name: `case-study` is `Case Study`, `api` is `API`."""
     words = singular.split("-")
     return " ".join(word.upper() if word in _ACRONYMS else word.capitalize() for word in words)

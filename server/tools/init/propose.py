@@ -1,4 +1,4 @@
-"""Groups → content types and a site.yaml that serve the files where they already are."""
+"""Proposed content types and site.yaml for files in their places."""
 
 import json
 from collections import Counter
@@ -37,9 +37,9 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """A site.yaml that lets everybody read some subjects; the first locale is the default one.
+    """Return a site.yaml with public read access to subjects; the first locale is the default.
 
-    If git `has_history` of the files, it keeps their times.
+    If git `has_history` of the files, git keeps the timestamps.
     """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
@@ -62,7 +62,7 @@ def settings_text(
 
 @dataclass(frozen=True)
 class ProposedType:
-    """A proposed content type, and the group of pages that it was inferred from."""
+    """Proposed content type and its group of pages."""
 
     singular: str
     plural: str
@@ -74,7 +74,7 @@ class ProposedType:
 
     @property
     def uid(self) -> str:
-        """Its uid, by which relations name it."""
+        """Its uid."""
         return f"api::{self.singular}.{self.singular}"
 
     @property
@@ -84,30 +84,30 @@ class ProposedType:
 
     @property
     def draft_key(self) -> DraftKey | None:
-        """The key by which its files say whether they are drafts."""
+        """The key that marks its drafts."""
         return draft_key(member.page for member in self.group.members)
 
     @property
     def has_drafts(self) -> bool:
-        """Whether some file is a draft in another way, which Bifolio would serve like any other."""
+        """Whether some file is a draft in another way, which Bifolio would publish."""
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
 
     @property
     def names_files(self) -> bool:
-        """Whether something says how the file of a new document is named."""
+        """Whether new documents get a name from their values."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
     @property
     def toml(self) -> bool:
-        """Whether most of its files have front matter in TOML."""
+        """Whether most files have TOML front matter."""
         return sum(member.page.toml for member in self.group.members) * 2 > len(self.group.members)
 
 
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """The key by which some pages say whether they are drafts; all that have it say true or false."""
+    """Return the key that marks drafts, if all its values are true or false."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -118,7 +118,7 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The content types for a tree, its locales with the default one first, and files that are left out."""
+    """Content types of a tree, its locales (default first), and files left out."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -129,10 +129,7 @@ class Proposal:
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
-    """Content types for the pages of a tree.
-
-    `locales` are those that the user named, `taken` the API ids of existing content types.
-    """
+    """Propose content types. `locales` are the user's, `taken` the API ids in use."""
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
     tree: PageTree = group(root, originals, locales)
@@ -173,7 +170,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """The groups with all files that their patterns match, which may be more than before."""
+    """Return the groups with all files that their patterns match."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -196,7 +193,6 @@ def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTre
 
 
 def _kind_of_pages(each: PageGroup) -> PageKind:
-    """Return what a document of a group is: a post if its file's name has a date or its page an author."""
     pages = [member.page for member in each.members]
     if not any(page.path.endswith(MARKDOWN) for page in pages):
         return "entry"
@@ -206,7 +202,7 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
 
 
 def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
-    """The texts of the files to write, by path; `has_history` if git has commits of the tree."""
+    """Return the files to write, by path; `has_history` is whether git has commits of the tree."""
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
     return made
@@ -255,7 +251,7 @@ MAX_SHOWN_FILES = 8  # Files that are named one by one.
 
 
 def table(proposal: Proposal) -> Iterator[list[Part]]:
-    """The lines of the table: each type with its attributes, then what was left out."""
+    """Yield the lines of the table: types with attributes, then what was left out."""
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []
@@ -322,7 +318,6 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
 
 
 def _listed(names: list[str]) -> str:
-    """Return a few names with the number of others."""
     shown = ", ".join(names[:MAX_SHOWN_FILES])
     return shown + (f" and {len(names) - MAX_SHOWN_FILES} more" if len(names) > MAX_SHOWN_FILES else "")
 

@@ -1,4 +1,4 @@
-"""Reads the Markdown files of a tree, and the data files that are documents."""
+"""Reader of a tree's Markdown and data files."""
 
 import os
 from collections import Counter
@@ -23,7 +23,7 @@ DATA_FOLDERS = ("src/content/", "content/")  # Data files below these are docume
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """One file: its front matter (or its data), whether there is text below that, and whether it is TOML."""
+    """One file: front matter or data, whether it has a body, and whether it is TOML."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -33,11 +33,11 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """The files of a tree: its pages by path, and unreadable files with the reason.
+    """Files of a tree: pages by path, and unreadable files with reasons.
 
-    `others` are Markdown files in places without content; a pattern may match them nevertheless.
-    `skipped` are the paths of Markdown files in folders without content, each with that folder.
-    `data` are folders for a generator's data that no page is in, with their numbers of files.
+    `others` are Markdown files in places without content, which a pattern may match anyway. `skipped` are
+    Markdown files in folders without content, with the folder. `data` are unused data folders with their
+    numbers of files.
     """
 
     pages: Mapping[str, MarkdownPage]
@@ -48,7 +48,7 @@ class Scan:
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """Read the tree at `root`; `progress` is called with the number of files read, and of all."""
+    """Read the tree at `root`; `progress` receives the numbers of read and of all files."""
     root = root.resolve()  # Files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}
@@ -78,7 +78,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
 
 
 def read_page(root: Path, path: str) -> MarkdownPage:
-    """One file of a tree. Raises OSError and SyntaxProblem."""
+    """Read one file. Raises OSError and SyntaxProblem."""
     text = read_text(root, path)[0]
     tree = parse(path, text, None)
     if not path.endswith(MARKDOWN):
@@ -99,7 +99,7 @@ def _is_page(path: str) -> bool:
 
 
 def _is_content(root: Path, path: str) -> bool:
-    """Whether a page has content, rather than describes its folder or the repository."""
+    """Return whether a page is content, rather than a description of its folder."""
     if "/" in path:
         return os.path.basename(path).lower() != "readme.md"
     try:
@@ -109,18 +109,17 @@ def _is_content(root: Path, path: str) -> bool:
 
 
 def _is_org(path: str) -> bool:
-    """Whether a file is a page in Org, which Hugo renders as well."""
     return path.endswith(".org") and "/" in path
 
 
 def _is_directory_data(path: str) -> bool:
-    """Whether a file has Eleventy's data for its folder: blog/blog.json, blog/blog.11tydata.json."""
+    """Return whether a file is Eleventy's data of its folder: blog/blog.json, blog/blog.11tydata.json."""
     folder, name = os.path.split(path)
     return os.path.splitext(name)[0].removesuffix(".11tydata") == os.path.basename(folder)
 
 
 def _without_resources(paths: list[str]) -> list[str]:
-    """The paths without data files of `content/` beside Markdown, which belong to that."""
+    """Drop data files of `content/` that belong to Markdown beside them."""
     pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
     return [
         path

@@ -1,4 +1,4 @@
-"""The name of a site: as the settings of its generator write it, else as its README or its folder does."""
+"""Name of a site from its generator's settings, its README or its folder."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ _MAX_HEADING_CHARS = 40  # A longer heading is a sentence.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
-    """Return the name of the site at `root`; `projects` are the folders in it that have settings."""
+    """Return the name of the site at `root`; `projects` are its folders with settings."""
     below = sorted(set(projects) - {""})
     found = _in_settings(root)
     if found is None and len(below) == 1:
@@ -32,7 +32,6 @@ def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
 
 
 def _in_data(tree: Tree) -> str | None:
-    """The name in settings that are data; None where they say none."""
     if not isinstance(tree, dict):
         return None
     found = [tree.get(key) for key in ("title", "site_name", "name")]
@@ -72,7 +71,7 @@ def _match(pattern: re.Pattern[str], text: str) -> str | None:
 
 _ELEVENTY_DATA = [f"{base}_data/{name}" for base in ("", "src/") for name in ("metadata", "site", "meta")]
 
-# The files to look into, the first that says a name counts: settings of Hugo, Zola, mdBook, Jekyll, MkDocs,
+# Files with a name, in order: settings of Hugo, Zola, mdBook, Jekyll, MkDocs,
 # Docusaurus, VitePress and Astro, and data of Eleventy.
 _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     ("hugo.toml config.toml zola.toml config/_default/hugo.toml config/_default/config.toml", _in_toml),
@@ -91,7 +90,7 @@ _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
 
 
 def _in_settings(root: Path) -> str | None:
-    """The name that the settings of a generator at `root` give the site; None where they give none."""
+    """Return the name in a generator's settings, or None."""
     for names, read in _READERS:
         for name in names.split():
             try:
@@ -104,7 +103,7 @@ def _in_settings(root: Path) -> str | None:
 
 
 def _in_readme(root: Path) -> str | None:
-    """The first heading of README.md without its badges; None if it is none that could be a name."""
+    """Return the first heading of README.md without badges, or None."""
     try:
         heading = _HEADING.search((root / "README.md").read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
@@ -117,7 +116,7 @@ def _in_readme(root: Path) -> str | None:
 
 
 def _of_folder(name: str) -> str:
-    """The name of a folder as a title: `my-tides` is `My Tides`, `blog.example.org` stays."""
+    """Return a folder's name as a title: `my-tides` is `My Tides`, `blog.example.org` stays."""
     if "." in name:
         return name
     words = re.split(r"[-_\s]+", name)

@@ -1,4 +1,4 @@
-"""The files of a new site: two content types, a single one, and a first article."""
+"""Files of a new site: collection and single types, and a first article."""
 
 import json
 import os
@@ -46,7 +46,7 @@ the two lines of dashes are its attributes, and `content-types/article.json` say
 
 
 def starter_files(name: str, locales: tuple[str, ...], *, example: bool) -> Mapping[str, str]:
-    """The text of each file of a new site, by path; the first locale is the default one."""
+    """Return the files of a new site by path; the first locale is the default."""
     localized = len(locales) > 1
     files = {f"content-types/{key}.json": _json(schema) for key, schema in _types(localized).items()}
     files[FILE] = settings_text(name, locales, ("article", "author", "home", "upload"))
@@ -58,7 +58,7 @@ def starter_files(name: str, locales: tuple[str, ...], *, example: bool) -> Mapp
 
 
 def _types(localized: bool) -> Mapping[str, Mapping[str, Any]]:
-    """The schemas of the site's types, by singular API id."""
+    """Return the schemas by singular API id."""
     own = {"pluginOptions": {"i18n": {"localized": True}}} if localized else {}
     article: dict[str, dict[str, Any]] = {
         "title": {"type": "string", "required": True, **own},
@@ -144,10 +144,7 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """The compose file of a site; its image is built from Bifolio's repository, or from a clone of it.
-
-    Raises SetupError where neither is known.
-    """
+    """Return the compose file, with an image from Bifolio's repository or clone. Raises SetupError."""
     source = repository_of(repository) or _clone()
     if source is None:
         raise _unknown()
@@ -155,9 +152,9 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """The workflow of a site, by its path from the site's folder: GitHub reads it at the repository's top.
+    """Return the workflow by its path from the site; GitHub reads it at the repository's top.
 
-    Raises SetupError where the address of Bifolio's repository is not known.
+    Raises SetupError if the address of Bifolio's repository is unknown.
     """
     address = repository_of(repository)
     if address is None:
@@ -171,10 +168,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """The address of the named repository, else of the one that this Bifolio is from, if it is known.
-
-    Raises SetupError for what is no address.
-    """
+    """Return the named repository's address, else this installation's. Raises SetupError."""
     if told is not None:
         address = _as_address(told)
         if address is None:
@@ -187,7 +181,7 @@ def repository_of(told: str | None) -> str | None:
 
 
 def _installed_from() -> str | None:
-    """The address that pip has written down, where it installed from one."""
+    """Return the address that pip has recorded, if any."""
     try:
         told = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
@@ -196,25 +190,22 @@ def _installed_from() -> str | None:
 
 
 def _as_address(told: str) -> str | None:
-    """What git calls a remote, as an address; None for a path on this machine."""
+    """Return the address of a git remote; None for a local path."""
     short = _SCP_ADDRESS.fullmatch(told.strip())
     text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else told.strip()
     return text if _REMOTE.fullmatch(text) else None
 
 
 def _clone() -> str | None:
-    """The folder of the clone that this Bifolio runs from, where it does."""
     root = _PACKAGE.parent
     return str(root) if (root / "Dockerfile").is_file() and (root / ".git").exists() else None
 
 
 def _existing(folder: Path) -> Path:
-    """A folder, or the first one above it that is there."""
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
 def _owner(folder: Path) -> str:
-    """The numbers of the user and group that own a folder, or that would."""
     found = _existing(Path(os.path.realpath(folder))).stat()
     return f"{found.st_uid}:{found.st_gid}"
 

@@ -1,1 +1,1 @@
-"""Readers of a source: an export archive, or a running installation. Both make a `source.Source`."""
+"""Readers of an export archive or a running installation into a `source.Source`."""

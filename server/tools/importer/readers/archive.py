@@ -1,8 +1,7 @@
-"""Reads an export archive: a .tar or .tar.gz of JSON lines and the files of the media library.
+"""Reader of an export archive: .tar or .tar.gz with JSON lines and media files.
 
-An archive is not trusted: names that lead out of it, lines that are not JSON and members that are
-too large are refused in one line. It is read twice, since the files come before their descriptions:
-once for everything but the bytes of files, and once for the files that are needed.
+Archives are not trusted: paths that lead out, invalid JSON and large members are refused. Files come before
+their descriptions, so the archive is read twice: without file contents, then for the needed files.
 """
 
 import gzip
@@ -33,13 +32,13 @@ _EXPORT = "export it again: strapi export --no-encrypt"
 
 
 class Archive:
-    """The reader of one archive (see `source.SourceReader`)."""
+    """Reader of one archive (see `source.SourceReader`)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Source:
-        """Everything but the bytes of files. Raises SetupError."""
+        """Read everything but file contents. Raises SetupError."""
         contents = self._contents()
         made = contents.metadata.get("strapi", {}).get("version")
         if not contents.schemas or not isinstance(made, str):
@@ -59,7 +58,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy the files of some uploads into a folder, in the order of the archive."""
+        """Copy some uploads into a folder, in the archive's order."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return
@@ -117,7 +116,6 @@ class Archive:
         return found
 
     def _members(self) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
-        """Each file in turn, open until the next; nothing is written to disk."""
         with self._open() as archive:
             for member in archive:
                 self._check_name(member)
@@ -148,7 +146,7 @@ class Archive:
 
     @contextmanager
     def _damage(self) -> Iterator[None]:
-        """Turn errors of reading into one SetupError that says the archive can't be read."""
+        """Context manager: turn read errors into SetupError."""
         try:
             yield
         except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError) as error:
@@ -160,7 +158,6 @@ class Archive:
 
 
 def _copy_member(file: IO[bytes], folder: Path, name: str) -> Path:
-    """Copy a member into a file of a folder."""
     target = folder / hashlib.sha256(name.encode()).hexdigest()
     try:
         with target.open("wb") as made:

@@ -1,4 +1,4 @@
-"""A client for an installation: requests JSON with a token, and downloads files. It follows no redirects."""
+"""HTTP client of an installation. It follows no redirects, which would send the token elsewhere."""
 
 import http.client
 import time
@@ -12,7 +12,7 @@ from server.errors import SetupError
 from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 
-# What to do about a token that is missing, or that is not let in.
+# For a missing or refused token.
 FULL_ACCESS = "make a full-access API token there (Settings, API Tokens) and give it with --token"
 TIMEOUT_S = 60.0
 MAX_ATTEMPTS = 4
@@ -23,14 +23,14 @@ _MISSING: Any = object()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect, since that would send the token to another address."""
+    """Handler that follows no redirects."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Returns None, which makes the redirect an error."""
+        """Return None, which makes the redirect an error."""
 
 
 class Client:
-    """A client of the API at `base`, with a token."""
+    """Client of the API at `base` with a token."""
 
     def __init__(self, base: str, token: str) -> None:
         if urlsplit(base).scheme not in ("http", "https"):
@@ -39,7 +39,7 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """The JSON of a GET; for a 404, `missing` if it is given. Raises SetupError."""
+        """Return the JSON of a GET; for a 404, `missing` if given. Raises SetupError."""
         url = self.base + path
         try:
             with self._open(url, own=True) as answer:
@@ -54,7 +54,7 @@ class Client:
             raise SetupError(url, None, f"broke off: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, own: bool) -> None:
-        """Download a file; the token is sent only if it is the installation's `own`. Raises SetupError."""
+        """Download a file, with the token only if it is the installation's `own`. Raises SetupError."""
         part = target.with_suffix(".part")
         try:
             with self._open(url, own=own) as answer, part.open("wb") as file:
@@ -70,7 +70,7 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """An open response. Raises HTTPError, and SetupError if there is no response."""
+        """Open a response. Raises HTTPError, and SetupError without a response."""
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

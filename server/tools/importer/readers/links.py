@@ -1,7 +1,6 @@
-"""The links of an export archive: the targets of relations and media attributes, in order.
+"""Links of an export archive: ordered targets of relations and media.
 
-A link names rows by number, and a file names documents: the draft and the published row of a
-document become one target.
+Links name rows by number, files name documents: the draft and published rows of a document become one target.
 """
 
 from collections import defaultdict
@@ -18,7 +17,7 @@ Owner = tuple[str, int, str]  # uid, number of the row, attribute
 
 @dataclass(slots=True)
 class Linked:
-    """The targets of links by the attribute that owns them, each with its place in the order."""
+    """Targets by owning attribute, with their order."""
 
     uids: Mapping[str, str]  # a type's uid in the source → its uid in this site
     ids: Mapping[RowKey, str]  # the documentId of every row
@@ -49,7 +48,7 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """The targets of an attribute of a row or component, as a file names them; missing ones are noted."""
+        """Return the targets of an attribute as a file names them; missing ones are noted."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -64,7 +63,7 @@ class Linked:
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Note relations whose other side was in another order than that of creation, which it has here."""
+        """Note relations whose inverse order is lost: here it is the order of creation."""
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
             there = list(dict.fromkeys(self.ids[owner] for owner in owners))
@@ -74,6 +73,5 @@ class Linked:
 
 
 def _order_of(end: Mapping[str, Any]) -> float:
-    """The place of a target in its list."""
     position = end.get("pos")
     return float(position) if position is not None else 0.0

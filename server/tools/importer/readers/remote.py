@@ -1,7 +1,8 @@
-"""Reads a running installation over its API, with a full-access token.
+"""Reader of a running installation over its API, with a full-access token.
 
-It requests the schemas, then every document in every locale, drafts and published, populated as deep
-as the schemas go. The API does not give passwords and private attributes."""
+It requests schemas, then every document in all locales and statuses, fully populated. The API omits passwords
+and private attributes.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,9 +36,9 @@ MAX_QUERY_CHARS = 12_000  # Servers refuse longer addresses.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """The populate parameters of a type, in several queries if they are too long for one address.
+    """Return the populate parameters of a type, split into queries of acceptable length.
 
-    Raises SetupError, in the name of the installation at `base`, for an attribute that is too deep.
+    Raises SetupError, naming `base`, for an attribute that is too deep.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -54,7 +55,7 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
 
 
 def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
-    """The parameters that populate one attribute and what is in it."""
+    """Return the parameters that populate one attribute and its content."""
     kind = attribute["type"]
     if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
         return
@@ -81,7 +82,7 @@ def _populate_inner(schemas: Mapping[str, Shape], at: str, uid: str, depth: int)
 
 
 def joined(*parts: str) -> str:
-    """The parts of a query that are not empty, as one query."""
+    """Join the non-empty parts of a query."""
     return "&".join(part for part in parts if part)
 
 
@@ -94,7 +95,7 @@ _BUILDER_OPTIONS = ("required", "private")  # The builder adds them to relations
 
 
 class Remote:
-    """The reader of one installation (see `source.SourceReader`)."""
+    """Reader of one installation (see `source.SourceReader`)."""
 
     def __init__(self, url: str, token: str) -> None:
         address = url.rstrip("/")
@@ -102,7 +103,7 @@ class Remote:
         self._client = Client(f"{self.base}/api/", token)
 
     def read(self) -> Source:
-        """Everything but the bytes of files. Raises SetupError."""
+        """Read everything but file contents. Raises SetupError."""
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -134,7 +135,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download the files of some uploads into a folder, unless they are there already."""
+        """Download some uploads into a folder, unless they are there."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -148,7 +149,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """The content types and components, in the form of an archive."""
+        """Return content types and components in the form of an archive."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -179,7 +180,7 @@ class Remote:
         return found
 
     def _locales(self) -> tuple[str, list[str]]:
-        """The default locale and all locales; `en` without i18n."""
+        """Return the default locale and all locales; `en` without i18n."""
         found = self._client.json("i18n/locales", missing=[])
         default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
         return default, [locale["code"] for locale in found] or ["en"]
@@ -199,7 +200,7 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """All rows of a type in one status, populated."""
+        """Return all populated rows of a type in one status."""
         info, localized = schema["info"], is_localized(schema)
         queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
@@ -227,7 +228,7 @@ class Remote:
     # --- files ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Json]:
-        """All files of the media library; a response is a bare list, of as many as the server chooses."""
+        """Return all media files; the server chooses the size of pages."""
         start = 0
         while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
@@ -244,7 +245,7 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Attributes as in a schema.json, without what the content-type builder adds."""
+    """Return attributes as in schema.json, without additions of the content-type builder."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}
@@ -259,7 +260,7 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
-    """The targets of an attribute in populated data."""
+    """Return the targets of an attribute in populated data."""
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]
@@ -273,7 +274,6 @@ def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> An
 
 
 def _merge_rows(rows: Sequence[Json]) -> Json:
-    """One row, of the responses to several queries for it."""
     if len({row["documentId"] for row in rows}) > 1:
         raise ValueError("documents changed while they were read")
     return {key: value for row in rows for key, value in row.items()}

@@ -1,4 +1,4 @@
-"""The rows and links of an export archive → a source: schemas, versions, uploads, roles."""
+"""Conversion of an archive's rows and links into a source."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ ArchiveRow = tuple[int, dict[str, Any]]  # id, data
 
 @dataclass(slots=True)
 class ArchiveRows:
-    """The members of an archive, parsed."""
+    """Parsed members of an archive."""
 
     schemas: list[dict[str, Any]] = field(default_factory=list)
     entities: dict[str, list[ArchiveRow]] = field(default_factory=lambda: defaultdict(list))
@@ -36,7 +36,7 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """The source that an archive holds. Raises KeyError, TypeError or ValueError for a damaged one."""
+    """Return the source in an archive. Raises KeyError, TypeError or ValueError for a damaged one."""
     uids = our_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
     uploads, paths = _uploads(contents, notes)
@@ -81,7 +81,7 @@ def _version(
 
 
 def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUpload], dict[int, str]]:
-    """The files of the media library, and the upload path of each by its row."""
+    """Return the media files, and the upload path of each by row."""
     uploads, paths = [], {}
     for row, data in contents.entities.get(UPLOAD, ()):
         origin = f"assets/uploads/{file_name(data)}"
