@@ -67,7 +67,7 @@ def test_the_answer_to_a_write_populates_what_it_asks_for(api: Api) -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ("article: nope", "site.yaml:3:14: api.populate.article: Invalid key nope. Write it as a request"),
+        ("article: nope", "site.yaml:3:14: api.populate.article: Invalid key nope. Write it as"),
         ("article: {author: {nope: 1}}", "site.yaml:3:5: api.populate.article: Invalid key nope at author"),
     ],
 )
