@@ -82,10 +82,8 @@ def test_a_server_does_not_begin_without_the_driver_of_its_accounts(tmp_path: Pa
     code += "address.find_spec = lambda name: None  # as where it is not installed\nmain()"
     command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    said = (
-        "the accounts database has no driver: psycopg is not installed. Run `pip install 'bifolio[postgres]'`"
-    )
-    assert (done.returncode, done.stderr) == (1, f"bifolio: site.yaml: {said}\n"), done
+    said = "bifolio: site.yaml: the accounts database has no driver: psycopg is not installed. "
+    assert (done.returncode, done.stderr) == (1, f"{said}Run `pip install 'bifolio[postgres]'`.\n"), done
 
 
 def test_a_weak_key_of_sessions_ends_the_start(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_link_out_of_the_site_is_not_followed_when_it_appears(
     assert titles(site) == {"one": "One", "two": "Two"}
     assert set(site.state.snapshot.media) == {"a.txt"}
     assert problems(site) == [
-        f"{path}: a link that leaves the site (copy the file into the site)" for path in sorted(made)
+        f"{path}: a link that leaves the site. Copy the file into the site." for path in sorted(made)
     ]
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_becomes_a_link_out_of_the_site_keeps_its_last_good_version(
     site.refresh(["content/posts/one.md"] if hinted else None)
     assert titles(site) == {"one": "One", "two": "Two"}
     assert problems(site) == [
-        "content/posts/one.md: a link that leaves the site (copy the file into the site)"
+        "content/posts/one.md: a link that leaves the site. Copy the file into the site."
     ]
     path.unlink()
     path.write_text("---\ntitle: Mended\n---\n")
@@ -103,7 +103,7 @@ def test_a_content_folder_that_is_a_link_out_of_the_site_is_not_followed(
     (tmp_path / "content").symlink_to(outside)
     site = make_site(POST)
     assert titles(site) == {}
-    assert problems(site) == ["content: a link that leaves the site (copy the file into the site)"]
+    assert problems(site) == ["content: a link that leaves the site. Copy the file into the site."]
 
 
 @pytest.mark.parametrize(("old", "new"), [("0", "false"), ("true", "1"), ("1", "1.0")])

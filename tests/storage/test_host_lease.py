@@ -77,7 +77,7 @@ def test_another_machine_is_refused_while_one_serves(machine: Machine, tmp_path:
             machine("two").take()
         assert str(refused.value) == (
             ".bifolio: a server on the machine one.example.org serves this folder; only one machine at a time"
-            " can (stop it first, or serve a clone of the repository here)"
+            " can. Stop it first, or serve a clone of the repository here."
         )
         machine("one").take()  # another server, or a container, of the same machine
     one.release()

@@ -110,5 +110,5 @@ def test_what_the_option_can_not_be(tmp_path: Path, when: Any) -> None:
 
 def test_a_type_without_drafts_can_not_have_it(tmp_path: Path) -> None:
     write(tmp_path, collection("post", {"title": "string"}, draftWhen=HUGO))
-    with pytest.raises(SetupError, match="for types with drafts"):
+    with pytest.raises(SetupError, match="needs options"):
         read_content_types(tmp_path)

@@ -140,7 +140,7 @@ def test_what_is_young_stays(root: Path, s3: S3) -> None:
     assert collect(root, timedelta(hours=24)) == (3, 2, 1, 0)
     assert len(s3.objects()) == 3
     done = run(root)
-    assert done.output == "3 objects: 2 named, 1 too young to tell, 0 removed (0 bytes)\n"
+    assert done.output == "3 objects: 2 used, 1 too recent, 0 removed (0 bytes)\n"
     assert run(root, "--grace", "1").exit_code == 2
     assert run(root, "--dry-run").output.endswith("0 would be removed (0 bytes)\n")
 
