@@ -79,7 +79,7 @@ def _utf16_units(text: str) -> str:
 
 
 def _as_python(pattern: str) -> str:
-    """Translate an ECMAScript pattern. Raises regex.error for syntax that JavaScript does not have.
+    r"""Translate an ECMAScript pattern. Raises regex.error for syntax that JavaScript does not have.
 
     `\p{…}` is a Unicode property, as with the flag `u`, which a schema can't set.
     """
