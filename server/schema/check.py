@@ -183,7 +183,7 @@ def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> 
                 name = needs[start][path[1] if len(path) > 1 else start]
                 raise files[start].refuse(
                     f"components require each other in a cycle: {chain}",
-                    "make one of them optional",
+                    "remove required from one of them",
                     "attributes",
                     name,
                 )
