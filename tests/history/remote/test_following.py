@@ -238,7 +238,7 @@ def test_git_objects_do_not_accumulate_on_a_following_machine(tmp_path: Path, is
         before = len(list(packs.glob("*.pack")))
         api.site.committer.commit_due()
         assert len(list(packs.glob("*.pack"))) == before > 2
-        api.site.committer._tidied -= 3600
+        api.site.committer._gc_at -= 3600
         api.site.committer.commit_due()
         assert len(list(packs.glob("*.pack"))) == (1 if is_on else before)
         assert git(api.root, "fsck", "--connectivity-only") is not None

@@ -54,6 +54,6 @@ def test_a_full_disk_is_not_reported_as_an_unavailable_remote(tmp_path: Path) ->
         follower = Follower(PastStates(api.site), Timing())
         standing = follower.ask(api.site.state.settings)
         assert standing.state == "away"
-        assert "since the disk is full" in standing.reason
+        assert "because the disk is full" in standing.reason
         git(api.root, "remote", "set-url", "origin", url)
         assert follower.ask(api.site.state.settings).state == "current"
