@@ -51,7 +51,7 @@ class Costs:
     def of(self, query: Query) -> Cost:
         """What it costs to answer a query; what others have left in caches does not count."""
         snapshot, statuses = self.site.state.snapshot, list[str]()
-        for cache in (snapshot.shown.cache, snapshot.orders.cache, snapshot.fragments.cache):
+        for cache in (snapshot.rendered.cache, snapshot.orders.cache, snapshot.fragments.cache):
             cache.clear()
         environ = create_environ(query.path, query_string=f"{query.string}&n={time.monotonic_ns()}")
         RESET.write_text("5")  # the highest memory so far begins anew

@@ -218,9 +218,9 @@ class EarlierVersions:
         """Return the files of a document, and the paths where its other version would be."""
         layout, claims = Layout(self.state.schema, self.state.settings), self.state.snapshot.claims
         keys = ((type_.uid, document_id, locale, status) for status in (PUBLISHED, DRAFT))
-        known = [document.path for key in keys for document in claims.get(key, ())]
-        siblings = (layout.sibling(path, draft=draft) for path in known for draft in (False, True))
-        paths = dict.fromkeys((*known, *filter(None, siblings)))
+        claimed_paths = [document.path for key in keys for document in claims.get(key, ())]
+        siblings = (layout.sibling(path, draft=draft) for path in claimed_paths for draft in (False, True))
+        paths = dict.fromkeys((*claimed_paths, *filter(None, siblings)))
         return tuple(path for path in paths if "\n" not in path)
 
     def _commits(self, paths: Sequence[str]) -> list[Commit]:

@@ -43,8 +43,8 @@ class LineMatcher(SequenceMatcher[str]):
     def get_matching_blocks(self) -> list[Match]:
         """Return the common blocks of lines in order, then an empty block at the end."""
         before, after = self._texts
-        found = sorted(_blocks(before, after))
-        return [*map(Match._make, found), Match(len(before), len(after), 0)]
+        blocks = sorted(_blocks(before, after))
+        return [*map(Match._make, blocks), Match(len(before), len(after), 0)]
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
@@ -90,11 +90,13 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
             pending += [(a, a_end, b, b_end, depth + 1) for (a, b), (a_end, b_end) in pairwise(places)]
 
 
-def _common_prefix(before: Sequence[str], after: Sequence[str], places: range, new_places: range) -> int:
+def _common_prefix(
+    before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
+) -> int:
     """Return the number of equal lines from the start of two ranges."""
     size = 0
-    for place, new in zip(places, new_places, strict=False):
-        if before[place] != after[new]:
+    for position, new in zip(positions, new_positions, strict=False):
+        if before[position] != after[new]:
             break
         size += 1
     return size
@@ -103,8 +105,10 @@ def _common_prefix(before: Sequence[str], after: Sequence[str], places: range, n
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
     """Return the positions of lines that occur once in both texts: a longest increasing subsequence."""
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
-    places = {line: place for place, line in enumerate(after) if line in unique and line in new_unique}
-    pairs = [(place, places[line]) for place, line in enumerate(before) if line in places]
+    positions = {
+        line: position for position, line in enumerate(after) if line in unique and line in new_unique
+    }
+    pairs = [(position, positions[line]) for position, line in enumerate(before) if line in positions]
     ends: list[int] = []  # for runs of each length so far, the smallest position at which one ends
     tails: list[int] = []  # the pairs at these positions
     earlier: list[int] = []  # for each pair, the previous one in its run; -1 for none
@@ -179,12 +183,12 @@ def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Co
 def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
     """Return the values of a file of an earlier type that a document of another type may show."""
     hidden = {name for name, old in earlier.attributes.items() if old.private or old.type == "password"}
-    kept = {
+    values = {
         name: content.values[name]
         for name, old in earlier.attributes.items()
         if name not in hidden and (new := type_.attributes.get(name)) and _holds_the_same(old, new)
     }
-    return Content(kept, tuple(name for name in content.unread if name.partition(".")[0] not in hidden))
+    return Content(values, tuple(name for name in content.unread if name.partition(".")[0] not in hidden))
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
@@ -259,17 +263,17 @@ def content_at(
     type_: Type,
     versions: Iterable[Version],
     current: Document | None,
-    where: tuple[str, str],
+    locale_and_status: tuple[str, str],
     commit: str,
 ) -> Content | None:
     """Return the content of a document's file at a commit, or now for ""; None if there was no file.
 
-    `versions` are all of the document; `current` is the indexed one; `where` is (locale, status).
+    `versions` are all of the document; `current` is the indexed one; `locale_and_status` selects the file.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
     matching = sorted(
-        p for p, c in claims.items() if c and (c.locale, DRAFT if c.draft else PUBLISHED) == where
+        p for p, c in claims.items() if c and (c.locale, DRAFT if c.draft else PUBLISHED) == locale_and_status
     )
     if not matching and current:
         matching = [current.path]

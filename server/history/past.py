@@ -25,7 +25,7 @@ from server.history.pictures import Pictures
 from server.history.resolve_commit import find_named, no_repository, require_head
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot, apply, build
-from server.index.text_search import Found
+from server.index.text_search import SearchResults
 from server.paths import cache_folder
 from server.schema.model import Schema
 from server.site.configure import Configuration
@@ -207,7 +207,7 @@ class PastStates:
             historic = {key: value_of(past.state.settings, key) for key in HISTORIC_KEYS}
             state = replace(past.state, settings=with_values(today, historic))
             # Drop states that are not cached any more, to bound the memory.
-            kept_commits = {one.commit for one in self._all_known()}
+            kept_commits = {past_state.commit for past_state in self._all_known()}
             others = {id_: answered for id_, answered in self._request_states.items() if id_ in kept_commits}
             self._request_states = {**others, commit: (past, today, state)}
             return state
@@ -293,8 +293,8 @@ class PastStates:
 
     def _scale(self) -> None:
         try:
-            while wanted := self._pending_pictures():
-                done = [self.pictures.make(path, blob) for path, blob in wanted]
+            while pending := self._pending_pictures():
+                done = [self.pictures.make(path, blob) for path, blob in pending]
                 if not any(done):
                     time.sleep(_BACKOFF_S)
                 with self._lock:
@@ -308,10 +308,10 @@ class PastStates:
         candidates = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
         with self._lock:
             candidates |= self._deleted
-        wanted = [one for one in candidates if self.pictures.is_wanting(*one)]
+        pending = [candidate for candidate in candidates if self.pictures.is_wanting(*candidate)]
         with self._lock:
-            self._deleted -= candidates.difference(wanted)
-        return wanted
+            self._deleted -= candidates.difference(pending)
+        return pending
 
     def is_as_today(self, path: str, blob: Blob) -> bool:
         """Return whether a file of the site currently has the content of a blob."""
@@ -371,14 +371,16 @@ class PastStates:
             removed = [document for path, document in before.items() if documents.get(path) is not document]
             added = [document for path, document in documents.items() if before.get(path) is not document]
             if len(removed) + len(added) <= len(documents) // 2:
-                base_snapshot = replace(base.state.snapshot, fragments=Fragments(0), found=Found(0))
+                base_snapshot = replace(
+                    base.state.snapshot, fragments=Fragments(0), search_results=SearchResults(0)
+                )
                 return self._with_caches(apply(base_snapshot, removed, added))
         return self._with_caches(build(schema, documents.values()))
 
     def _with_caches(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot with small caches, and one shared by all past states."""
-        shown, found = Fragments(CACHE_BYTES), Found(CACHE_BYTES)
-        return replace(snapshot, fragments=self._fragments, shown=shown, found=found)
+        rendered, search_results = Fragments(CACHE_BYTES), SearchResults(CACHE_BYTES)
+        return replace(snapshot, fragments=self._fragments, rendered=rendered, search_results=search_results)
 
 
 # --- uploads --------------------------------------------------------------------------------------
@@ -404,7 +406,7 @@ def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[
     if since and time is None:
         commit = past.resolve(since)
         past.log.update(commit)
-        before = frozenset(one.id for one in past.log.before(commit))
+        before = frozenset(earlier.id for earlier in past.log.before(commit))
 
     def is_selected(commit: Commit) -> bool:
         if commit.id in before or (time is not None and commit.authored < time):

@@ -19,8 +19,8 @@ def restore_values(
     Missing media files and invisible relation targets are left out, because a write can't name them.
     Attributes that were passwords are left out too.
     """
-    wanted = set(fields)
-    data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in wanted}
+    names = set(fields)
+    data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in names}
     return {name: value for name, value in data.items() if mask_hashes(value) == value}
 
 

@@ -108,23 +108,27 @@ def _owner(state: State, path: str) -> Type | None:
 
 
 def commit_changes(
-    site: Site, changed: Collection[ChangedFile], wanted: Collection[str], message: str, by: Authorship
+    site: Site,
+    changed: Collection[ChangedFile],
+    paths_to_commit: Collection[str],
+    message: str,
+    by: Authorship,
 ) -> str:
     """Commit some of the changed files in their current state. Returns the commit's id.
 
     Raises ValidationError for a path that has not changed, and ConflictError with git's message if the commit
     fails.
     """
-    known = {one.change.path: one for one in changed}
-    unknown = next((path for path in wanted if path not in known), None)
+    changed_by_path = {file.change.path: file for file in changed}
+    unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
     if unknown is not None:
         raise ValidationError(f'"{unknown[:200]}" has no uncommitted changes that you may see')
     cleaned = clean_message(message)
     if not cleaned:
         raise ValidationError("The commit message is empty")
-    chosen = [known[path] for path in dict.fromkeys(wanted)]
-    paths = [path for one in chosen for path in one.paths]
-    documents = [f"{c.type.singular}/{c.document_id}" for c in chosen if c.type and c.document_id]
+    selected = [changed_by_path[path] for path in dict.fromkeys(paths_to_commit)]
+    paths = [path for file in selected for path in file.paths]
+    documents = [f"{c.type.singular}/{c.document_id}" for c in selected if c.type and c.document_id]
     try:
         if arbiter := site.arbiter:
             commit = arbiter.commit(partial(_contents, site.root, paths), cleaned, documents, by)

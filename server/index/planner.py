@@ -192,7 +192,7 @@ class Planner(NamedTuple):
     def _containing(self, text: str, columns: Iterable[int]) -> int:
         """Return the documents that contain a casefolded text in any of some columns."""
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
-        return self.view.snapshot.found.containing(self._slots, key, self.view.budget)
+        return self.view.snapshot.search_results.containing(self._slots, key, self.view.budget)
 
     def _null_test(self, part: Compare) -> int:
         order = self._compared_order(part)

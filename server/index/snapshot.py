@@ -31,7 +31,7 @@ from server.index.inverse_relations import (
 )
 from server.index.ordering import Order, order_of
 from server.index.orders import ColumnKey, JoinedOrders, Orders
-from server.index.text_search import Found
+from server.index.text_search import SearchResults
 from server.index.type_table import (
     NO_SLOTS,
     Localization,
@@ -52,7 +52,7 @@ class Snapshot:
     """All documents of a site at one time; `number` grows with every snapshot of a process.
 
     It has four caches. `fragments` holds parts that depend on single documents and is passed on to the next
-    snapshot. `shown` (documents rendered with their populated ones) and `found` (results of text searches)
+    snapshot. `rendered` (documents with their populated ones) and `search_results` (results of text searches)
     are not. Of `orders`, those by the documents' own columns are passed on. `users` is the version of the
     users in it; None: without users (`index.user_index`).
     """
@@ -64,8 +64,8 @@ class Snapshot:
     contested: frozenset[VersionKey] = frozenset()
     number: int = 0
     fragments: Fragments = field(default_factory=Fragments)
-    shown: Fragments = field(default_factory=Fragments)
-    found: Found = field(default_factory=Found)
+    rendered: Fragments = field(default_factory=Fragments)
+    search_results: SearchResults = field(default_factory=SearchResults)
     orders: Orders = field(default_factory=Orders)
     users: int | None = None
 
@@ -74,7 +74,12 @@ class Snapshot:
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
         return replace(
-            self, tables=joined_tables, shown=Fragments(), found=Found(), orders=joined_orders, users=users
+            self,
+            tables=joined_tables,
+            rendered=Fragments(),
+            search_results=SearchResults(),
+            orders=joined_orders,
+            users=users,
         )
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
@@ -159,8 +164,8 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         claims=claims,
         contested=contested,
         number=snapshot.number + 1,
-        shown=Fragments(),
-        found=Found(),
+        rendered=Fragments(),
+        search_results=SearchResults(),
         orders=snapshot.orders.changed(changes),
     )
 

@@ -133,14 +133,14 @@ def _first_value(
         spend(1 + len(items))
         values = []
         for reached in items:
-            found = cached.get(id(reached), _UNKNOWN)
-            if found is _UNKNOWN:
-                found = cached[id(reached)] = value(reached, _locale_at(reached, locale))
-            if found is not _NOWHERE:
-                values.append(found)
+            sort_value = cached.get(id(reached), _UNKNOWN)
+            if sort_value is _UNKNOWN:
+                sort_value = cached[id(reached)] = value(reached, _locale_at(reached, locale))
+            if sort_value is not _NOWHERE:
+                values.append(sort_value)
         if len(values) < 2:
             return values[0] if values else _NOWHERE
-        filled = [found for found in values if found is not None]
+        filled = [sort_value for sort_value in values if sort_value is not None]
         if descending:
             return max(filled) if filled else None
         return min(filled) if len(filled) == len(values) else None

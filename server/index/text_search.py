@@ -43,20 +43,20 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
     needle = _encode(text)
     matching_slots: list[int] = []
     for number, (block, notes) in enumerate(zip(slots.blocks, slots.notes, strict=True)):
-        found: set[int] = set()
+        positions: set[int] = set()
         # Longest texts first: they leave the fewest documents to search.
         for joined in sorted((_join_texts(block, notes, at) for at in columns), key=_length, reverse=True):
             budget.spend(len(joined.texts) >> _LOG2_BYTES_PER_STEP)
-            if len(block) - len(found) <= _MAX_TESTED_DOCUMENTS:
-                found.update(
-                    _matching_positions(joined, [i for i in range(len(block)) if i not in found], needle)
+            if len(block) - len(positions) <= _MAX_TESTED_DOCUMENTS:
+                positions.update(
+                    _matching_positions(joined, [i for i in range(len(block)) if i not in positions], needle)
                 )
             else:
-                found.update(_positions(joined, needle))
-        if found:
-            budget.spend(len(found))
+                positions.update(_positions(joined, needle))
+        if positions:
+            budget.spend(len(positions))
             first = number << SLOT_BITS
-            matching_slots.extend([first + i for i in found])
+            matching_slots.extend([first + i for i in positions])
     return bits_of_slots(matching_slots)
 
 
@@ -84,7 +84,7 @@ class TextKey(NamedTuple):
     text: str
 
 
-class Found:
+class SearchResults:
     """Cache of search results for one snapshot.
 
     Clients that page through or sort results search for the same text again.
@@ -164,25 +164,25 @@ def _positions(joined: Joined, needle: bytes) -> list[int]:
     """Return the ascending positions in the block of the documents that contain a text."""
     texts, starts = joined
     count = len(starts) - 1
-    found: list[int] = []
+    positions: list[int] = []
     find = _finder(texts)
     at = find(needle, 0)
     while at >= 0:
         following = bisect_right(starts, at)
-        found.append(following - 1)
+        positions.append(following - 1)
         if following == count:
             break
-        if len(found) == _SAMPLE_MATCHES and following <= 2 * _SAMPLE_MATCHES:
-            return found + _positions_from(joined, following, needle)
+        if len(positions) == _SAMPLE_MATCHES and following <= 2 * _SAMPLE_MATCHES:
+            return positions + _positions_from(joined, following, needle)
         at = find(needle, starts[following])
-    return found
+    return positions
 
 
 def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
     """Return the positions, from `first` on, of the documents that contain a text, tested one by one."""
     starts = joined.starts[first:]
-    found = map(joined.texts.find, repeat(needle), starts, starts[1:])
-    return [i for i, at in enumerate(found, first) if at >= 0]
+    offsets = map(joined.texts.find, repeat(needle), starts, starts[1:])
+    return [i for i, at in enumerate(offsets, first) if at >= 0]
 
 
 def _matching_positions(joined: Joined, positions: Sequence[int], needle: bytes) -> list[int]:

@@ -147,12 +147,12 @@ def _is_in_responses(attribute: Attribute) -> bool:
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
     """Return the components in some types, including nested ones, by uid."""
-    found: dict[str, Type] = {}
+    components: dict[str, Type] = {}
     pending = list(types)
     while pending:
         for attribute in pending.pop().attributes.values():
             for uid in filter(None, (attribute.component, *attribute.components)):
-                if uid not in found:
-                    found[uid] = schema.types[uid]
+                if uid not in components:
+                    components[uid] = schema.types[uid]
                     pending.append(schema.types[uid])
-    return sorted(found.values(), key=lambda type_: type_.uid)
+    return sorted(components.values(), key=lambda type_: type_.uid)

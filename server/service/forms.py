@@ -38,9 +38,9 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
     return {name: str(data[name]) for name in min_lengths}
 
 
-def refuse_others(body: object, known: Mapping[str, int]) -> None:
+def refuse_others(body: object, fields: Mapping[str, int]) -> None:
     """Raise ValidationError if a form has unknown fields, naming them."""
-    unknown = [name for name in body if name not in known] if isinstance(body, dict) else []
+    unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 

@@ -45,8 +45,8 @@ class MediaFiles:
 
     def is_served(self, commit: str) -> bool:
         """Return whether requests without `at` are served from a commit; "" is the current state."""
-        held = self.past.held
-        return not commit or (held is not None and held.commit == commit)
+        served_state = self.past.held
+        return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
         """Return the file under a key, or its URL if the bucket is public.

@@ -88,9 +88,9 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
     """Move the content of all media to content/uploads/. Raises BucketError and the errors of a write."""
     site = writes.site
     pending = [
-        (one, object_)
-        for one in media_of(site)
-        if (object_ := object_of(one.get("provider_metadata"))) and not is_on_disk(site, one)
+        (document, object_)
+        for document in media_of(site)
+        if (object_ := object_of(document.get("provider_metadata"))) and not is_on_disk(site, document)
     ]
     count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
     message = partial(message_of, "Move", "from")
@@ -116,14 +116,14 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
     """Put fetched files in place and remove the objects from their descriptions. Returns their number."""
     count = 0
-    for one in batch:
-        path, sidecar = one.document.path, one.document.path + SIDECAR_SUFFIX
+    for fetched_file in batch:
+        path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
             continue  # Another process already moved or deleted it.
         with unreadable(sidecar):
             text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
-        context.changeset.put_file(path, one.source)
+        context.changeset.put_file(path, fetched_file.source)
         count += 1
     return count
 
@@ -159,7 +159,9 @@ def push(
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
-    pending = [one for one in media_of(site) if is_on_disk(site, one) or _lacks_formats(one)]
+    pending = [
+        sent_file for sent_file in media_of(site) if is_on_disk(site, sent_file) or _lacks_formats(sent_file)
+    ]
     count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
     message = partial(message_of, "Copy" if keep else "Move", "to")
     for start in range(0, len(pending), BATCH_FILES):
@@ -167,15 +169,15 @@ def push(
         for done, document in enumerate(pending[start : start + BATCH_FILES], start):
             progress(done, len(pending))
             try:
-                one = _send(site, bucket, keeper, document, keep=keep)
+                sent_file = _send(site, bucket, keeper, document, keep=keep)
             except (OSError, ConflictError, MissingObjectError) as error:
                 skipped.append((document.path, str(error)))
                 continue
-            if one.found or one.stored.formats:
-                sent.append(one)
+            if sent_file.found or sent_file.stored.formats:
+                sent.append(sent_file)
         if sent:
             commit = writes.make(caller, _describe, _Batch(sent, keep), message=message).commit
-        count, size = count + len(sent), size + sum(one.stored.object.size for one in sent)
+        count, size = count + len(sent), size + sum(sent_file.stored.object.size for sent_file in sent)
     progress(len(pending), len(pending))
     return Moved(count, size, tuple(skipped), commit)
 
@@ -218,12 +220,15 @@ def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
 def _describe(batch: _Batch, context: Context) -> int:
     """Write descriptions that name the objects in the bucket, and delete the files. Returns their number."""
     count = 0
-    for one in batch.files:
-        if one.found and _signature(context.changeset.root / one.document.path) != one.found:
+    for sent_file in batch.files:
+        if (
+            sent_file.found
+            and _signature(context.changeset.root / sent_file.document.path) != sent_file.found
+        ):
             continue  # It has changed since; the next push sends it.
-        _describe_file(context, one)
-        if one.found and not batch.keep:
-            context.changeset.delete(one.document.path)
+        _describe_file(context, sent_file)
+        if sent_file.found and not batch.keep:
+            context.changeset.delete(sent_file.document.path)
         count += 1
     return count
 
@@ -235,11 +240,11 @@ def _signature(path: Path) -> Signature | None:
         return None
 
 
-def _describe_file(context: Context, one: _Sent) -> None:
+def _describe_file(context: Context, sent_file: _Sent) -> None:
     """Write a file's description. Add its timestamps if missing, so responses stay the same."""
-    path, document = one.document.path + SIDECAR_SUFFIX, one.document
+    path, document = sent_file.document.path + SIDECAR_SUFFIX, sent_file.document
     trees: dict[str, Tree] = {
-        DESCRIPTION_KEY: one.stored.as_tree(),
+        DESCRIPTION_KEY: sent_file.stored.as_tree(),
         **known_timestamps(document.created_at, document.updated_at),
     }
     if not context.changeset.exists(path):

@@ -100,15 +100,21 @@ class Problems:
     def __init__(self, checks: Checks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
 
-    def find(self, viewer: "ProblemViewer", wanted: ProblemFilter, wait_s: float) -> FoundProblems:
+    def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
         """Return the problems that a viewer sees, waiting up to `wait_s` seconds for a check that is due.
 
         Raises BusyError if there is no check by then.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
-        seen = [found for found in viewer.shown(check) if wanted.is_about(found, viewer.caller.state.schema)]
-        return FoundProblems(check, is_current, seen, [one for one in seen if wanted.is_like(one)])
+        seen = [
+            found
+            for found in viewer.shown(check)
+            if problem_filter.is_about(found, viewer.caller.state.schema)
+        ]
+        return FoundProblems(
+            check, is_current, seen, [found for found in seen if problem_filter.is_like(found)]
+        )
 
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[Change], message: Callable[[int], str]
@@ -138,7 +144,7 @@ def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
     """Return the requested fixes that are safe now, and the others with the reason."""
-    paths = {one.path for one in requested}
+    paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
     refused = []

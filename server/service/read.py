@@ -106,7 +106,7 @@ class Reader(NamedTuple):
             find(view, query),
             query,
             response_format=self.response_format,
-            known=self._cache_key(query, params),
+            cache_key=self._cache_key(query, params),
         )
         tags = header_value(tags_of_list(query, self.state.schema)) if self._tagged else ""
         return Rendering(body, tag_of_bytes(body), view.snapshot.users, tags)
@@ -136,8 +136,8 @@ class Reader(NamedTuple):
         """Render one document for a query. Raises NotFoundError if it is None."""
         if document is None:
             raise NotFoundError()
-        known = self._cache_key(query, params)
-        body = render_one(view, document, query, response_format=self.response_format, known=known)
+        cache_key = self._cache_key(query, params)
+        body = render_one(view, document, query, response_format=self.response_format, cache_key=cache_key)
         tags = header_value(tags_of_document(view, document, query.selection)) if self._tagged else ""
         return Rendering(body, self._tag(view, document, body), view.snapshot.users, tags)
 

@@ -39,13 +39,13 @@ _STEPS_PER_MEMBER = 2  # Follow a relation and render its target.
 class Renderer:
     """Renderer of documents for one response; caches compiled functions by type and selection.
 
-    `known` is the key under which the snapshot caches rendered documents, None for no caching.
+    `cache_key` is the key under which the snapshot caches rendered documents, None for no caching.
     """
 
     def __init__(
-        self, view: View, *, response_format: ResponseFormat = ResponseFormat.V5, known: Hashable = None
+        self, view: View, *, response_format: ResponseFormat = ResponseFormat.V5, cache_key: Hashable = None
     ) -> None:
-        self.view, self.known = view, known
+        self.view, self.cache_key = view, cache_key
         self._wraps = response_format is ResponseFormat.V4
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
@@ -54,10 +54,10 @@ class Renderer:
         return self.of(selection)(document)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents with one selection, cached by `known`."""
+        """Return a function that renders documents with one selection, cached by `cache_key`."""
         make, count = self._make(selection), self.view.budget.write
-        if self.known is not None and selection.populate:
-            make = self.view.snapshot.shown.of(self.known, make)
+        if self.cache_key is not None and selection.populate:
+            make = self.view.snapshot.rendered.of(self.cache_key, make)
 
         def show(document: Document) -> bytes:
             rendered = make(document)
@@ -192,12 +192,12 @@ class Renderer:
         empty = begin + end if many else opening + b"null" + closing
 
         def write(documents: list[Document], locale: str, out: Out) -> None:
-            shown = arrange(documents, locale) if arrange else documents
-            if not shown:
+            selected = arrange(documents, locale) if arrange else documents
+            if not selected:
                 out.append(empty)
                 return
             out.append(begin)
-            for document in shown if many else shown[:1]:
+            for document in selected if many else selected[:1]:
                 objects[document.type.uid](document, locale, out)
                 out.append(b",")
             out[-1] = end
@@ -217,14 +217,14 @@ class Renderer:
 
         def arrange(documents: list[Document], locale: str) -> list[Document]:
             spend(weight * len(documents))
-            shown = []
+            selected = []
             for document in documents:
                 uid = document.type.uid
                 if uid in keep and ((test := keep[uid]) is None or test(document, locale)):
-                    shown.append(document)
+                    selected.append(document)
             if sorts and not media:
-                shown.sort(key=default_order)  # Equal documents stay in default order, as in a list.
-            return sort_each(shown, sorts) if sorts else shown
+                selected.sort(key=default_order)  # Equal documents stay in default order, as in a list.
+            return sort_each(selected, sorts) if sorts else selected
 
         return arrange
 
@@ -283,13 +283,13 @@ class Renderer:
         def select(components: Sequence[Component], locale: str) -> Sequence[Component]:
             if (steps := weight * len(components)) > 1:
                 spend(steps)
-            kept: Sequence[Component] = [
+            selected: Sequence[Component] = [
                 component
                 for component in components
                 if (uid := component.type.uid) in tests
                 and ((test := tests[uid]) is None or test(component.row, None, locale))
             ]
-            return sort_each(kept, sorts, locale) if sorts else kept
+            return sort_each(selected, sorts, locale) if sorts else selected
 
         return select
 
@@ -374,10 +374,17 @@ def _with_large_integers(value: Any) -> Any:
 
 
 def render_one(
-    view: View, document: Document, query: Query, *, response_format: ResponseFormat, known: Hashable = None
+    view: View,
+    document: Document,
+    query: Query,
+    *,
+    response_format: ResponseFormat,
+    cache_key: Hashable = None,
 ) -> bytes:
     """Return the response with one document (spec.md 2.1)."""
-    rendered = Renderer(view, response_format=response_format, known=known).of(query.selection)(document)
+    rendered = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)(
+        document
+    )
     return one_answer(rendered, _statuses(view, query, [document]))
 
 
@@ -388,10 +395,10 @@ def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
 
 
 def render_list(
-    view: View, listing: Listing, query: Query, *, response_format: ResponseFormat, known: Hashable = None
+    view: View, listing: Listing, query: Query, *, response_format: ResponseFormat, cache_key: Hashable = None
 ) -> bytes:
     """Return the response with a page of documents (spec.md 2.5)."""
-    show = Renderer(view, response_format=response_format, known=known).of(query.selection)
+    show = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)
     statuses = _statuses(view, query, listing.documents)
     return list_answer(map(show, listing.documents), query.page, listing.total, statuses)
 

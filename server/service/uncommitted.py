@@ -65,13 +65,13 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
     caller.budget.take_turn()
     changed = changed_files(site, state, caller.actor)
     part, viewer = changed[page.start : page.start + page.limit], Viewer(caller.actor, state)
-    values = values_of(_store(site, state), [one.version(head) for one in part], caller.budget)
+    values = values_of(_store(site, state), [file.version(head) for file in part], caller.budget)
     files = []
-    for one, (before, after) in zip(part, values, strict=True):
+    for file, (before, after) in zip(part, values, strict=True):
         names = None
-        if _is_document(one) and one.type and (before is not None or after is not None):
-            names = changed_attributes(viewer.attributes(one.type), before, after, viewer)
-        files.append((one, names))
+        if _is_document(file) and file.type and (before is not None or after is not None):
+            names = changed_attributes(viewer.attributes(file.type), before, after, viewer)
+        files.append((file, names))
     return UncommittedFiles(head, len(changed), files)
 
 
@@ -86,16 +86,16 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
         raise ValidationError("path must name a file, such as content/pages/about.md")
     caller.budget.take_turn()
     changed = changed_files(site, state, caller.actor)
-    found = next((one for one in changed if one.change.path == path), None)
-    if found is None:
+    changed_file = next((file for file in changed if file.change.path == path), None)
+    if changed_file is None:
         raise NotFoundError(f'"{path[:200]}" does not differ from the last commit')
-    attributes, version = None, found.version(head)
-    if _is_document(found) and found.type:
+    attributes, version = None, changed_file.version(head)
+    if _is_document(changed_file) and changed_file.type:
         viewer = Viewer(caller.actor, state)
         [(before, after)] = values_of(_store(site, state), [version], caller.budget)
-        attributes = differences(viewer.attributes(found.type), before, after, viewer)
-    lines = _lines(site, found, head, state) if caller.actor.everything else None
-    return UncommittedChange(head, found, attributes, lines)
+        attributes = differences(viewer.attributes(changed_file.type), before, after, viewer)
+    lines = _lines(site, changed_file, head, state) if caller.actor.everything else None
+    return UncommittedChange(head, changed_file, attributes, lines)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:

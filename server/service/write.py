@@ -41,9 +41,9 @@ from server.write.context import Context
 from server.write.request import BatchRequest
 from server.write.undo import undone_documents
 
-Wanted = TypeVar("Wanted")
+Request = TypeVar("Request")
 Made = TypeVar("Made")
-Prepare = Callable[[Wanted, Context], Made]
+Prepare = Callable[[Request, Context], Made]
 Addressed = Callable[
     [Made], Collection[Key]
 ]  # the documents that were requested to be written, from the result
@@ -186,8 +186,8 @@ class Writes:
     def make(
         self,
         caller: Caller,
-        prepare: Prepare[Wanted, Made],
-        wanted: Wanted,
+        prepare: Prepare[Request, Made],
+        request: Request,
         addressed: Addressed[Made] | None = None,
         *,
         message: Describe[Made] = "",
@@ -201,14 +201,14 @@ class Writes:
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
-            state, made, commit = self._writer.write(branch.name, prepare, wanted, authorship, branch.today)
+            state, made, commit = self._writer.write(branch.name, prepare, request, authorship, branch.today)
             return Outcome(state, made, commit, None)
         signed = caller.state.settings.git.commit is not None
         authorship, keeper = self.authorship(caller, addressed, message, signed=signed), None
         if permits and caller.actor.name != PUBLIC_ACTOR:
             keeper = Keeper(self.site.root, caller.actor.name, dict.fromkeys(permits))
             authorship = replace(authorship, keep=keeper.keeping)
-        state, made, commit = self.site.write(authorship, prepare, wanted)
+        state, made, commit = self.site.write(authorship, prepare, request)
         return Outcome(state, made, commit, self._offer(caller, state, keeper, permits))
 
     def _offer(
@@ -224,16 +224,18 @@ class Writes:
             return None
         return UndoOffer(keeper.id, keeper.expires)
 
-    def preview(self, caller: Caller, prepare: Prepare[Wanted, Made], wanted: Wanted) -> Sequence[FileChange]:
+    def preview(
+        self, caller: Caller, prepare: Prepare[Request, Made], request: Request
+    ) -> Sequence[FileChange]:
         """Return the file changes that `make` would cause, with the same checks and errors.
 
         Raises ForbiddenError if the caller may not see the source of documents.
         """
         require_source(caller.actor, "read", caller.state.schema)
         if caller.branch:
-            writes, _ = self._writer.preview(caller.branch.name, prepare, wanted, caller.branch.today)
+            writes, _ = self._writer.preview(caller.branch.name, prepare, request, caller.branch.today)
         else:
-            writes, _ = self.site.preview(prepare, wanted)
+            writes, _ = self.site.preview(prepare, request)
         return list(file_changes(writes, caller))
 
     def authorship(

@@ -43,9 +43,9 @@ def read_resolution(body: Any) -> Resolution:
         raise ValidationError(f"resolve must be like {_EXAMPLE}")
     for name, choice in documents.items():
         if isinstance(choice, dict):
-            for attribute, one in choice.items():
-                if not _is_value(one):
-                    _require_side(one, f"{name}, {attribute}", ' or {"value": …}')
+            for attribute, attribute_choice in choice.items():
+                if not _is_value(attribute_choice):
+                    _require_side(attribute_choice, f"{name}, {attribute}", ' or {"value": …}')
         else:
             _require_side(choice, name, " or an object of attributes")
     for path, side in files.items():
@@ -53,8 +53,8 @@ def read_resolution(body: Any) -> Resolution:
     return Resolution(documents, files)
 
 
-def _is_value(one: Any) -> bool:
-    return isinstance(one, dict) and one.keys() == {"value"}
+def _is_value(choice: Any) -> bool:
+    return isinstance(choice, dict) and choice.keys() == {"value"}
 
 
 def _require_side(side: Any, subject: str, otherwise: str = "") -> None:

@@ -119,8 +119,8 @@ def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Versio
     broken = {
         path
         for path, file in files.items()
-        for staged, known in zip((file.base, file.ours, file.theirs), read, strict=True)
-        if staged and path not in known
+        for staged, readable_paths in zip((file.base, file.ours, file.theirs), read, strict=True)
+        if staged and path not in readable_paths
     }
     for side in sides:
         for key in [key for key, version in side.items() if version.path in broken]:
@@ -175,10 +175,10 @@ def write_merged(
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
-        stays = not decisions.settled and _is_kept(three, decisions)
+        is_kept = not decisions.settled and _is_kept(three, decisions)
         if ours:
-            return {} if stays else {ours.path: None}
-        return {theirs.path: theirs.data.decode()} if stays and theirs else {}
+            return {} if is_kept else {ours.path: None}
+        return {theirs.path: theirs.data.decode()} if is_kept and theirs else {}
     if ours is None:
         assert theirs is not None
         return {theirs.path: theirs.data.decode()}

@@ -58,12 +58,12 @@ class Arbiter:
     def __init__(
         self,
         takeover: Takeover,
-        tell: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] = lambda _: None,
         queue: Queue | None = None,
     ) -> None:
-        """Create it; `tell` is called with each pushed commit. Machines take turns in `queue`."""
+        """Create it; `notify` is called with each pushed commit. Machines take turns in `queue`."""
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
-        self._notify = tell
+        self._notify = notify
         self._pusher = Pusher(takeover)
         self._line = PushQueue[Attempt[Any, Any]]()
         self._queue, self._fairness = queue or Queue(), PushFairness()

@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 3  # Consecutive, if others push faster.
 
 
 class Outgoing(Job):
-    """Job that pushes commits; `tell` is called with each pushed commit.
+    """Job that pushes commits; `notify` is called with each pushed commit.
 
     The commits to push are those that git has and the remote lacks, so a kill loses nothing.
     """
@@ -33,9 +33,9 @@ class Outgoing(Job):
     failure = "could not push commits; retrying"
 
     def __init__(
-        self, past: PastStates, timing: Timing, tell: Callable[[str], None] = lambda _: None
+        self, past: PastStates, timing: Timing, notify: Callable[[str], None] = lambda _: None
     ) -> None:
-        self._takeover, self._site, self._notify = Takeover(past), past.site, tell
+        self._takeover, self._site, self._notify = Takeover(past), past.site, notify
         self._pusher, self._timing = Pusher(self._takeover), timing
         self.first_pause_s = timing.push_s
         self.backoff = Backoff(timing.push_retry_s, timing.push_longest_s)

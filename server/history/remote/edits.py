@@ -38,20 +38,20 @@ def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
 
     Paths are relative to the site; those outside of it begin with `../`. Raises CommitError.
     """
-    full, found = {repository.full(path): path for path in paths}, dict[str, Edit]()
+    full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
         printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *batch))
         for line in filter(None, printed.split("\0")):
             name, edit = line[3:], Edit(line[0] not in " ?!", line[1] != " ")
             if name in full:
-                found[full[name]] = edit
+                edits_by_path[full[name]] = edit
             elif name.endswith("/"):  # The whole folder is ignored.
-                ignored_paths = (one for one in batch if one.startswith(name))
-                found.update(
-                    (full[one], edit) for one in ignored_paths if os.path.lexists(repository.top / one)
+                ignored_paths = (path for path in batch if path.startswith(name))
+                edits_by_path.update(
+                    (full[path], edit) for path in ignored_paths if os.path.lexists(repository.top / path)
                 )
     hidden = hidden_edits(repository, paths) if paths else set()
-    return found | dict.fromkeys(hidden, Edit(staged=False, edited=True, hidden=True))
+    return edits_by_path | dict.fromkeys(hidden, Edit(staged=False, edited=True, hidden=True))
 
 
 def new_files(repository: Repository, folders: Collection[str]) -> set[str]:

@@ -82,10 +82,10 @@ class PushQueue(Generic[Waiting]):
                 else:
                     self._is_led = False
 
-    def take(self, most: int) -> list[Waiting]:
-        """Remove up to `most` turns from the front of the queue."""
+    def take(self, limit: int) -> list[Waiting]:
+        """Remove up to `limit` turns from the front of the queue."""
         with self._lock:
-            return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+            return [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
 
     def put_back(self, turns: Iterable[Waiting]) -> None:
         """Put turns that are not over back to the front, in their order."""

@@ -261,13 +261,13 @@ class Takeover:
             raise _Overtaken()
 
 
-def served_branch(root: Path, wanted: str) -> str:
-    """Return the checked-out branch. Raises NotTakenOverError if it is not `wanted`; "" allows any."""
+def served_branch(root: Path, expected: str) -> str:
+    """Return the checked-out branch. Raises NotTakenOverError if it is not `expected`; "" allows any."""
     branch = checked_out(root)
     if not branch:
         raise NotTakenOverError("No branch is checked out")
-    if wanted and branch != wanted:
-        raise NotTakenOverError(f'The branch "{branch}" is checked out instead of "{wanted}"')
+    if expected and branch != expected:
+        raise NotTakenOverError(f'The branch "{branch}" is checked out instead of "{expected}"')
     return branch
 
 
