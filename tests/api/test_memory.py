@@ -54,7 +54,7 @@ def test_long_queries_of_all_kinds_leave_little_memory_taken(make_api: MakeApi) 
     taken = resident() - before
     snapshot = api.site.state.snapshot
     assert 0 < snapshot.fragments.cache.bytes <= fragments.MAX_BYTES
-    assert 0 < snapshot.shown.cache.bytes <= fragments.MAX_BYTES
-    assert snapshot.found.cache.bytes <= text_search.MAX_BYTES
+    assert 0 < snapshot.rendered.cache.bytes <= fragments.MAX_BYTES
+    assert snapshot.search_results.cache.bytes <= text_search.MAX_BYTES
     assert 0 < snapshot.orders.cache.bytes <= orders.MAX_BYTES
     assert taken < 30_000_000  # Of 38 MB that were sent; the answers take some 4 MB.

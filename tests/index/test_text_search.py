@@ -87,13 +87,15 @@ def test_results_are_cached_until_a_change(make_api: MakeApi) -> None:
     )
     for page in ("", "&sort=text", "&pagination[page]=1"):
         assert api.get(f"/api/notes?_q=TWO{page}").ids == ["a"]
-    assert api.site.state.snapshot.found.cache.bytes > 0
+    assert api.site.state.snapshot.search_results.cache.bytes > 0
     api.put("/api/notes/b", {"text": "two"})
     assert api.get("/api/notes?_q=two").ids == ["a", "b"]
     api.put("/api/notes/a", {"text": "one"})
     assert api.get("/api/notes?_q=two").ids == ["b"]
     assert api.get(f"/api/notes?_q={'x' * (MAX_CACHED_CHARS + 1)}").ids == []
-    assert all(len(key.text) <= MAX_CACHED_CHARS for key, _ in api.site.state.snapshot.found.cache.items())
+    assert all(
+        len(key.text) <= MAX_CACHED_CHARS for key, _ in api.site.state.snapshot.search_results.cache.items()
+    )
 
 
 def test_dense_and_sparse_sets_are_equal() -> None:
