@@ -1,4 +1,4 @@
-"""A cache with a limit in bytes, and a mutex with a limit of waiting threads, shared between clients."""
+"""A cache bounded in bytes, and a mutex with a bounded queue that is fair between clients."""
 
 import sys
 import threading
@@ -15,25 +15,24 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Keeps values by key, for several threads, in at most `most` bytes: keys count as values do.
+    """Thread-safe LRU cache bounded in bytes.
 
-    What was used longest ago goes first. `size` says about how many bytes a key and its value take. A value
-    that is larger than the whole bound is not kept.
+    `size` estimates the bytes of a key and its value. A value larger than the bound is not kept.
     """
 
     __slots__ = ("_kept", "_lock", "_size", "bytes", "most")
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
         self.most, self._size = most, size
-        self.bytes = 0  # about how many are kept
+        self.bytes = 0  # estimated size of everything kept
         self._lock = threading.Lock()
         self._kept: OrderedDict[K, tuple[int, V]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """The value of a key, or None.
+        """Return the value of a key, or None.
 
-        It takes the lock as well: while a key is compared in Python, as a dataclass is, other threads run,
-        and an OrderedDict that they change may lead anywhere. That takes 0.3 µs.
+        Locks (0.3 µs): comparing keys in Python lets other threads run, which must not change the
+        OrderedDict.
         """
         with self._lock:
             kept = self._kept.get(key)
@@ -43,7 +42,7 @@ class Cache(Generic[K, V]):
             return kept[1]
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value, or count it again where it has grown; others go where the bound is reached."""
+        """Store a value, replacing and recounting an earlier one; evict the least recently used."""
         size = self._size(key, value)
         with self._lock:
             self._drop(key)
@@ -54,18 +53,18 @@ class Cache(Generic[K, V]):
                 self.bytes -= self._kept.popitem(last=False)[1][0]
 
     def remove(self, key: K) -> None:
-        """Keep nothing for a key."""
+        """Remove a key, if present."""
         with self._lock:
             self._drop(key)
 
     def items(self) -> list[tuple[K, V]]:
-        """All keys and values that are kept."""
+        """Return all keys and values."""
         with self._lock:
             kept = list(self._kept.items())
         return [(key, value) for key, (_, value) in kept]
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Remove everything."""
         with self._lock:
             self._kept.clear()
             self.bytes = 0
@@ -80,9 +79,9 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """About how many bytes a key takes: text, numbers, and tuples of them.
+    """Estimate the bytes of a key: text, numbers, and tuples of them.
 
-    What is in a set is not counted: in keys these are permissions, which many of them share.
+    The items of sets don't count: in keys these are permissions, which many keys share.
     """
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
@@ -100,7 +99,7 @@ NETWORK_BITS = 64
 # Saves 3.7 µs of 56 of a read behind a proxy, if requests are limited.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """Return what identifies the client at an address: the IPv4 address, or the IPv6 network."""
+    """Return the IPv4 address or IPv6 network of an address, which identifies a client."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -117,12 +116,12 @@ _thread = _Thread()
 
 
 def work_for(address: str) -> None:
-    """Record the address of the client whose request this thread works on from now on."""
+    """Record the address of the client that this thread now works for."""
     _thread.address = address
 
 
 def current_client() -> str:
-    """Return the client whose request this thread works on, as `network_of` does; "" for none."""
+    """Return the client that this thread works for, as `network_of` does; "" for none."""
     return network_of(_thread.address)
 
 
@@ -130,22 +129,23 @@ def current_client() -> str:
 
 
 class BoundedMutex:
-    """Lets one thread of a process at a time do something. Some others may wait; more are refused.
+    """Mutex with a bounded queue that serves the waiting clients in turn.
 
-    Turns go round the clients that wait. If no more may wait, the last request of the client with the most is
-    refused for one of a client with fewer, so one client can't fill all places. Taken by `take`, or as the
-    context of a block.
+    If the queue is full, the newest request of the client with the most waiting requests is refused in favour
+    of a client with fewer: one client can't fill the queue.
     """
 
-    def __init__(self, what: str, waiting: int, longest: float) -> None:
-        """`what` is asked for by too many; so many may wait, each for `longest` seconds."""
-        self._what, self._most, self._longest = what, waiting, longest
+    def __init__(self, purpose: str, waiting: int, longest: float) -> None:
+        """`purpose` completes "Too many requests …" in the error; `longest`: seconds to wait."""
+        self._purpose, self._most, self._longest = purpose, waiting, longest
         self._is_taken = False
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()  # by client, the next one first
+        self._waiting: OrderedDict[str, deque[_Waiter]] = (
+            OrderedDict()
+        )  # by client; the next client comes first
 
     def take_if_free(self) -> bool:
-        """Take the turn without waiting, if nobody has it."""
+        """Acquire the mutex without waiting; return whether it was free."""
         with self._lock:
             if self._is_taken:
                 return False
@@ -153,7 +153,7 @@ class BoundedMutex:
             return True
 
     def take(self) -> None:
-        """Wait for the turn. Raises TurnError if too many wait, or it takes too long."""
+        """Acquire the mutex. Raises TurnError if the queue is full or the wait too long."""
         client, waiter = current_client(), _Waiter()
         with self._lock:
             if not self._is_taken:
@@ -170,7 +170,7 @@ class BoundedMutex:
             raise self._refusal()
 
     def leave(self) -> None:
-        """Let the next one go on."""
+        """Release the mutex to the next waiting request."""
         with self._lock:
             if not self._waiting:
                 self._is_taken = False
@@ -184,7 +184,10 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Refuse the last request of the client with the most, unless it then had fewer than this client."""
+        """Refuse the newest request of the client with the most; return whether there is room.
+
+        None is refused if that client would then have fewer than this one.
+        """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
             return False
@@ -199,7 +202,7 @@ class BoundedMutex:
             del self._waiting[client]
 
     def _refusal(self) -> TurnError:
-        return TurnError(f"Too many requests at once {self._what}; try again")
+        return TurnError(f"Too many requests at once {self._purpose}; try again")
 
     def __enter__(self) -> None:
         self.take()
@@ -209,7 +212,7 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A waiting request: `decided` is set once it has its turn or is refused."""
+    """A waiting request: `decided` is set once it has the mutex or is refused."""
 
     __slots__ = ("decided", "has_turn")
 

@@ -2,52 +2,52 @@
 
     BifolioError
     ├── SetupError               the site itself is wrong: path, line, message, fix
-    ├── NeedsThreadPool                a thread that may wait has to answer the request
-    ├── ClientGone               nobody waits for the answer any more
-    ├── CommitError              a write can't be committed now, and is later
-    ├── UnreadableRecordError    a worker can't apply a record of another; it looks at the files
+    ├── NeedsThreadPool          another thread must handle the request
+    ├── ClientGone               the client has disconnected
+    ├── CommitError              a write can't be committed now, but later
+    ├── UnreadableRecordError    a worker can't apply another's record, and rescans the files
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
-        │   ├── KeyNameError     400  a query names a key that it may not use
-        │   ├── NotAllowedBySettingError 400  a setting of site.yaml would allow it
+        │   ├── KeyNameError     400  unknown or forbidden query key
+        │   ├── NotAllowedBySettingError 400  a setting of site.yaml does not allow it
         │   ├── PaginationError  400
-        │   └── LimitError       400  the request would cost more than one may
+        │   └── LimitError       400  the request costs too much
         ├── BadRequestError      400
-        ├── ApplicationError     400  a rule of accounts forbids it, such as a blocked user
-        │   └── TakenError       400  another user has the name or the e-mail address
+        ├── ApplicationError     400  the account is blocked, for example
+        │   └── TakenError       400  another user has the same name or e-mail address
         ├── UnauthorizedError    401
         ├── ForbiddenError       403
         ├── NotFoundError        404
         ├── MethodNotAllowedError 405
         ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
-        │   ├── NotTakenOverError 409  what the git remote has can't be taken over without loss
-        │   ├── NotServedError   409  the remote has a write that edits by hand keep from being served
-        │   └── OvertakenError   409  somebody else has changed the same at the same time
-        ├── UnmergedError        409  two branches have changed the same, each otherwise
-        ├── GoneError            410  what is asked for was there, and is no longer kept
-        ├── PreconditionError    412  If-Match names another version than the current one
-        │   ├── UnknownVersionError 412  what it names can't be merged with: nobody knows what it was
-        │   └── OverlapError     412  what it names can't be merged with: others have changed the same
+        │   ├── NotTakenOverError 409  commits of the git remote can't be applied without loss
+        │   ├── NotServedError   409  uncommitted edits keep a write of the remote from being served
+        │   └── OvertakenError   409  another write changed the same values
+        ├── UnmergedError        409  two branches changed the same values
+        ├── GoneError            410  the resource is no longer kept
+        ├── PreconditionError    412  If-Match does not name the current version
+        │   ├── UnknownVersionError 412  its version is no longer known, so no merge
+        │   └── OverlapError     412  the changes since its version overlap
         ├── PayloadTooLargeError 413
         ├── ContentCodingError   415  the body is compressed
         ├── RateLimitError       429
-        ├── StorageError         507  the disk or the permissions of a file refuse it
-        │   ├── LogUnavailableError 503  the database with the log of events does not answer
-        │   └── BucketError      503  the bucket of media does not answer, or refuses
-        │       └── MissingObjectError 502  a file is not in the bucket, or damaged there
+        ├── StorageError         507  the disk is full, or a file's permissions forbid it
+        │   ├── LogUnavailableError 503  the database of the event log does not respond
+        │   └── BucketError      503  the media bucket does not respond, or denies access
+        │       └── MissingObjectError 502  a file is missing or damaged in the bucket
         ├── RemoteError          503  the git remote can't be used
-        │   ├── RemoteAwayError  503  it does not answer, or not in time
-        │   │   └── RemoteLostError 503  it did not say whether it has taken a commit
-        │   ├── RemoteAccessError 503  it does not let this server in
-        │   ├── RemoteRefusedError 409  it takes no such commit, as its hooks or rules have it
-        │   └── RemoteMovedError 503  its branch is at another commit than was expected
+        │   ├── RemoteAwayError  503  it does not respond in time
+        │   │   └── RemoteLostError 503  it did not report whether it accepted a commit
+        │   ├── RemoteAccessError 503  it denies access
+        │   ├── RemoteRefusedError 409  its hooks or rules reject the commit
+        │   └── RemoteMovedError 503  its branch is not at the expected commit
         ├── UnavailableError     503  the accounts can't be read
-        └── BusyError            503  another process has been writing for too long, or too many ask for much
-            ├── TurnError        503  too many requests wait for their turn, or this one has waited too long
-            ├── BehindError      503  the commit that a request names has not arrived here yet
-            ├── GitBusyError     503  a git command is changing the site's files
-            └── GitError         503  a git command has failed, which says nothing of the repository
+        └── BusyError            503  another process writes for too long, or too much is requested
+            ├── TurnError        503  too many requests wait, or this one waited too long
+            ├── BehindError      503  the required commit is not served here yet
+            ├── GitBusyError     503  a git command is running
+            └── GitError         503  a git command failed
                 └── GitSlowError 503  a git command takes too long
 
 Only `api.failure` turns an ApiError into HTTP; only the commands print a SetupError.
@@ -57,7 +57,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-# By status, the names of errors that Flask itself raises.
+# Names of the errors that Flask itself raises, by status.
 HTTP_NAMES: Mapping[int, str] = {
     400: "BadRequestError",
     404: "NotFoundError",
@@ -70,11 +70,11 @@ HTTP_NAMES: Mapping[int, str] = {
 
 
 class BifolioError(Exception):
-    """The base class of all."""
+    """The base class of all errors."""
 
 
 class SetupError(BifolioError):
-    """A site.yaml, schema or command that can't be used; its text is one line for a person."""
+    """A site.yaml, schema or command that can't be used. `str()` is one line for a person."""
 
     def __init__(
         self, path: str, line: int | None, message: str, fix: str = "", column: int | None = None
@@ -102,25 +102,26 @@ def as_sentence(text: str, *, upper: bool = True) -> str:
 
 
 class NeedsThreadPool(BifolioError):
-    """The thread that has a request must not wait, and the answer may have to; `costly` says that it will.
+    """The event loop can't handle the request; another thread must.
 
-    `accounts`: it may have to wait for a database of accounts that is elsewhere. `long`: it does not wait,
+    `costly`: it waits. `accounts`: it may wait for a remote database of accounts. `long`: it does not wait,
     but takes longer than an event loop may.
     """
 
     def __init__(self, *, costly: bool = False, accounts: bool = False, long: bool = False) -> None:
         self.costly, self.accounts, self.long = costly, accounts, long
-        super().__init__("another thread answers")
+        super().__init__("needs another thread")
 
 
 class ClientGone(BifolioError):
-    """The client has left; there is nobody to answer."""
+    """The client has disconnected."""
 
 
 class CommitError(BifolioError):
-    """A write can't be committed now; its text says why. `refused`: not this one, while others may be.
+    """A write can't be committed now; the text says why.
 
-    `overtaken`: a git command or another commit came in between, so that another try may do at once.
+    `refused`: this write is refused, while others may succeed. `overtaken`: a git command or another commit
+    came first, and an immediate retry may succeed.
     """
 
     def __init__(self, message: str, *, refused: bool = False, overtaken: bool = False) -> None:
@@ -130,7 +131,7 @@ class CommitError(BifolioError):
 
 @contextmanager
 def noting(found: list[SetupError]) -> Iterator[None]:
-    """Add a SetupError that the block raises to a list, and go on after the block."""
+    """Context manager: add a SetupError of the block to a list, and continue after the block."""
     try:
         yield
     except SetupError as error:
@@ -139,7 +140,7 @@ def noting(found: list[SetupError]) -> Iterator[None]:
 
 @contextmanager
 def of_operation(number: int) -> Iterator[None]:
-    """Say in the details of an ApiError that the block raises which operation of a batch it is of."""
+    """Context manager: record the number of the batch operation in the details of an ApiError."""
     try:
         yield
     except ApiError as error:
@@ -157,7 +158,7 @@ class ApiError(BifolioError):
     status = 500
     name = "InternalServerError"
     default = "Internal Server Error"
-    retry_s = 0  # after how many seconds the request may be made again; 0 where that is not known
+    retry_s = 0  # Seconds until a retry may succeed, sent as `Retry-After`; 0 if unknown.
 
     def __init__(self, message: str = "", details: Mapping[str, Any] | None = None) -> None:
         self.message = message or self.default
@@ -166,13 +167,13 @@ class ApiError(BifolioError):
 
 
 class ValidationError(ApiError):
-    """The request asks for something that the schema does not have or allow."""
+    """The request is invalid, or not allowed by the schema."""
 
     status, name, default = 400, "ValidationError", "Validation error"
 
 
 class NotAllowedBySettingError(ValidationError):
-    """The request asks for something that a setting of site.yaml would allow, which the message names."""
+    """A setting of site.yaml does not allow the request; the message names it."""
 
 
 class KeyNameError(ValidationError):
@@ -180,33 +181,33 @@ class KeyNameError(ValidationError):
 
 
 class BadRequestError(ApiError):
-    """The request lacks what its route can't do without."""
+    """The request lacks something that its path requires."""
 
     status, name, default = 400, "BadRequestError", "Bad Request"
 
 
 class PaginationError(ValidationError):
-    """Page and offset pagination in one request."""
+    """The request mixes page and offset pagination."""
 
     name = "PaginationError"
 
 
 class LimitError(ValidationError):
-    """The request would cost more than one may."""
+    """The request costs more than a limit allows; `details.limit` names the setting."""
 
     def __init__(self, message: str, limit: str) -> None:
-        """`limit` is the key below `api.limits` of site.yaml that says how much."""
+        """`limit`: the key below `api.limits` in site.yaml."""
         super().__init__(message, {"limit": limit})
 
 
 class ApplicationError(ApiError):
-    """Something that can't be done as things are: a name that is taken, a blocked account."""
+    """The current state does not allow it: the account is blocked, for example."""
 
     status, name, default = 400, "ApplicationError", "An application error occurred"
 
 
 class TakenError(ApplicationError):
-    """Another user has the name or the address."""
+    """Another user has the same name or e-mail address."""
 
     default = "Email or Username are already taken"
 
@@ -228,219 +229,233 @@ class UnauthorizedError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """The caller may not do this."""
+    """The caller lacks the permission."""
 
     status, name, default = 403, "ForbiddenError", "Forbidden"
 
     def __init__(self, message: str = "", *, actor: str = "", permission: str = "") -> None:
-        """`actor` lacks `permission`, "article.create"; the response names neither, the log does."""
+        """`actor` lacks `permission` ("article.create"). Both are logged, not sent."""
         super().__init__(message)
         self.actor, self.permission = actor, permission
 
 
 class NotFoundError(ApiError):
-    """Nothing is there."""
+    """The path or document does not exist, or the caller may not see it."""
 
     status, name, default = 404, "NotFoundError", "Not Found"
 
 
 class MethodNotAllowedError(ApiError):
-    """The path exists, the method does not."""
+    """The path exists, but does not have the method."""
 
     status, name, default = 405, "MethodNotAllowedError", "Method Not Allowed"
 
     def __init__(self, allowed: tuple[str, ...] = (), message: str = "") -> None:
-        """`allowed` are the methods that the path has."""
+        """`allowed`: the methods of the path."""
         self.allowed = allowed
         super().__init__(message)
 
 
 class PayloadTooLargeError(ApiError):
-    """The body is larger than the server takes."""
+    """The body is larger than allowed."""
 
     status, name, default = 413, "PayloadTooLargeError", "Payload Too Large"
 
 
 class ContentCodingError(ApiError):
-    """The body is compressed, or in another content coding."""
+    """The body is compressed, or has another content coding."""
 
     status, name = 415, "UnsupportedMediaTypeError"
-    default = "A body can't be compressed; send it without Content-Encoding"
+    default = "The body is compressed; send it without Content-Encoding"
 
 
 class RequestTimeoutError(ApiError):
     """The body of the request did not arrive in time."""
 
-    status, name, default = 408, "RequestTimeoutError", "The request did not arrive in time"
+    status, name, default = (
+        408,
+        "RequestTimeoutError",
+        "The body did not arrive in time; send the request again",
+    )
 
 
 class ConflictError(ApiError):
-    """Somebody changed the file meanwhile, or it can't be changed without harm."""
+    """Another process changed the file, or changing it would lose data."""
 
     status, name, default = 409, "ConflictError", "Conflict"
 
 
 class NotTakenOverError(ConflictError):
-    """What the git remote has can't be taken over now. The log and `/_health/ready` say why."""
+    """Commits of the git remote can't be applied now; the log and `/_health/ready` say why."""
 
-    default = "What the git remote has can't be taken over now"
+    default = "Commits of the git remote can't be applied now; see the server's log or /_health/ready"
 
 
 class NotServedError(ConflictError):
-    """The git remote has taken a write that can't be served here yet: edits by hand are in its way."""
+    """The git remote has the write, but uncommitted edits keep it from being served here."""
 
 
 class OvertakenError(ConflictError):
-    """Somebody else has changed the same of a document at the same time. `details` has what."""
+    """Another write changed the same values; `details` lists them."""
 
-    default = "Somebody else has changed the same meanwhile"
+    default = "Another write changed the same values; read the document again, and repeat the change"
 
 
 class UnmergedError(ApiError):
-    """Two branches have changed the same, each otherwise. `details` has what, and what they have changed."""
+    """Both branches changed the same values; `details` lists the conflicts."""
 
     status, name = 409, "ConflictError"
-    default = "Both branches have changed the same; send resolve to say of each conflict what it is to be"
+    default = (
+        "Both branches changed the same values; choose a side for each conflict in details, "
+        "and send the choices as resolve"
+    )
 
 
 class GoneError(ApiError):
-    """What is asked for was there, and is no longer kept."""
+    """The resource existed, but is no longer kept."""
 
     status, name, default = 410, "GoneError", "Gone"
 
 
 class PreconditionError(ApiError):
-    """The document is not in the version that the request was made for."""
+    """The document is not at the version that `If-Match` names."""
 
-    status, name, default = 412, "PreconditionFailedError", "The document was changed meanwhile"
+    status, name, default = 412, "PreconditionFailedError", "The document has changed; read it again"
 
 
 class UnknownVersionError(PreconditionError):
-    """The version that the request was made for is not known any more, so that it can't be merged."""
+    """The version that `If-Match` names is no longer known, so the change can't be merged."""
 
-    default = "The document was changed meanwhile, and the version that If-Match names is not known any more"
+    default = (
+        "The document has changed, and the version that If-Match names is no longer known; read it again"
+    )
 
 
 class OverlapError(PreconditionError):
-    """The request changes what others have changed since the version that it was made for."""
+    """The change overlaps with changes made since the version that `If-Match` names."""
 
-    default = "The document was changed meanwhile, where this changes it as well"
+    default = "The document has changed, in the same attributes as your change; see details.conflicts"
 
 
 class StorageError(ApiError):
-    """The files could not be written; what they held is still there."""
+    """The files can't be written; their previous content is kept."""
 
     status, name, default = 507, "InsufficientStorageError", "The files could not be written"
 
 
 class LogUnavailableError(StorageError):
-    """The log of events is in a database elsewhere, which does not answer."""
+    """The database of the event log does not respond."""
 
     status, name = 503, "ServiceUnavailableError"
-    default = "The log of events can't be used; try again later"
+    default = "The event log is unavailable; try again later"
     retry_s = 5
 
 
 class RemoteError(ApiError):
     """The git remote can't be used."""
 
-    status, name, default = 503, "ServiceUnavailableError", "The git remote can't be used; try again later"
+    status, name, default = 503, "ServiceUnavailableError", "The git remote is unavailable; try again later"
     retry_s = 5
 
 
 class RemoteAwayError(RemoteError):
-    """The git remote does not answer, or not in time."""
+    """The git remote does not respond, or not in time."""
 
-    default = "The git remote does not answer; try again later"
+    default = "The git remote does not respond; try again later"
 
 
 class RemoteLostError(RemoteAwayError):
-    """The git remote did not say whether it has taken a commit: the change is made, or not."""
+    """The git remote did not report whether it accepted a commit: the change may be made or not."""
 
-    default = "The git remote did not say whether it has taken the change; look before you send it again"
+    default = (
+        "The git remote did not confirm the change, which may have been made; check before you send it again"
+    )
 
 
 class RemoteAccessError(RemoteError):
-    """The git remote does not let the server in."""
+    """The git remote denies access to this server."""
 
-    default = "The git remote does not let this server in"
+    default = "The git remote denies access to this server; check its credentials"
     retry_s = 30
 
 
 class RemoteRefusedError(RemoteError):
-    """The git remote takes no such commit: a hook or a rule there forbids it."""
+    """A hook or rule of the git remote rejects the commit."""
 
-    status, name, default = 409, "ConflictError", "The git remote does not take this change"
+    status, name, default = 409, "ConflictError", "The git remote rejects this change"
     retry_s = 0
 
 
 class RemoteMovedError(RemoteError):
-    """The branch of the git remote is at another commit than was expected."""
+    """The branch of the git remote is not at the expected commit."""
 
-    default = "Others have changed the branch of the git remote meanwhile; try again"
+    default = "The branch of the git remote has changed; try again"
 
 
 class UnavailableError(ApiError):
-    """The accounts can't be read, so that no token and no user is known."""
+    """The accounts can't be read, so tokens and users can't be checked."""
 
-    status, name, default = 503, "ServiceUnavailableError", "The accounts can't be read; try again later"
+    status, name, default = 503, "ServiceUnavailableError", "The accounts are unavailable; try again later"
     retry_s = 30
 
 
 class BucketError(StorageError):
-    """The bucket of media does not answer, or refuses access."""
+    """The media bucket does not respond, or denies access."""
 
     status, name, default = (
         503,
         "ServiceUnavailableError",
-        "The bucket of media does not answer; try again later",
+        "The media bucket does not respond; try again later",
     )
     retry_s = 5
 
 
 class MissingObjectError(BucketError):
-    """A file that content names is not in the bucket of media, or is damaged there."""
+    """A media file is missing or damaged in the bucket."""
 
-    status, name, default = 502, "BadGatewayError", "The media file is not in the bucket"
+    status, name, default = 502, "BadGatewayError", "The media file is missing in the bucket"
 
 
 class BusyError(ApiError):
-    """Somebody else is writing."""
+    """Another process has been writing for too long."""
 
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
     retry_s = 5
 
 
 class TurnError(BusyError):
-    """Too many requests wait for their turn already, or this one has waited for too long."""
+    """Too many requests are waiting, or this one has waited too long."""
 
 
 class BehindError(BusyError):
-    """A request is to be answered from a commit that is not served here yet."""
+    """The commit that the request requires is not served here yet."""
 
-    default, retry_s = "This server has not got that commit yet; try again", 1
+    default, retry_s = "This server does not serve that commit yet; try again", 1
 
 
 class GitBusyError(BusyError):
-    """A git command is at work in the site's repository."""
+    """A git command is running in the site's repository."""
 
-    default = "git is changing the site; try again"
+    default = "A git command is running in the site; try again"
 
 
 class GitError(BusyError):
-    """A git command has failed, so that it is not known what it was to tell."""
+    """A git command failed; the state of the repository is unknown."""
 
-    default = "git has failed; try again"
+    default = "A git command failed; try again"
 
 
 class GitSlowError(GitError):
-    """A git command was ended, since it took too long."""
+    """A git command took too long and was ended."""
 
-    default = "git takes too long; try again"
+    default = "A git command took too long; try again"
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:
-    """The recorded form of a key that a query may not use; `path` is dotted, None at the root."""
+    """Return the error for an unknown or forbidden query key; `path` is dotted, None at the root.
+
+    Message and details equal Strapi's.
+    """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(
         f"Invalid key {key}{at}", {"key": key, "path": path, "source": "query", "param": param}

@@ -1,4 +1,4 @@
-"""Where things are in a site; and the folder .bifolio/, which holds accounts, keys, caches, locks."""
+"""Paths in a site, and the folder .bifolio/ of accounts, keys, caches and locks."""
 
 import errno
 import stat
@@ -10,18 +10,19 @@ SETTINGS = "site.yaml"
 TYPES = "content-types"
 CONTENT = "content"
 UPLOADS = "content/uploads"
-MAX_ATTEMPTS = 5  # Attempts to make the state folder while another process deletes it.
+MAX_ATTEMPTS = 5  # to create the state folder while another process deletes it
 
 
 def state_folder(root: Path) -> Path:
-    """The .bifolio/ folder of a site, which only its owner may read and git ignores; made if it is missing.
+    """Return the .bifolio/ folder of a site; create it, private to its owner and ignored by git.
 
-    Raises OSError, also where it is a link: a link is committed with ease, and could lead to what is served.
+    Raises OSError, also if it is a symbolic link: a link is easily committed, and could point to served
+    files.
     """
     folder = root / STATE_FOLDER
-    for left in reversed(range(MAX_ATTEMPTS)):
+    for attempts_left in reversed(range(MAX_ATTEMPTS)):
         if folder.is_symlink():
-            raise OSError(errno.ELOOP, "a link in its place", str(folder))
+            raise OSError(errno.ELOOP, "is a symbolic link", str(folder))
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             keep_private(folder)
@@ -29,14 +30,14 @@ def state_folder(root: Path) -> Path:
             if not ignore.exists():
                 ignore.write_text("*\n")
             break
-        except (FileNotFoundError, FileExistsError):  # Somebody is deleting it.
-            if not left:
+        except (FileNotFoundError, FileExistsError):  # Another process is deleting it.
+            if not attempts_left:
                 raise
     return folder
 
 
 def keep_private(path: Path) -> None:
-    """Let only its owner do anything with a file or folder, if the owner is who runs this."""
+    """Remove the permissions of group and others from a file or folder, if this process owns it."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         with suppress(PermissionError):
@@ -44,7 +45,7 @@ def keep_private(path: Path) -> None:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """The folder of caches, all of which may be deleted; None if it can't be made."""
+    """Return the folder of caches, all of which may be deleted; None if it can't be created."""
     try:
         folder = state_folder(root) / "cache"
         folder.mkdir(exist_ok=True)
@@ -54,12 +55,12 @@ def cache_folder(root: Path) -> Path | None:
 
 
 def studio_folder(root: Path) -> Path:
-    """The folder of the keys and sessions of the machine's owner, which need not be there."""
+    """Return the folder of the owner's keys and sessions, which may not exist."""
     return root / STATE_FOLDER / "studio"
 
 
 def incoming_folder(root: Path) -> Path:
-    """The folder of what is being sent to the site, until it is whole. Raises OSError."""
+    """Return the folder of incomplete uploads. Raises OSError."""
     folder = state_folder(root) / "incoming"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder

@@ -138,7 +138,7 @@ def test_without_the_preference_the_write_is_refused(api: Api) -> None:
     for headers in ({}, {"Prefer": "return=minimal"}, {"Prefer": "x=merge, merged"}):
         refused = api.put(ONE, {"count": 2}, headers={"If-Match": tag, **headers})
         assert refused.status == 412
-        assert refused.error["message"] == "The document was changed meanwhile"
+        assert refused.error["message"] == "The document has changed; read it again"
     assert stored(api)["count"] == 1
 
 

@@ -181,7 +181,10 @@ def test_what_another_machine_has_changed_is_not_lost_by_a_rename(tmp_path: Path
         assert two["a"].put("/api/notes/one", {"title": "Uno"}).status == 200
         refused = run(root, "mv", "note/one", "note/first")
         assert refused.exit_code == 1
-        assert "Somebody else has changed the same meanwhile. Nothing was changed" in refused.output
+        assert (
+            "Another write changed the same values; read the document again, and repeat the change. Nothing was changed"
+            in refused.output
+        )
         assert (two.tip, status(root)) == (head(root), "")
         assert run(root, "mv", "note/one", "note/first").exit_code == 0  # which knows of it now
         assert "title: Uno" in at_remote(two, "content/notes/first.md")

@@ -1,1 +1,1 @@
-"""What a site's API is, as an OpenAPI document, made from the tables that the server itself works with."""
+"""The OpenAPI document of a site, made from the table of operations and the schema."""

@@ -1,4 +1,4 @@
-"""One operation of the table as OpenAPI describes it to a caller; and the errors that operations can have."""
+"""OpenAPI descriptions of single operations, and of the errors that operations can have."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,25 +18,28 @@ from server.api.operations.operation import Area, Audience, Docs, Operation
 from server.api.operations.permission import MayOfType
 from server.errors import HTTP_NAMES, ApiError
 
-_WRITTEN = {"schema": TEXT, "description": "The commit of the write; `pending` before it is made."}
+_WRITTEN = {"schema": TEXT, "description": "Commit of the write; `pending` before it is made."}
 _SERVED = {
     "schema": TEXT,
-    "description": "The commit that is served, in a repository; with `; changed` where files differ from it.",
+    "description": "The served commit, if the site is in a git repository; then `; changed` if files differ.",
 }
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """An operation for a caller; None where that may not use it, and where OpenAPI leaves it out."""
+    """Return the description of an operation for a caller.
+
+    None if the caller may not use it, or OpenAPI omits it.
+    """
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
         return None
     docs = (
         operation.docs if isinstance(operation.docs, Docs) else operation.docs(_drafting(operation, audience))
     )
-    commits, tries = _commits(operation, audience), operation.dry_run and audience.may_dry_run
+    commits, accepts_dry_run = _commits(operation, audience), operation.dry_run and audience.may_dry_run
     names = [
         *["branch"] * (operation.branch and audience.may_branch),
-        *["dryRun"] * tries,
+        *["dryRun"] * accepts_dry_run,
         *["message"] * commits,
     ]
     parameters = [*docs.parameters, *shared_parameters(*names)]
@@ -46,7 +49,7 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
         parameters += shared_parameters("ifNoneMatch", *["after"] * area.varies_by_commit)
         answers |= _read(answers[200], varies_by_commit=area.varies_by_commit)
         errors |= {503} if area.varies_by_commit else set()
-    if tries:
+    if accepts_dry_run:
         answers[200] = _with_dry_run(answers.get(200))
     responses = {status: ref(f"Error{status}", "responses") for status in errors} | answers
     public = operation.permission(audience.public, audience.schema, type_)
@@ -63,7 +66,7 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """An audience that knows whether it may use an operation of a content type for drafts only."""
+    """Return the audience with `drafts_only` set if the caller may use the operation only for drafts."""
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
         return audience
@@ -72,14 +75,14 @@ def _drafting(operation: Operation, audience: Audience) -> Audience:
 
 
 def _id_of(operation: Operation, audience: Audience) -> str:
-    """The row's id; of a content type, with the name of that in place of the kind."""
+    """Return the operationId: the row's id, with the content type's name instead of its kind."""
     if audience.view is None:
         return operation.id
     return operation.id.removesuffix("Document").removesuffix("Single") + audience.view.name
 
 
 def _commits(operation: Operation, audience: Audience) -> bool:
-    """Whether what an operation writes may become a commit."""
+    """Return whether a write by the operation may become a commit."""
     if operation.commits == "maybe":
         to_branch = operation.branch and audience.may_branch
         return to_branch or audience.settings.git.commit is not None
@@ -91,29 +94,32 @@ def _with_commit(answered: JsonSchema) -> JsonSchema:
 
 
 def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSchema]:
-    """The answers to a GET: with an entity tag, and not sent again to who names that."""
+    """Return the responses of a GET: 200 with an entity tag, and 304."""
     commit = {COMMIT_HEADER: _SERVED} if varies_by_commit else {}
     shown = {**answered, "headers": {"ETag": {**TAG, "required": True}, **commit}}
     return {
         200: shown,
-        304: {"description": "What If-None-Match names still holds.", "headers": {"ETag": TAG, **commit}},
+        304: {
+            "description": "Not modified since the version in `If-None-Match`.",
+            "headers": {"ETag": TAG, **commit},
+        },
     }
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """The answer to a write that can be tried: what it has written, or would change in files."""
-    tried = ref("DryRun")
+    """Return the response of a write that accepts `dryRun`: its own, or the files that would change."""
+    dry_run = ref("DryRun")
     if written is None:
-        return answer("What it would change in files.", tried)
-    said = written["content"][JSON]
-    return {**written, "content": {JSON: {**said, "schema": {"anyOf": [said["schema"], tried]}}}}
+        return answer("The files that would change.", dry_run)
+    described = written["content"][JSON]
+    return {**written, "content": {JSON: {**described, "schema": {"anyOf": [described["schema"], dry_run]}}}}
 
 
 # --- errors --------------------------------------------------------------------------------------
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Every error that the API can answer, by status: from the tree of errors."""
+    """Yield every error response of the API with its name, by status, from the tree of errors."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:
@@ -137,7 +143,7 @@ def _error_response(status: int, kinds: list[type[ApiError]]) -> JsonSchema:
     message = kinds[0].default if kinds else names[0]
     example = {"data": None, "error": {"status": status, "name": names[0], "message": message, "details": {}}}
     return {
-        "description": " ".join(sentences) or "Something went wrong that should not.",
+        "description": " ".join(sentences) or "An error of the server; its log has the details.",
         "content": json_content(schema, example),
     }
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document of a site, as one actor sees it: only what the actor may do, and what that shows."""
+"""The OpenAPI document of a site for one caller: only the operations and schemas that the caller may use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -21,20 +21,20 @@ from server.site.site import State
 
 OPENAPI = "3.1.0"
 _ABOUT = (
-    "What the API takes and answers, for whoever asked for this document: without credentials what anyone "
-    "may do, with `Authorization: Bearer` what that token or user may do. Queries are in bracket notation: "
-    "`filters[title][$eq]=x`, `populate[author][fields][0]=name`. Errors all have one shape."
+    "Requests and responses of the API, as the caller of this document may use it: without credentials, what "
+    "anyone may do; with `Authorization: Bearer`, what that token or user may do. Queries nest brackets: "
+    "`filters[title][$eq]=x`, `populate[author][fields][0]=name`. All errors have the same shape."
 )
 _SITE_VALUES = ("example", "examples", "enum", "const", "default")  # Keys of a schema or a parameter.
 _BEARER = {
     "type": "http",
     "scheme": "bearer",
-    "description": "An API token (`bifolio token create`), or the token that a login answers.",
+    "description": "An API token (`bifolio token create`), or the `jwt` of a sign-in response.",
 }
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
-    """The document as JSON, the same bytes for the same site."""
+    """Return the document as JSON, deterministic for the same site and caller."""
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas()]
     schemas = TypeSchemas(state.schema, type_names(state.schema, taken, SUFFIXES), actor)
@@ -61,7 +61,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Describe the operations of an area that the caller may use; of a content type, those of its kind."""
+    """Add the operations of an area that the caller may use; for a content type, those of its kind."""
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:
@@ -75,7 +75,10 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
 
 
 def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
-    """Leave out parameters that the document does not have, such as `populate` of what leads to nothing."""
+    """Remove references to parameters that the document does not define.
+
+    Such as `populate` of a type without relations.
+    """
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
         for made in methods.values():
@@ -84,7 +87,7 @@ def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str,
 
 
 def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonSchema]]:
-    """Everything that a path can refer to, by section and name."""
+    """Return all components that paths can refer to, by section and name."""
     types = [*state.schema.content_types, *(state.schema.types[uid] for uid in BUILT_IN)]
     parameters = dict(shared_parameters(state.settings))
     for type_ in types:
@@ -96,7 +99,7 @@ def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonS
 def _used_components(
     paths: Any, components: Mapping[str, Mapping[str, JsonSchema]]
 ) -> dict[str, dict[str, JsonSchema]]:
-    """The components that the paths refer to, also through others: what nothing leads to is not shown."""
+    """Return only the components that the paths refer to, directly or through others."""
     found: set[tuple[str, str]] = set()
     waiting: list[Any] = [paths]
     while waiting:
@@ -111,9 +114,9 @@ def _used_components(
 
 
 def _references(value: Any) -> Iterable[tuple[str, str]]:
-    """The section and name of each component that a part of the document refers to.
+    """Yield the section and name of each component that a part of the document refers to.
 
-    Values of the site are no references, whatever they say: examples, and what an enumeration may be.
+    Examples and enumerations are skipped: they hold values of the site, which may look like references.
     """
     stack = [value]
     while stack:
@@ -122,7 +125,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
             stack.extend(item)
             continue
         for key, held in item.items() if isinstance(item, dict) else ():
-            if key == "properties":  # by names of attributes
+            if key == "properties":  # Its keys are names of attributes.
                 stack.extend(held.values())
             elif key in ("$ref", "mapping"):
                 for pointer in [held] if key == "$ref" else held.values():
@@ -133,7 +136,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
 
 
 def _version(*parts: Any) -> str:
-    """Changes whenever what the API takes or answers does."""
+    """Return a digest that changes whenever the described API does."""
     return blake2b(dumps(parts), digest_size=6).hexdigest()
 
 

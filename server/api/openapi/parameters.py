@@ -1,7 +1,8 @@
-"""The parameters of requests: in the query, in paths, in headers.
+"""Parameters in queries, paths and headers.
 
-Bracket notation goes deeper than OpenAPI's `deepObject`, which says nothing of objects in objects:
-`filters[author][name][$eq]=Ann` is what a nested value means here."""
+OpenAPI's `deepObject` does not define nested objects. The API nests brackets:
+`filters[author][name][$eq]=Ann`.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -29,20 +30,20 @@ from server.service.render import Renderer
 from server.site.site import State
 
 _BRANCH: JsonSchema = {"type": "string", "minLength": 1}
-_MAX_INTEGER = 10**18 - 1  # A number with more digits is refused.
+_MAX_INTEGER = 10**18 - 1  # Numbers with more digits are refused.
 _WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maximum": _MAX_INTEGER}
 
 
 def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
-    """A parameter that is a list of names, `most` of them at most, separated by commas."""
+    """Return a parameter that is a comma-separated list of at most `most` names."""
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return in_query(name, listed, description, style="form", explode=False, **more)
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Every parameter that does not depend on a type, by its name in the document."""
+    """Yield the parameters that depend on no type, with their names in the document."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
@@ -54,7 +55,7 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
         in_query(
             "locale",
             {"type": "string", "pattern": rf"^(\*|{code})?$"},
-            f"{_locale_sentence(settings)} `*` is every locale.",
+            f"{_locale_sentence(settings)} `*`: all locales.",
         ),
     )
     yield (
@@ -62,89 +63,101 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
         in_query(
             "locale",
             {"enum": list(settings.locales.available)},
-            "One of the locales; the default one without it.",
+            "A locale; default: the default locale of the site.",
         ),
     )
-    several = "One of the locales; the default one without it. `*` is every locale."
+    several = "A locale, or `*` for all; default: the default locale of the site."
     yield "localesWritten", in_query("locale", {"enum": [*settings.locales.available, "*"]}, several)
     yield from _statuses()
-    yield "branch", in_query("branch", _BRANCH, "The branch to write to, instead of what is served.")
-    dry = (
-        "`true`: nothing is written, and the answer says what would change in files. It takes `source.read`."
-    )
-    yield "dryRun", in_query("dryRun", {"enum": ["true", "false"]}, dry)
-    yield "q", in_query("_q", TEXT, "Shows documents some text of which contains this, ignoring case.")
+    yield "branch", in_query("branch", _BRANCH, "The branch to write to; default: the served branch.")
+    dry_run = "`true`: write nothing, and return the files that would change. Requires `source.read`."
+    yield "dryRun", in_query("dryRun", {"enum": ["true", "false"]}, dry_run)
+    yield "q", in_query("_q", TEXT, "Only documents with a text that contains this, ignoring case.")
     yield "pagination", _pagination(sizes, settings)
-    yield "documentId", in_path("documentId", "The id of the document, the same in every locale.")
+    yield "documentId", in_path("documentId", "The document's id, the same in every locale.")
     yield from _headers()
 
 
 def _statuses() -> Iterator[tuple[str, JsonSchema]]:
-    yield "status", in_query("status", {"enum": list(STATUSES)}, "Drafts need the permission `readDraft`.")
+    yield (
+        "status",
+        in_query(
+            "status",
+            {"enum": list(STATUSES)},
+            "`draft` or `published`. Drafts require the permission `readDraft`.",
+        ),
+    )
     yield (
         "statusWritten",
         in_query(
-            "status", {"enum": list(STATUSES)}, "`draft` writes the draft and leaves what is published."
+            "status", {"enum": list(STATUSES)}, "`draft`: write the draft and keep the published version."
         ),
     )
-    drafted = in_query("status", {"enum": [DRAFT]}, "The permission `updateDraft` is for drafts alone.")
+    drafted = in_query(
+        "status", {"enum": [DRAFT]}, "Required: the caller may write only drafts (permission `updateDraft`)."
+    )
     yield "statusOfDraft", {**drafted, "required": True}
     filters = "; ".join(f"`{name}`: {sentence}" for name, sentence in PUBLICATION_FILTERS.items())
     yield (
         "publicationFilter",
-        in_query("publicationFilter", {"enum": list(PUBLICATION_FILTERS)}, f"Shows what … {filters}."),
+        in_query(
+            "publicationFilter", {"enum": list(PUBLICATION_FILTERS)}, f"Only documents that match. {filters}."
+        ),
     )
-    told = (
-        "`true`: `meta` has the publication status of each document, in their order. "
-        "It takes the permission `readDraft`."
+    description = (
+        "`true`: add the publication status of each document to `meta`, in their order. "
+        "Requires the permission `readDraft`."
     )
-    yield "publicationStatus", in_query("publicationStatus", {"enum": [*BOOLEANS]}, told)
+    yield "publicationStatus", in_query("publicationStatus", {"enum": [*BOOLEANS]}, description)
 
 
 def _headers() -> Iterator[tuple[str, JsonSchema]]:
-    yield "ifMatch", in_header("If-Match", "The `ETag` of the version to change; 412 where there is another.")
+    yield (
+        "ifMatch",
+        in_header("If-Match", "`ETag` of the version to change; 412 if the document has another."),
+    )
     yield (
         "prefer",
         in_header(
             "Prefer",
-            "`merge`: where `If-Match` names an earlier version, the change is merged with those made since; "
-            "412 with `details.conflicts` where they overlap. `undo`: the answer offers in `Bifolio-Undo` to "
-            "take the write back, by `POST /batch/undo/{id}`.",
+            "`merge`: if `If-Match` names an earlier version, merge the change with later ones; "
+            "412 with `details.conflicts` if they overlap. `undo`: return an id in `Bifolio-Undo`; then "
+            "`POST /batch/undo/{id}` undoes the write.",
         ),
     )
-    said = "The message of the commit, where the write becomes one."
+    said = "Commit message, if the write is committed."
     yield "message", in_header(MESSAGE, said, maxLength=MAX_MESSAGE_CHARS)
     yield (
         "ifNoneMatch",
-        in_header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
+        in_header("If-None-Match", "`ETag` of a cached response: 304 if it is still current."),
     )
-    said = "A commit that the answer has to have, by at least 7 digits of its id; 503 where it does not come."
+    said = "At least 7 digits of a commit id: wait until the site has it; else 503."
     yield "after", in_header("Bifolio-After", said, pattern=PATTERN)
 
 
 def _locale_sentence(settings: Settings) -> str:
-    return f"One of {', '.join(settings.locales.available)}; {settings.locales.default} without it."
+    return f"One of {', '.join(settings.locales.available)}; default: {settings.locales.default}."
 
 
 def _pagination(sizes: str, settings: Settings) -> JsonSchema:
     words: list[Any] = [*BOOLEANS]
     properties = {
-        "page": {**_WHOLE_NUMBER, "description": "The first page is 1."},
-        "pageSize": {**_WHOLE_NUMBER, "description": f"Documents on a page: {sizes}."},
-        "start": {**_WHOLE_NUMBER, "description": "How many documents to leave out."},
-        "limit": {**_WHOLE_NUMBER, "description": f"How many documents to show: {sizes}."},
+        "page": {**_WHOLE_NUMBER, "description": "Page number, from 1."},
+        "pageSize": {**_WHOLE_NUMBER, "description": f"Documents per page: {sizes}."},
+        "start": {**_WHOLE_NUMBER, "description": "Number of documents to skip."},
+        "limit": {**_WHOLE_NUMBER, "description": f"Maximum number of documents: {sizes}."},
         "withCount": {"enum": words, "description": "Whether to count all documents."},
     }
     by_page, by_offset = (
         {"anyOf": [{"required": [name]} for name in names]}
         for names in (("page", "pageSize"), ("start", "limit"))
     )
-    one_way = {"not": {"allOf": [by_page, by_offset]}}
-    apart = "" if settings.api.populate_with_pagination else " Not together with `populate`."
+    not_both = {"not": {"allOf": [by_page, by_offset]}}
+    restriction = "" if settings.api.populate_with_pagination else " Can't be combined with `populate`."
     return in_query(
         "pagination",
-        {"type": "object", "properties": properties, **one_way},
-        f"By page or by offset; numbers out of bounds are brought into them.{apart}",
+        {"type": "object", "properties": properties, **not_both},
+        f"Either `page` and `pageSize`, or `start` and `limit`. Numbers are clamped.{restriction}",
         style="deepObject",
         explode=True,
         example={"page": 1, "pageSize": settings.api.page_size.default},
@@ -155,7 +168,7 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """The parameters of a type, by their names in the document: `Article.fields`, …."""
+    """Yield the parameters of a type with their names in the document: `Article.fields`, …."""
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
@@ -163,7 +176,7 @@ def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Js
         _list_parameter(
             "fields",
             {"enum": ["*", *columns]},
-            "Shows only these, with `id` and `documentId`.",
+            "Return only these attributes, with `id` and `documentId`.",
             example=columns[:2],
         ),
     )
@@ -177,8 +190,8 @@ def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Js
         in_query(
             "filters",
             ref(f"{name}Filters"),
-            "Conditions in bracket notation: `filters[name][$eq]=value`, through what attributes lead to as "
-            "well: `filters[author][name][$contains]=Ann`.",
+            "Conditions in bracket notation: `filters[name][$eq]=value`. They can follow relations and "
+            "components: `filters[author][name][$contains]=Ann`.",
             style="deepObject",
             explode=True,
             example={example: {"$notNull": True}},
@@ -190,9 +203,9 @@ def _populate(links: list[str]) -> JsonSchema:
     return _list_parameter(
         "populate",
         {"enum": ["*", *links]},
-        "Shows what these lead to; `*` is all of them, one level. Dotted names go on (`author.avatar`). In "
-        "bracket notation each may have its own `fields`, `filters`, `sort` and `populate`: "
-        "`populate[author][fields][0]=name`; in dynamic zones `on`: `populate[zone][on][shared.quote]=true`.",
+        "Relations, media and components to include; `*`: all, one level. Dots go deeper (`a.b`). With "
+        "bracket notation, each accepts its own `fields`, `filters`, `sort` and `populate`: "
+        "`populate[author][fields][0]=name`. Dynamic zones accept `populate[zone][on][shared.quote]=true`.",
         example=links[:2],
     )
 
@@ -203,14 +216,14 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
     return _list_parameter(
         "sort",
         {"type": "string", "pattern": pattern},
-        "Sorts by these, each `name`, `name:asc` or `name:desc`; dotted names lead through relations.",
+        "Sort keys: `name`, `name:asc` or `name:desc`. Dotted names follow relations: `author.name`.",
         example=[f"{example}:desc"],
         most=qs.MAX_SORT_KEYS,
     )
 
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
-    """Patterns of the sort keys one level below: `author\\.(name|slug)`."""
+    """Yield patterns of the sort keys one level below: `author\\.(name|slug)`."""
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
         if link.type == "dynamiczone" or link.polymorphic:
@@ -222,15 +235,15 @@ def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
 
 # --- examples -------------------------------------------------------------------------------------
 
-MAX_EXAMPLE_CHARS = 120  # Of a text.
-MAX_EXAMPLE_ITEMS = 2  # Of a list.
+MAX_EXAMPLE_CHARS = 120  # in a text
+MAX_EXAMPLE_ITEMS = 2  # in a list
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """By name: the document `plain` and `populated`, and an `input` that would make it.
+    """Return examples by name: documents `plain` and `populated`, and an `input` to create one.
 
-    There are only examples that the public may see, whoever asks: a document can be published for
-    some and no business of others.
+    Examples show only what the public may see, for every caller: documents shown to some callers may be
+    confidential to others.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
@@ -262,7 +275,7 @@ def _example_of(state: State, public: Actor, document: Document, params: Mapping
 
 
 def _cut(value: Any) -> Any:
-    """A value with long texts and lists made short."""
+    """Shorten long texts and lists in a value."""
     if isinstance(value, str):
         return value if len(value) <= MAX_EXAMPLE_CHARS else f"{value[: MAX_EXAMPLE_CHARS - 1]}…"
     if isinstance(value, list):
@@ -295,7 +308,7 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """An input made from the schema alone, where that is possible."""
+    """Return an input made from the schema, or {} if that is impossible."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -305,7 +318,7 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """A body of the scalar values that are good; None where something that is needed is not."""
+    """Return a body of the valid scalar values; None if a required value is not valid."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -318,7 +331,7 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """A value as a body has it: short where it may be, a `uid` that is still free."""
+    """Return a value for a body: shortened if allowed; a `uid` gets a suffix to be unique."""
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)
     bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")

@@ -1,4 +1,4 @@
-"""The schemas that every site has: errors, blocks, files, filters, relations in bodies."""
+"""Schemas that every site has: errors, blocks, files, filters, relations in bodies."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentI
 
 
 def shared_schemas() -> Iterator[tuple[str, JsonSchema]]:
-    """Every schema that does not depend on the site's types, by name."""
+    """Yield the schemas that do not depend on the site's types, with their names."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
     yield "DryRun", _DRY_RUN
@@ -43,10 +43,13 @@ _ERROR = _object(
         "data": {"type": "null"},
         "error": _object(
             {
-                "status": {"type": "integer", "description": "The status of the answer."},
-                "name": {"type": "string", "description": "Which kind of error."},
-                "message": {"type": "string", "description": "For people."},
-                "details": {"type": "object", "description": "For programs; empty where there is nothing."},
+                "status": {"type": "integer", "description": "The HTTP status of the response."},
+                "name": {"type": "string", "description": "The kind of error."},
+                "message": {"type": "string", "description": "What is wrong, for people."},
+                "details": {
+                    "type": "object",
+                    "description": "More about the error, for programs; may be empty.",
+                },
             }
         ),
     }
@@ -55,7 +58,7 @@ _CHANGED_FILE = object_of(
     {
         "path": TEXT,
         "action": {"enum": ["create", "update", "delete"]},
-        "lines": {**list_of(TEXT), "description": "Of a unified diff."},
+        "lines": {**list_of(TEXT), "description": "The lines of a unified diff."},
     }
 )
 _DRY_RUN: JsonSchema = {
@@ -64,7 +67,7 @@ _DRY_RUN: JsonSchema = {
 }
 _COUNT: JsonSchema = {"type": "integer", "minimum": 0}
 _PAGINATION: JsonSchema = {
-    "description": "By page, or by offset where the request was; without totals where it asked for none.",
+    "description": "By page or by offset, as requested; no totals with `pagination[withCount]=false`.",
     "anyOf": [
         {
             **_object(
@@ -76,14 +79,14 @@ _PAGINATION: JsonSchema = {
 }
 _BLOCK: JsonSchema = {
     "type": "object",
-    "description": f"A block has a type ({', '.join(BLOCK_TYPES)}) and children, which are texts, links and "
-    "list items. What a file says is shown as it is.",
+    "description": f"A block has a type ({', '.join(BLOCK_TYPES)}) and children: texts, links and "
+    "list items. Blocks are returned as they are in the file, even if they are not valid.",
     "example": {"type": "paragraph", "children": [{"type": "text", "text": "Hello"}]},
 }
 _INLINES: JsonSchema = {"type": "array", "items": ref("InlineInput")}
 _BLOCK_INPUT: JsonSchema = {
     "type": "object",
-    "description": "A list has a `format`, a heading a `level`, a link a `url`.",
+    "description": "A list requires `format`, a heading `level`, and a link `url`.",
     "properties": {"type": {"enum": list(BLOCK_TYPES)}, "children": {**_INLINES, "minItems": 1}},
     "required": ["type", "children"],
     "example": _BLOCK["example"],
@@ -102,30 +105,33 @@ _IMAGE_FORMAT = _object(
         "path": {"type": "null"},
         "width": {"type": "integer"},
         "height": {"type": "integer"},
-        "size": {"type": "number", "description": "In kB."},
+        "size": {"type": "number", "description": "Size in kB."},
         "sizeInBytes": {"type": "integer"},
         "url": TEXT,
     }
 )
-# A target may be given as it was populated: what else it says is ignored.
+# A target may be a populated document; its other keys are ignored.
 _TARGET: JsonSchema = {
     "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]
 }
 _MORPH_TARGET: JsonSchema = {
     "type": "object",
-    "properties": {"documentId": _ID, "__type": {"type": "string", "description": "The uid of its type."}},
+    "properties": {
+        "documentId": _ID,
+        "__type": {"type": "string", "description": "The uid of the target's type."},
+    },
     "required": ["documentId", "__type"],
 }
 
 
 def _relation(target: JsonSchema) -> JsonSchema:
-    """A relation in a body: what it holds from now on, or what changes of it."""
+    """Return the schema of a relation in a body: its new targets, or changes of them."""
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
     changes["connect"] = _connect(target)
     return {
         "description": "A documentId, a list of them, null, or `set`, `connect` and `disconnect`. "
-        "What they name must exist.",
+        "The targets must exist.",
         "anyOf": [*several["anyOf"], _object(changes, required=False)],
     }
 
@@ -141,7 +147,7 @@ def _connect(target: JsonSchema) -> JsonSchema:
 
 
 def _media() -> JsonSchema:
-    """A media attribute in a body."""
+    """Return the schema of a media attribute in a body."""
     key = {"type": ["integer", "string"]}
     one = {
         "anyOf": [
@@ -153,7 +159,7 @@ def _media() -> JsonSchema:
     several = {"anyOf": [*one["anyOf"], {"type": "array", "items": one}, {"type": "null"}]}
     return {
         "description": "A file's id or documentId, a list of them, null, or `set`, `connect`, `disconnect`. "
-        "What they name must exist.",
+        "The targets must exist.",
         "anyOf": [*several["anyOf"], _object(dict.fromkeys(OPERATIONS, several), required=False)],
     }
 
@@ -162,7 +168,7 @@ def _media() -> JsonSchema:
 
 
 def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
-    """What a filter says of one attribute: a value, a list of values, or operators."""
+    """Return the schema of a scalar attribute in a filter: a value, a list, or operators."""
     properties: JsonSchema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
     for logic in ("$and", "$or"):
         properties[logic] = {
@@ -181,18 +187,18 @@ def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
 
 
 def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
-    taken: Mapping[str, JsonSchema] = {
+    operands: Mapping[str, JsonSchema] = {
         "value": operand,
         "list": {"type": "array", "items": operand, "minItems": 1},
         "pair": {"type": "array", "items": operand, "minItems": 2, "maxItems": 2},
         "text": TEXT,
         "flag": {"type": "boolean"},
     }
-    return {**taken[operator.takes], "description": f"The value {operator.sentence}."}
+    return {**operands[operator.takes], "description": f"The value {operator.sentence}."}
 
 
 def _link_filter() -> JsonSchema:
-    """Which document an attribute leads to, or whether it leads to one."""
+    """Return the schema of a filter of a relation by documentId, or by whether there is one."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}

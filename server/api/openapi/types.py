@@ -1,7 +1,7 @@
-"""The schemas of content types and components: in answers, in bodies, and in filters.
+"""Schemas of content types and components in responses, bodies and filters.
 
-What the caller may not `find` is not in them: a relation to such a type is neither shown nor written
-nor filtered by.
+Relations to types that the caller may not `find` are omitted: they are neither shown, written nor filtered
+by.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,14 +33,14 @@ def _with_statuses(meta: JsonSchema) -> JsonSchema:
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """Describes the types of a site as one actor sees them; `names` has a name for each, by uid."""
+    """The schemas of a site's types for one caller; `names` has a name for each type, by uid."""
 
     types: Schema
     names: Mapping[str, str]
     actor: Actor
 
     def all(self) -> Iterator[tuple[str, JsonSchema]]:
-        """Every schema of every type, by name."""
+        """Yield every schema of every type, with its name."""
         for uid, type_ in self.types.types.items():
             name = self.names[uid]
             yield name, self.shown(type_)
@@ -64,41 +64,47 @@ class TypeSchemas:
             yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": many})
 
     def may_find(self, attribute: Attribute) -> bool:
-        """Whether the actor may follow an attribute to something."""
+        """Return whether the caller may find a target of an attribute."""
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """The types that an attribute leads to, as far as the actor may find them."""
+        """Return the types that an attribute leads to and the caller may find."""
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]
 
     def links(self, type_: Type) -> list[Attribute]:
-        """The attributes that `populate` can show to the actor."""
+        """Return the attributes that the caller may populate."""
         found = (a for a in type_.attributes.values() if a.populatable)
         return [a for a in found if self.may_find(a)]
 
-    # --- answers -------------------------------------------------------------------------------
+    # --- responses ------------------------------------------------------------------------------
 
     def shown(self, type_: Type) -> JsonSchema:
-        """A document or component in an answer: what `fields` selects, and what is populated."""
+        """Return the schema of a document or component in a response."""
         properties: JsonSchema = {"id": {"type": "integer"}}
         if type_.kind == "component":
-            properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
+            properties["__component"] = {"const": type_.uid, "description": "Only in dynamic zones."}
         else:
             properties["documentId"] = {"type": "string"}
             if self._may_be_named_in_relations():
-                properties["__type"] = {"const": type_.uid, "description": "In relations to any type."}
+                properties["__type"] = {
+                    "const": type_.uid,
+                    "description": "Only in relations to several types.",
+                }
         for name, attribute in type_.columns.items():
             if name not in properties and attribute.selectable:
                 properties[name] = _formats(type_, name) or value_schema(attribute)
         for link in self.links(type_):
             properties[link.name] = with_description(self._populated_schema(link), link)
         if type_.uid == UPLOAD:
-            properties["isUrlSigned"] = {"const": False, "description": "In answers of the media library."}
+            properties["isUrlSigned"] = {
+                "const": False,
+                "description": "Only in responses of the media library.",
+            }
         if type_.localized:
             others = {**_LIST, "items": ref(self.names[type_.uid])}
-            properties["localizations"] = {**others, "description": "The document in its other locales."}
+            properties["localizations"] = {**others, "description": "The other locales of the document."}
         return {
             "type": "object",
             "description": " ".join(describe_type(type_)),
@@ -112,13 +118,13 @@ class TypeSchemas:
         return any(a.polymorphic for a in every)
 
     def _populated_schema(self, attribute: Attribute) -> JsonSchema:
-        """What a populated attribute holds."""
+        """Return the schema of a populated attribute."""
         refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
         if attribute.type == "dynamiczone" or attribute.polymorphic:
             key = "__component" if attribute.type == "dynamiczone" else "__type"
             mapping = {t.uid: self._pointer(t) for t in self.targets(attribute)}
-            told = {"propertyName": key, "mapping": mapping}
-            held: JsonSchema = {"oneOf": refs, "discriminator": told, "required": [key]}
+            discriminator = {"propertyName": key, "mapping": mapping}
+            held: JsonSchema = {"oneOf": refs, "discriminator": discriminator, "required": [key]}
         else:
             held = refs[0]
         return {**_LIST, "items": held} if attribute.to_many else {"anyOf": [held, {"type": "null"}]}
@@ -129,13 +135,18 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """What a body says of a document or component; `whole` where what is missing has no value."""
+        """Return the schema of a document or component in a body.
+
+        `whole`: omitted attributes have no value, so required ones must be there.
+        """
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}
         if type_.kind == "component":
-            properties["id"] = {"description": "The id of the component to change. A new component has none."}
-            properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
+            properties["id"] = {
+                "description": "The id of the component to change; omit it for a new component."
+            }
+            properties["__component"] = {"const": type_.uid, "description": "Required in dynamic zones."}
             properties["__temp_key__"] = {"description": "Ignored."}
         else:
             properties.update({name: {"description": "Ignored."} for name in IGNORED_KEYS})
@@ -143,7 +154,7 @@ class TypeSchemas:
             found["required"] = needed
         if type_.draft_publish:
             found["description"] = (
-                "A draft may lack what is required, and break lengths, bounds and patterns."
+                "In a draft, required attributes may be missing; lengths, bounds and patterns don't count."
             )
         return found
 
@@ -183,7 +194,7 @@ class TypeSchemas:
     # --- filters -------------------------------------------------------------------------------
 
     def filters(self, type_: Type) -> JsonSchema:
-        """What the `filters` of a type may say."""
+        """Return the schema of the `filters` of a type."""
         own = ref(f"{self.names[type_.uid]}Filters")
         properties: JsonSchema = {}
         for name, attribute in type_.columns.items():
@@ -199,7 +210,7 @@ class TypeSchemas:
 
 
 def _is_required(attribute: Attribute) -> bool:
-    """Whether a body that makes a document has to have an attribute."""
+    """Return whether a body that creates a document must contain an attribute."""
     return attribute.required and not attribute.derived and not attribute.has_default
 
 
@@ -209,6 +220,6 @@ def _formats(type_: Type, name: str) -> JsonSchema | None:
         return {
             **held,
             "type": ["object", "null"],
-            "description": "The smaller pictures made of a large one.",
+            "description": "Smaller sizes of the picture.",
         }
     return None

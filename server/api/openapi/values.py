@@ -1,7 +1,7 @@
-"""What values of attributes are, as JSON Schema: in answers, in bodies, as operands of filters.
+"""JSON Schemas of attribute values in responses, in bodies, and as operands of filters.
 
-A file may break the options of its attributes and is served all the same, so answers are described
-by type alone; bodies have every option that a document is held against when it is published.
+Files that break the options of attributes are served anyway, so responses are described only by type. Bodies
+have all options that are checked when a document is published.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
 # Milliseconds since 1970, from year 1 to year 9999.
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
-# A value of each attribute type in an answer.
+# Values of each attribute type in a response.
 RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "string": TEXT,
     "text": TEXT,
@@ -42,7 +42,7 @@ RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "json": {},
 }
 _TIMESTAMP_WRITTEN: JsonSchema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
-# A value of each attribute type in a body: where text stands for a number, the text that is read as one.
+# Values of each attribute type in a body. Texts that represent numbers are allowed for numbers.
 BODY_VALUES: Mapping[str, JsonSchema] = {
     **RESPONSE_VALUES,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
@@ -58,7 +58,7 @@ BODY_VALUES: Mapping[str, JsonSchema] = {
     "decimal": {"type": ["number", "string"], "pattern": _NUMBER_TEXT},
     "boolean": {"type": ["boolean", "string"], "pattern": _TRUTH_TEXT},
 }
-# What a filter compares an attribute with: the kind of its operand, and the operand of each kind.
+# Kinds of operands in filters, by attribute type; and their schemas.
 OPERAND_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("integer", "biginteger"), "Integer"),
     **dict.fromkeys(("float", "decimal"), "Number"),
@@ -81,7 +81,7 @@ _NUMBER_TYPES = ("integer", "biginteger", "float", "decimal")
 
 
 def nullable(schema: Mapping[str, Any]) -> JsonSchema:
-    """The schema, with null allowed as well."""
+    """Return the schema with null allowed."""
     if "$ref" in schema:
         return {"anyOf": [dict(schema), {"type": "null"}]}
     if "type" not in schema:
@@ -92,18 +92,18 @@ def nullable(schema: Mapping[str, Any]) -> JsonSchema:
 
 
 def with_description(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
-    """The schema with what its attribute is, in sentences."""
+    """Return the schema with a description of the attribute."""
     return {**schema, "description": " ".join(describe_attribute(attribute))}
 
 
 def value_schema(attribute: Attribute) -> JsonSchema:
-    """A scalar attribute in an answer."""
+    """Return the schema of a scalar attribute in a response."""
     values = {"enum": list(attribute.enum)} if attribute.type == "enumeration" else {}
     return with_description(nullable({**RESPONSE_VALUES[attribute.type], **values}), attribute)
 
 
 def input_value_schema(attribute: Attribute) -> JsonSchema:
-    """A scalar attribute in a body."""
+    """Return the schema of a scalar attribute in a body."""
     schema = {**BODY_VALUES[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
         patterns = [p for p in (schema.get("pattern"), attribute.regex) if p]
@@ -128,7 +128,7 @@ def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
 
 
 def count_bounds(attribute: Attribute) -> JsonSchema:
-    """How many entries a list in a body may have."""
+    """Return the bounds of the number of items of a list in a body."""
     found = {"minItems": _number(attribute.min), "maxItems": _number(attribute.max)}
     return {name: value for name, value in found.items() if value is not None}
 

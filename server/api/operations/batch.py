@@ -18,10 +18,10 @@ from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may_undo, may_write_any
 from server.api.serving.bodies import MAX_BODY_BYTES
 
-BATCH = Tag("Batch", "Several writes as one.")
+BATCH = Tag("Batch", "Several writes in one request.")
 MAX_OPERATIONS = 100
 MAX_MESSAGE_CHARS = 10_000
-MERGE = "merge"  # what an operation may prefer, as requests do in the header `Prefer`
+MERGE = "merge"  # value of `prefer`, as in the header `Prefer`
 
 _OPERATION: JsonSchema = {
     **object_of(
@@ -29,10 +29,10 @@ _OPERATION: JsonSchema = {
             "method": {"enum": ["POST", "PUT", "DELETE"]},
             "path": {
                 **TEXT,
-                "description": "A path of the content API and its query: `/api/articles?locale=fr`.",
+                "description": "Path and query of a write of the content API: `/api/articles?locale=fr`.",
             },
             "body": {"type": "object", "description": "Same body as the single request."},
-            "ifMatch": {**TEXT, "description": "The entity tag that the document must have."},
+            "ifMatch": {**TEXT, "description": "The entity tag that the document must have; else 412."},
             "prefer": {
                 "const": MERGE,
                 "description": "If `ifMatch` is an older version, merge with later changes; 412 with "
@@ -47,7 +47,7 @@ _OPERATION: JsonSchema = {
 _BODY = object_of(
     {
         "operations": list_of(_OPERATION, minItems=1, maxItems=MAX_OPERATIONS),
-        "message": {**TEXT, "maxLength": MAX_MESSAGE_CHARS, "description": "The message of the commit."},
+        "message": {**TEXT, "maxLength": MAX_MESSAGE_CHARS, "description": "Commit message."},
     },
     optional=("message",),
 )
@@ -58,9 +58,9 @@ _RESULT = object_of(
         "etag": TEXT_OR_NULL,
         "body": {
             "type": ["object", "null"],
-            "description": "Body of the single request's response, with the document as after the batch.",
+            "description": "Body of the single request's response, with the document after the batch.",
         },
-        "preferenceApplied": {"const": MERGE, "description": "The change was merged with others."},
+        "preferenceApplied": {"const": MERGE, "description": "The change was merged with later changes."},
     },
     optional=("preferenceApplied",),
 )
@@ -84,7 +84,7 @@ WRITES = Area(
         Operation(
             "batch", "POST", "/batch", may_write_any,
             Docs(
-                "Several writes as one: all of them or none",
+                "Make several writes, all of them or none",
                 {200: answer("The result of each operation, in order.", _undoable(list_of(_RESULT)))},
                 shared_parameters("prefer"), body_of(_BODY), (*WRITE, 404, 412),
             ),
@@ -94,7 +94,7 @@ WRITES = Area(
             "undoWrite", "POST", "/batch/undo/{id}", may_undo,
             Docs(
                 "Undo a write that was made with `Prefer: undo`: restore its files",
-                {200: answer("How many files were restored that you may see.", _UNDONE)},
+                {200: answer("Number of restored files that the caller may see.", _UNDONE)},
                 [in_path("id", "`undo.id` of the write's response."), *shared_parameters("prefer")],
                 errors=(*WRITE, 404),
             ),

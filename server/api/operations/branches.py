@@ -1,4 +1,4 @@
-"""Operations of `/branches`: which there are, what each changes, and merging them (docs/branches.md)."""
+"""Operations of `/branches`: list, create, delete, compare and merge branches (docs/branches.md)."""
 
 from server.api.operations.json_schema import (
     FLAG,
@@ -21,21 +21,21 @@ from server.api.operations.permission import may
 from server.api.serving.bodies import MAX_BODY_BYTES
 from server.auth.permissions import BRANCH
 
-BRANCHES = Tag("Branches", "States of the site that are not served.")
+BRANCHES = Tag("Branches", "Git branches of the site.")
 _BRANCH = object_of(
     {
         "name": TEXT,
         "commit": TEXT,
         "author": object_of({"name": TEXT, "email": TEXT}),
         "date": TIMESTAMP,
-        "served": {**FLAG, "description": "Whether it is checked out in the site's folder."},
-        "checkedOut": {**FLAG, "description": "Whether it is checked out anywhere."},
+        "served": {**FLAG, "description": "Whether the branch is checked out in the site's folder."},
+        "checkedOut": {**FLAG, "description": "Whether the branch is checked out in any worktree."},
     }
 )
 _NEW = object_of(
     {
         "name": {**TEXT, "minLength": 1},
-        "from": {**TEXT, "minLength": 1, "description": "A commit, tag, branch or time; HEAD without it."},
+        "from": {**TEXT, "minLength": 1, "description": "A commit, tag, branch or time; default: HEAD."},
     },
     optional=("from",),
 )
@@ -50,18 +50,22 @@ _RESOLVE: JsonSchema = {
         "documents": {
             "type": "object",
             "additionalProperties": {"anyOf": [_SIDE, _BY_ATTRIBUTE]},
-            "description": "By `document` of a conflict: a side, or by attribute a side or a value.",
+            "description": "By `document` of a conflict: a side for all, or by attribute a side or a value.",
         },
-        "files": {"type": "object", "additionalProperties": _SIDE, "description": "By path: a side."},
+        "files": {
+            "type": "object",
+            "additionalProperties": _SIDE,
+            "description": "A side for each file, by path.",
+        },
     },
     "additionalProperties": False,
 }
 _MERGE: JsonSchema = {
     "type": "object",
     "properties": {
-        "into": {**TEXT, "description": "The branch to merge into: what is served without it."},
+        "into": {**TEXT, "description": "The branch to merge into; default: the served branch."},
         "message": {**TEXT, "maxLength": 10_000},
-        "resolve": {**_RESOLVE, "description": "How the conflicts are resolved that a 409 has told of."},
+        "resolve": {**_RESOLVE, "description": "Resolutions of the conflicts that a 409 listed."},
     },
     "additionalProperties": False,
 }
@@ -70,9 +74,9 @@ _MERGED = object_of(
         "branch": TEXT,
         "into": TEXT,
         "result": {"enum": ["merge", "fast-forward", "nothing"]},
-        "commit": {**TEXT, "description": "What the branch is at; `pending` before the commit is made."},
-        "documents": {**NUMBER, "description": "How many versions of documents it has changed."},
-        "files": {**NUMBER, "description": "How many files it has changed."},
+        "commit": {**TEXT, "description": "New commit of the branch; `pending` before it is made."},
+        "documents": {**NUMBER, "description": "Number of changed document versions."},
+        "files": {**NUMBER, "description": "Number of changed files."},
     }
 )
 _DIFFERENCE = object_of({"from": {}, "to": {}, "lines": list_of(TEXT)}, optional=("lines",))
@@ -90,7 +94,7 @@ _CHANGES = object_of(
         "meta": object_of({"from": TEXT, "to": TEXT, "pagination": ref("Pagination")}),
     }
 )
-_NAME = in_path("name", "The name of a branch; it may have slashes.")
+_NAME = in_path("name", "Branch name; may contain slashes.")
 _ONE = "/branches/{name:path}"
 
 OF_REPOSITORY = Area(
@@ -102,7 +106,7 @@ OF_REPOSITORY = Area(
         Operation(
             "findBranches", "GET", "/branches", may(BRANCH, "find"),
             Docs(
-                "All branches of the repository",
+                "List branches",
                 {200: answer("The branches, by name.", object_of({"data": list_of(_BRANCH)}))},
                 errors=(*READ, 409),
             ),
@@ -110,15 +114,15 @@ OF_REPOSITORY = Area(
         Operation(
             "createBranch", "POST", "/branches", may(BRANCH, "create"),
             Docs(
-                "A new branch",
-                {201: answer("The branch.", object_of({"data": _BRANCH}))},
+                "Create a branch",
+                {201: answer("The new branch.", object_of({"data": _BRANCH}))},
                 body=body_of(_NEW), errors=WRITE,
             ),
         ),
         Operation(
             "deleteBranch", "DELETE", _ONE, may(BRANCH, "delete"),
             Docs(
-                "Delete a branch that is not checked out", {204: answer("It is gone.")},
+                "Delete a branch that is not checked out", {204: answer("Deleted.")},
                 [_NAME], errors=(*WRITE, 404),
             ),
             slash=False,
@@ -126,8 +130,8 @@ OF_REPOSITORY = Area(
         Operation(
             "mergeBranch", "POST", f"{_ONE}/merge", may(BRANCH, "merge"),
             Docs(
-                "Merge a branch into the one that is served, or into another one",
-                {200: answer("What was merged.", object_of({"data": _MERGED}))},
+                "Merge a branch into the served branch or another one",
+                {200: answer("The result of the merge.", object_of({"data": _MERGED}))},
                 [_NAME], body_of(_MERGE, required=False), (*WRITE, 404),
             ),
             MAX_BODY_BYTES, commits="always", slash=False,
@@ -135,8 +139,8 @@ OF_REPOSITORY = Area(
         Operation(
             "findBranchChanges", "GET", f"{_ONE}/changes", may(BRANCH, "find"),
             Docs(
-                "The documents that a branch has changed since it began",
-                {200: answer("The documents.", _CHANGES)},
+                "List documents that a branch changed since it was created",
+                {200: answer("The changed documents.", _CHANGES)},
                 [_NAME], errors=(*READ, 404, 409, 503),
             ),
             slash=False,

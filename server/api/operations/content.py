@@ -27,7 +27,7 @@ COLLECTION, SINGLE = "collectionType", "singleType"
 UNPUBLISH, DISCARD = "unpublish", "discard"
 _MERGED = {
     "schema": {"const": "merge"},
-    "description": "The change was merged with those that others have made since.",
+    "description": "The change was merged with later changes.",
 }
 
 
@@ -40,19 +40,19 @@ def _list(audience: Audience) -> Docs:
 
     found = _answer(view, f"{view.name}List", "A page of documents.", listed)
     parameters = [*_reading(view, many=True), *shared_parameters("pagination")]
-    return Docs(f"A list of {view.type.plural}", {200: found}, parameters)
+    return Docs(f"List {view.type.plural}", {200: found}, parameters)
 
 
 def _create(audience: Audience) -> Docs:
     view = _view(audience)
     parameters, body = [*_writing(view), *shared_parameters("prefer")], _body(view, f"{view.name}Input")
-    return Docs(f"A new {view.type.singular}", {201: _document(view)}, parameters, body, (*WRITE, 404))
+    return Docs(f"Create a {view.type.singular}", {201: _document(view)}, parameters, body, (*WRITE, 404))
 
 
 def _find_one(audience: Audience) -> Docs:
     view = _view(audience)
     parameters = [*_path_parameters(view), *_reading(view, many=False)]
-    return Docs(f"One {view.type.singular}", {200: _document(view)}, parameters, errors=READ_ONE)
+    return Docs(f"Get a {view.type.singular}", {200: _document(view)}, parameters, errors=READ_ONE)
 
 
 def _update(audience: Audience) -> Docs:
@@ -71,7 +71,7 @@ def _delete(audience: Audience) -> Docs:
         *_path_parameters(view),
         *shared_parameters(*["localeOfList"] * localized, "ifMatch", "prefer"),
     ]
-    summary = f"Delete a {view.type.singular}" + ", or one locale of it" * localized
+    summary = f"Delete a {view.type.singular}" + ", in one locale or all" * localized
     errors = (*WRITE, *[404] * audience.may_branch, 412)
     return Docs(summary, {204: answer("Deleted, or it did not exist.")}, parameters, errors=errors)
 
@@ -96,7 +96,7 @@ def _action(audience: Audience, summary: str) -> Docs:
 
 
 def _view(audience: Audience) -> TypeView:
-    assert audience.view, "Operations of content types are described for one"
+    assert audience.view, "An operation of content types is described for one type"
     return audience.view
 
 
@@ -153,7 +153,7 @@ _UNPUBLISHES = MayOfType("update", drafts=False, needs_drafts=True)
 
 CONTENT = Area(
     "content",
-    parts=(),  # every part below api/ that is no other area's
+    parts=(),  # every path below api/ that belongs to no other area
     takes_at=True,
     varies_by_commit=True,
     operations=(
@@ -178,9 +178,9 @@ CONTENT = Area(
 
 
 def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """The type that a path reads and the id of a document, or "" for all; None for any other path.
+    """Return the type that a path reads and a document id ("" for a list); None for any other path.
 
-    The id is as WSGI has it: each character stands for a byte.
+    The id is encoded as in WSGI: each character stands for a byte.
     """
     parts = path.split("/", 4)  # "", "api", the type, an id, "" behind a slash at the end
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None

@@ -1,4 +1,4 @@
-"""Operations of `/events` and `/presence`: what has changed, and who is at a document (docs/events.md)."""
+"""Operations of `/events` and `/presence`: changes, and who is viewing a document (docs/events.md)."""
 
 from server.api.operations.json_schema import (
     FLAG,
@@ -21,8 +21,8 @@ from server.events.model import KINDS, SOURCES
 from server.events.presence import types_to_attend
 from server.events.reading import DEFAULT_LIMIT, MAX_INTEGER, MAX_LIMIT, STATUSES, subjects_of
 
-OF_EVENTS = Tag("Events", "What has changed.")
-OF_PRESENCE = Tag("Presence", "Who is viewing which document.")
+OF_EVENTS = Tag("Events", "The event log: changes of documents, media files and content types.")
+OF_PRESENCE = Tag("Presence", "Which clients are viewing which documents.")
 
 _EVENT = object_of(
     {
@@ -40,7 +40,7 @@ _EVENT = object_of(
         "tags": list_of(TEXT),
         "counts": {
             "type": "object",
-            "description": "Number of events that this one stands for, by type, status and event.",
+            "description": "Number of events that this one replaces, by type, status and event.",
         },
     },
     optional=(
@@ -51,27 +51,27 @@ _EVENT = object_of(
 _META = object_of(
     {
         "last": {**NUMBER, "description": "Number of the last event read; pass it as `since`."},
-        "more": {**FLAG, "description": "Whether there are more after it."},
+        "more": {**FLAG, "description": "Whether more events follow."},
         "log": {**TEXT, "description": "The log's id. It changes when the log is recreated."},
     }
 )
-_LISTED = "Events, oldest first. With `Accept: text/event-stream`, a stream of them that does not end."
+_LISTED = "Events, oldest first. With `Accept: text/event-stream`, an endless stream of events."
 
 
 def _events(audience: Audience) -> Docs:
     return Docs(
-        "Changes in order",
+        "List events, or stream them",
         {200: answer(_LISTED, object_of({"data": list_of(_EVENT), "meta": _META}))},
         [
             in_query(
                 "since",
                 {**NUMBER, "minimum": 0, "maximum": MAX_INTEGER},
-                "Events after this one; default: all that are kept.",
+                "Number of an event; only later events. Default: all that are kept.",
             ),
             in_query(
                 "limit",
                 {**NUMBER, "minimum": 1, "maximum": MAX_LIMIT},
-                f"Maximum number; default {DEFAULT_LIMIT}.",
+                f"Maximum number of events; default {DEFAULT_LIMIT}.",
             ),
             _words("types", {"enum": subjects_of(audience.actor, audience.schema)}),
             _words("events", {"enum": list(KINDS)}),
@@ -80,7 +80,7 @@ def _events(audience: Audience) -> Docs:
             in_query(
                 "presence",
                 {**TEXT, "pattern": "^[^:]+:.+$"},
-                "`article:ID`: also stream its presence.",
+                "`article:ID`: also stream the presence of this document.",
             ),
         ],
         errors=(*READ, 410, 503, 507),
@@ -88,25 +88,25 @@ def _events(audience: Audience) -> Docs:
 
 
 def _words(name: str, item: JsonSchema) -> JsonSchema:
-    return in_query(name, list_of(item), "Only these.", style="form", explode=False)
+    return in_query(name, list_of(item), f"Only events of these {name}.", style="form", explode=False)
 
 
 EVENTS = Area(
     "events",
     parts=("events",),
     tag=OF_EVENTS,
-    may_query_accounts=True,  # The log of events is where the accounts are.
+    may_query_accounts=True,  # The event log is in the database of the accounts.
     operations=(
         Operation("findEvents", "GET", "/events", may_read_events, _events),
         Operation(
             "findTagsOfAddress", "GET", "/events/tags", may_read_events,
             Docs(
-                "The cache tags of a response",
-                {200: answer("Its tags, as `Cache-Tag` has them.", object_of({"data": list_of(TEXT)}))},
-                [in_query("of", TEXT, "Its path and query, `/api/…`.", required=True)],
+                "Get the cache tags of a response",
+                {200: answer("The tags, as in `Cache-Tag`.", object_of({"data": list_of(TEXT)}))},
+                [in_query("of", TEXT, "Path and query of the response, `/api/…`.", required=True)],
             ),
         ),
-        Operation("reloadScript", "GET", "/events/reload.js", anyone, "A script, for pages.", slash=False),
+        Operation("reloadScript", "GET", "/events/reload.js", anyone, "A script for pages.", slash=False),
     ),
 )  # fmt: skip
 
@@ -136,11 +136,11 @@ def _people(audience: Audience) -> JsonSchema:
 def _presence(audience: Audience) -> Docs:
     shown = object_of({"data": list_of(_people(audience))})
     return Docs(
-        "Who is viewing which document",
-        {200: answer("Documents, and who else is viewing them.", shown)},
+        "List which clients are viewing which documents",
+        {200: answer("Documents with the other people who are viewing them.", shown)},
         [
-            in_query("type", _types(audience), "Only these."),
-            in_query("documentId", TEXT, "Only these."),
+            in_query("type", _types(audience), "Only documents of this type."),
+            in_query("documentId", TEXT, "Only this document."),
         ],
     )
 
@@ -156,7 +156,7 @@ def _attend(audience: Audience) -> Docs:
         optional=("locale", "field"),
     )
     shown = object_of({"data": _people(audience), "meta": _HOLDS})
-    answers = {200: answer("Who else is viewing it.", shown)}
+    answers = {200: answer("The other people who are viewing the document.", shown)}
     return Docs(
         "Report which document a client is viewing",
         answers,

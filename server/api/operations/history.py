@@ -26,7 +26,7 @@ HISTORY = Tag("History", "Git history of documents.")
 MAX_FILES = 5000  # Of one commit.
 MAX_MESSAGE_CHARS = 10_000
 _COMMIT = {
-    "commit": {**TEXT_OR_NULL, "description": "null if not committed yet."},
+    "commit": {**TEXT_OR_NULL, "description": "The commit; null if not committed yet."},
     "author": or_null(object_of({"name": TEXT, "email": TEXT})),
     "date": TEXT_OR_NULL,
 }
@@ -81,8 +81,14 @@ _UNCOMMITTED = object_of(
             {
                 "head": TEXT,
                 "branch": TEXT_OR_NULL,
-                "commit": {**TEXT, "description": "When writes are committed: the value of `git.commit`."},
-                "underWay": {**TEXT_OR_NULL, "description": "Git operation in progress: merge, rebase."},
+                "commit": {
+                    **TEXT,
+                    "description": "When writes are committed: the value of `git.commit` in site.yaml.",
+                },
+                "underWay": {
+                    **TEXT_OR_NULL,
+                    "description": "Git operation in progress, such as `merge` or `rebase`.",
+                },
                 "pending": {**NUMBER, "description": "Number of writes that are not committed yet."},
                 "pagination": ref("Pagination"),
             }
@@ -115,14 +121,14 @@ _RESTORED = object_of(
 )
 _PAGE_NUMBER: JsonSchema = {"type": "integer", "minimum": 1, "maximum": 999_999}
 PAGES = [in_query("page", _PAGE_NUMBER), in_query("pageSize", _PAGE_NUMBER)]
-TYPE = in_path("type", "The name of a content type: the plural of a collection, or that of a single type.")
-_ID = in_path("documentId", "A document; of a single type, `diff` or `blame`.")
-_WHAT = in_path(
+TYPE = in_path("type", "Content type: the plural name of a collection type, or the name of a single type.")
+_ID = in_path("documentId", "A documentId; for a single type, `diff` or `blame`.")
+_VIEW = in_path(
     "what",
-    "`diff`: compare versions; `blame`: last commit of each value.",
+    "`diff`: compare versions. `blame`: show the last commit of each value.",
     {**TEXT, "enum": ["diff", "blame"]},
 )
-_ASKS_DELETED = in_query(
+_DELETED_PARAMETER = in_query(
     "deleted",
     {"const": "true"},
     "List deleted documents instead of commits.",
@@ -157,12 +163,13 @@ COMMITS = Area(
     tag=HISTORY,
     ignores_served_commit=True,
     operations=(
-        _read("findHistory", "/history", "The commits of the site", _page(_OF_SITE), []),
+        _read("findHistory", "/history", "List commits of the site", _page(_OF_SITE), []),
         _read(
-            "findUncommitted", "/history/uncommitted", "Uncommitted files", _UNCOMMITTED, PAGES
+            "findUncommitted", "/history/uncommitted", "List uncommitted files", _UNCOMMITTED, PAGES
         ),
         _read(
-            "diffUncommitted", "/history/uncommitted/diff", "Changes of one uncommitted file", _DIFFERENCE,
+            "diffUncommitted", "/history/uncommitted/diff",
+            "Show the changes of an uncommitted file", _DIFFERENCE,
             [in_query("path", {**TEXT, "minLength": 1}, required=True)],
         ),
         Operation(
@@ -175,13 +182,14 @@ COMMITS = Area(
             MEDIUM_BODY_BYTES,
         ),
         _read(
-            "findTypeHistory", _OF_TYPE, "Commits of a single type, or deleted documents of a type",
-            {"anyOf": [_page(_VERSION), _page(_DELETED)]}, [TYPE, _ASKS_DELETED],
+            "findTypeHistory", _OF_TYPE, "List commits of a single type, or deleted documents of a type",
+            {"anyOf": [_page(_VERSION), _page(_DELETED)]}, [TYPE, _DELETED_PARAMETER],
         ),
-        _read("findDocumentHistory", _OF_DOCUMENT, "The commits of a document", OBJECT, [TYPE, _ID]),
+        _read("findDocumentHistory", _OF_DOCUMENT, "List commits of a document", OBJECT, [TYPE, _ID]),
         _read(
-            "findVersions", f"{_OF_DOCUMENT}/{{what}}", "Compare versions, or blame", OBJECT,
-            [TYPE, _ID, _WHAT],
+            "findVersions", f"{_OF_DOCUMENT}/{{what}}",
+            "Compare versions, or show the last commit of each value", OBJECT,
+            [TYPE, _ID, _VIEW],
         ),
         _restore("restoreSingle", f"{_OF_TYPE}/restore", [TYPE]),
         _restore("restore", f"{_OF_DOCUMENT}/restore", [TYPE, _ID]),

@@ -5,7 +5,7 @@ from typing import Any
 
 JsonSchema = dict[str, Any]
 JSON = "application/json"
-# The errors that operations of a kind can have, beside their own.
+# Statuses of the errors that all operations of a kind can have.
 READ = (400, 401, 403, 500)
 READ_ONE = (*READ, 404)
 WRITE = (*READ, 409, 413, 503, 507)
@@ -20,7 +20,7 @@ TEXT: JsonSchema = {"type": "string"}
 TEXT_OR_NULL: JsonSchema = {"type": ["string", "null"]}
 TIMESTAMP: JsonSchema = {"type": "string", "format": "date-time"}
 
-TAG = {"schema": TEXT, "description": "The version of what is shown."}
+TAG = {"schema": TEXT, "description": "Entity tag: the version of the content of the response."}
 
 
 def ref(name: str, section: str = "schemas") -> JsonSchema:
@@ -64,7 +64,10 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Return the description of a response; `tagged` if it has an ETag, unless it has only ids of a draft."""
+    """Return the description of a response; `tagged` if it has an ETag.
+
+    Responses that show only the ids of a draft have none.
+    """
     found: JsonSchema = {"description": description}
     if tagged:
         found["headers"] = {"ETag": TAG}
@@ -75,8 +78,8 @@ def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool =
 
 def in_query(name: str, schema: JsonSchema, description: str = "", **more: Any) -> JsonSchema:
     """Return a query parameter."""
-    told = {"description": description} if description else {}
-    return {"name": name, "in": "query", **told, **more, "schema": schema}
+    entry = {"description": description} if description else {}
+    return {"name": name, "in": "query", **entry, **more, "schema": schema}
 
 
 def in_path(name: str, description: str, schema: JsonSchema | None = None) -> JsonSchema:

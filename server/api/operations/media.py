@@ -1,4 +1,4 @@
-"""Operations of the media library and of its files (docs/media.md)."""
+"""Operations of the media library and its files (docs/media.md)."""
 
 from server.api.operations.json_schema import (
     JSON,
@@ -23,7 +23,7 @@ MEDIA = Tag("Media", "Files, their descriptions and their content.")
 FILE = "UploadFile"
 _FILE, _FILES = ref(FILE), list_of(ref(FILE))
 _PAGE = object_of({"data": _FILES, "meta": object_of({"pagination": ref("Pagination")})})
-_KEY = in_path("id", "The number or documentId of a file.")
+_KEY = in_path("id", "The id or documentId of a file.")
 _QUERIED = shared_parameters(f"{FILE}.fields", f"{FILE}.filters", f"{FILE}.sort", f"{FILE}.populate")
 _BINARY = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _FORM: JsonSchema = {
@@ -33,15 +33,15 @@ _FORM: JsonSchema = {
         "fileInfo": {
             "type": "string",
             "contentMediaType": JSON,
-            "description": f"JSON: {', '.join(INFO_READERS)}; or a list with one for each file.",
+            "description": f"JSON object of {', '.join(INFO_READERS)}; or a list, one for each file.",
         },
-        "ref": {**TEXT, "description": "The uid of a content type or component that gets the files."},
-        "refId": {**TEXT, "description": "The id of it, or the documentId."},
-        "field": {**TEXT, "description": "Its media attribute."},
+        "ref": {**TEXT, "description": "The uid of a content type or component to attach the files to."},
+        "refId": {**TEXT, "description": "The id or documentId of the document or component."},
+        "field": {**TEXT, "description": "The name of the media attribute."},
     },
 }
 _BYTES: JsonSchema = {"*/*": {"schema": {}}}
-_LOCATION = {"schema": TEXT, "description": "Its address there.", "required": True}
+_LOCATION = {"schema": TEXT, "description": "URL of the file in the bucket.", "required": True}
 
 UPLOAD = Area(
     "media",
@@ -53,9 +53,9 @@ UPLOAD = Area(
         Operation(
             "uploadFiles", "POST", "/api/upload", may("upload", "upload"),
             Docs(
-                "Upload files; with `id`, say something else of a file, or replace it",
-                {200: answer("The file that was changed.", _FILE), 201: answer("The new files.", _FILES)},
-                [in_query("id", TEXT, "The number or documentId of the file to change.")],
+                "Upload files; with `id`, change a file's description or replace the file",
+                {200: answer("The changed file.", _FILE), 201: answer("The new files.", _FILES)},
+                [in_query("id", TEXT, "The id or documentId of the file to change.")],
                 {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}},
                 (*WRITE, 404),
             ),
@@ -64,7 +64,7 @@ UPLOAD = Area(
         Operation(
             "findFiles", "GET", "/api/upload/files", may("upload", "find"),
             Docs(
-                "The files of the media library, all of them",
+                "List all files of the media library",
                 {200: answer("The files.", _FILES)},
                 [*_QUERIED, *part_of("files")],
             ),
@@ -72,7 +72,7 @@ UPLOAD = Area(
         Operation(
             "findFilesPage", "GET", "/api/upload/files/page", may("upload", "find"),
             Docs(
-                "A page of the files of the media library",
+                "List files of the media library in pages",
                 {200: answer("The files.", _PAGE)},
                 [*_QUERIED, *shared_parameters("pagination")],
             ),
@@ -80,7 +80,7 @@ UPLOAD = Area(
         Operation(
             "findOneFile", "GET", "/api/upload/files/{id:file}", may("upload", "findOne"),
             Docs(
-                "One file",
+                "Get a file",
                 {200: answer("The file.", _FILE)},
                 [_KEY, *shared_parameters(f"{FILE}.populate")],
                 errors=READ_ONE,
@@ -89,7 +89,7 @@ UPLOAD = Area(
         Operation(
             "deleteFile", "DELETE", "/api/upload/files/{id:file}", may("upload", "destroy"),
             Docs(
-                "Delete a file", {200: answer("The file that is gone.", _FILE)}, [_KEY], errors=(*WRITE, 404)
+                "Delete a file", {200: answer("The deleted file.", _FILE)}, [_KEY], errors=(*WRITE, 404)
             ),
             branch=True, commits="maybe",
         ),
@@ -106,13 +106,13 @@ FILES = Area(
         Operation(
             "download", "GET", "/uploads/{path:path}", anyone,
             Docs(
-                "The content of a file",
+                "Download a file",
                 {
                     200: {"description": "The bytes of the file.", "content": _BYTES},
-                    206: {"description": "A part of it, as `Range` asks for.", "content": _BYTES},
+                    206: {"description": "The byte range that `Range` requests.", "content": _BYTES},
                     302: {"description": "The file is in a bucket.", "headers": {"Location": _LOCATION}},
                 },
-                [in_path("path", "The path in a file's `url`; it may have slashes.")],
+                [in_path("path", "The path in a file's `url`; may contain slashes.")],
                 errors=(404, 416, 500, 502, 503),
             ),
             slash=False,

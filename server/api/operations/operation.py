@@ -13,14 +13,14 @@ from server.auth.permissions import Actor, may_branch, may_source
 from server.config.model import Settings
 from server.schema.model import Schema, Type
 
-# What a variable of a path stands for, by the word behind its colon: whatever no other path has there.
+# Regular expressions of path variables, by converter. They exclude the segments of other paths.
 CONVERTERS: Mapping[str, str] = {
     "": r"[^/]+",
     "path": r"[^/].*?",
     "user": r"(?!(?:me|count)/?$)[^/]+",
     "file": r"(?!page/?$)[^/]+",
 }
-# What handlers call a variable, where that is not its name in snake case.
+# Names of arguments of handlers, if they are not the variable's name in snake case.
 _ARGUMENTS = {"type": "api_id", "pluralApiId": "api_id", "singularApiId": "api_id", "id": "key"}
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
@@ -61,7 +61,7 @@ class Audience:
 
     @property
     def is_rate_limited(self) -> bool:
-        """Whether clients are rate-limited, and any response may be 429."""
+        """Whether clients are rate-limited, so that any response may be 429."""
         return bool(self.settings.api.rate_limit)
 
     @property
@@ -77,7 +77,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The OpenAPI description of an operation, without what follows from its row."""
+    """The OpenAPI description of an operation, without the parts that follow from its row."""
 
     summary: str
     answers: Mapping[int, JsonSchema]
@@ -90,14 +90,14 @@ class Docs:
 class Operation:
     """One method of one path.
 
-    - `path` names variables as OpenAPI does, with a converter of CONVERTERS behind a colon.
-    - `permission` says who may use it at all; the handler may check more.
-    - `docs` describes it, or says why OpenAPI leaves it out.
-    - `max_body` is the largest body in bytes, None for the limit of uploads. If the caller may not use the
-      operation, the server reads no more than SMALL_BODY_BYTES.
-    - `runs_inline`: the entrance handles it itself, without a handler and a thread pool.
-    - `waits`: it waits long for another process, so that it has threads of its own.
-    - `branch` and `dry_run` say which of these parameters it takes.
+    - `path` has variables as in OpenAPI, with an optional converter after a colon (CONVERTERS).
+    - `permission`: who may use it at all; the handler may check more.
+    - `docs`: its description, or a text: why OpenAPI omits it.
+    - `max_body`: maximum body in bytes; None for the limit of uploads. If the caller may not use the
+      operation, the server reads at most SMALL_BODY_BYTES.
+    - `runs_inline`: the entrance handles it itself, without a handler or thread pool.
+    - `waits`: it waits long for another process, so it has its own threads.
+    - `branch`, `dry_run`: whether it accepts these parameters.
     - `slash`: its path may end in a slash.
     - `always_fails`: it returns only an error that explains itself, so `Allow` omits the method.
     - `kind`: the kind of content types that it belongs to.
@@ -120,12 +120,12 @@ class Operation:
 
     @property
     def rule(self) -> str:
-        """The path as Flask writes it."""
+        """Return the path as a rule of Flask."""
         return _VARIABLE.sub(_as_rule, self.path)
 
     @property
     def described_path(self) -> str:
-        """The path as OpenAPI writes it, with the variable for the API id of a content type."""
+        """Return the path as in OpenAPI, with a variable for the API id of a content type."""
         return _VARIABLE.sub(r"{\1}", self.path)
 
     def matches(self, path: str) -> bool:
@@ -135,15 +135,15 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Operations whose paths share a prefix, and properties of every path with that prefix, known or not.
+    """Operations whose paths share a prefix, with properties of every path with that prefix, known or not.
 
     - `name` labels requests in metrics.
-    - `parts` are the first segments of the paths, with `api/` before those below /api.
-    - `takes_at`: a read may be of a past commit (`at`).
+    - `parts`: the first segments of the paths, with `api/` before those below /api.
+    - `takes_at`: reads accept `at`, a past commit.
     - `varies_by_commit`: the response depends on the served commit, and has `Bifolio-Commit`.
     - `uses_current_settings`: the response also depends on the current settings, so it is never immutable.
-    - `ignores_served_commit`: the response is about the repository as it is now.
-    - `may_query_accounts`: it may wait for the accounts database, whoever calls.
+    - `ignores_served_commit`: the response describes the repository as it is now.
+    - `may_query_accounts`: it may wait for the accounts database, for any caller.
     - `writes_site`: its writes change files of the site, so a server of a past commit refuses them.
     """
 

@@ -1,6 +1,6 @@
-"""Who may use an operation: predicates of an actor, the schema, and the content type of the path.
+"""Permissions of operations: predicates of an actor, the schema, and the content type of the path.
 
-Each says who may use it at all. What a request asks for may take more, which its handler checks.
+They decide who may use an operation at all. The handler checks what the request needs beyond that.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class MayOfType:
 
 
 def anyone(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Allow everybody."""
+    """Return True: anyone may use the operation."""
     return True
 
 
@@ -75,14 +75,14 @@ def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether an actor may find some documents or files, which events are about."""
+    """Return whether an actor may find any documents or files that events are about."""
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))
     return False
 
 
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether an actor may see who is present at documents of some type."""
+    """Return whether an actor may see the presence at documents of some type."""
     with suppress(ForbiddenError):
         return bool(types_to_attend(actor, schema))
     return False

@@ -20,26 +20,34 @@ from server.query.qs import BOOLEANS
 from server.search.question import MAX_QUESTION_CHARS
 
 OF_SEARCH = Tag("Search", "Ranked search across all types and locales.")
-_POSITIVE_INTEGER = {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}  # more digits are refused
+_POSITIVE_INTEGER = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 10**9 - 1,
+}  # Numbers with more digits are refused.
 _COUNT_OR_NULL: JsonSchema = {"type": ["integer", "null"], "minimum": 0}
 
 
 def _search(audience: Audience) -> Docs:
     settings, types = audience.settings, audience.schema.content_types
     names = [type_.singular for type_ in types if audience.actor.may(type_.singular, "find")]
-    words = 'Words, `"phrases"`, `field:words`, `-without`, `begin*`.'
+    syntax = 'The search: words, `"phrases"`, `field:words`, `-excluded`, `prefix*`.'
     locales, prefix = list(settings.locales.available), {"enum": [*BOOLEANS], "default": "true"}
     return Docs(
-        "Find documents of all types by their words",
-        {200: answer("What was found, the best first.", _hit_schema(names, locales))},
+        "Search documents of all types",
+        {200: answer("The hits, best first.", _hit_schema(names, locales))},
         [
-            in_query("q", {**TEXT, "maxLength": MAX_QUESTION_CHARS}, words, required=True, example="tide"),
+            in_query("q", {**TEXT, "maxLength": MAX_QUESTION_CHARS}, syntax, required=True, example="tide"),
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
             in_query("locale", {"enum": [*locales, "*"]}, "Only this locale."),
-            in_query("status", STATUS, "What drafts say, where the caller may read them."),
-            in_query("limit", _POSITIVE_INTEGER, f"Hits on a page, at most {settings.api.page_size.max}."),
-            in_query("page", _POSITIVE_INTEGER, "Which page, from 1."),
-            in_query("prefix", prefix, "Whether the last word may be unfinished."),
+            in_query("status", STATUS, "`draft`: search drafts, if the caller may read them."),
+            in_query(
+                "limit",
+                _POSITIVE_INTEGER,
+                f"Maximum number of hits on a page, up to {settings.api.page_size.max}.",
+            ),
+            in_query("page", _POSITIVE_INTEGER, "Page number, from 1."),
+            in_query("prefix", prefix, "Whether the last word matches as a prefix."),
         ],
     )
 
@@ -54,7 +62,7 @@ def _hit_schema(names: list[str], locales: list[str]) -> JsonSchema:
             "locale": {"enum": locales},
             "status": STATUS,
             "title": TEXT_OR_NULL,
-            "href": {**TEXT, "description": "Where the API has the document."},
+            "href": {**TEXT, "description": "Path of the document in the API."},
             "score": {"type": "number"},
             "highlights": {"type": "object", "additionalProperties": list_of(marked)},
         }
@@ -93,22 +101,26 @@ def _overview(audience: Audience) -> Docs:
             "status": STATUS,
             "title": TEXT_OR_NULL,
             "updatedAt": TIMESTAMP,
-            "href": {**TEXT, "description": "Where the API has the document."},
+            "href": {**TEXT, "description": "Path of the document in the API."},
         }
     )
     counts = {"type": "object", "additionalProperties": COUNT, "description": "By type."}
     body = object_of({"data": list_of(entry), "meta": object_of({"counts": counts})})
     return Docs(
-        "Count the documents of all types, and list those that were changed last",
-        {200: answer("The documents that were changed last, and how many there are of each type.", body)},
+        "Count documents by type, and list the last changed ones",
+        {
+            200: answer(
+                "The documents that were changed last, and the number of documents of each type.", body
+            )
+        },
         [
             in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
-            in_query("locale", {"enum": [*locales, "*"]}, "The locale, or all of them."),
-            in_query("status", STATUS, "Drafts, where the caller may read them."),
+            in_query("locale", {"enum": [*locales, "*"]}, "A locale, or `*` for all."),
+            in_query("status", STATUS, "`draft`: include drafts, if the caller may read them."),
             in_query(
                 "limit",
                 _POSITIVE_INTEGER,
-                f"How many documents to list, at most {settings.api.page_size.max}.",
+                f"Maximum number of documents to list, up to {settings.api.page_size.max}.",
             ),
         ],
     )

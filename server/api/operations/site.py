@@ -1,4 +1,4 @@
-"""Operations that tell of the site and its server, and pages for people."""
+"""Operations about the site and its server, and pages for people."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -45,7 +45,7 @@ LOCALES = Area(
     operations=(
         Operation(
             "findLocales", "GET", "/api/i18n/locales", may("locale", "find"),
-            Docs("The locales of the site", {200: answer("The locales.", list_of(_LOCALE))}),
+            Docs("List locales", {200: answer("The locales.", list_of(_LOCALE))}),
         ),
     ),
 )  # fmt: skip
@@ -53,18 +53,18 @@ LOCALES = Area(
 _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
 
-def _describe_operations(kind: str, path: str, what: str) -> tuple[Operation, Operation]:
-    """The operations that describe all content types or components, and one of them."""
+def _describe_operations(kind: str, path: str, items: str) -> tuple[Operation, Operation]:
+    """Return the operations that list the content types or components and get one of them."""
     many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
     one = {200: answer("Its schema.", object_of({"data": _DESCRIBED}))}
-    uid = in_path("uid", "Such as `api::article.article`.")
+    uid = in_path("uid", "A uid, such as `api::article.article`.")
     return (
         Operation(
-            f"find{kind}s", "GET", path, may("content-type", "find"), Docs(f"The {what} of the site", many)
+            f"find{kind}s", "GET", path, may("content-type", "find"), Docs(f"List {items}", many)
         ),
         Operation(
             f"findOne{kind}", "GET", f"{path}/{{uid}}", may("content-type", "findOne"),
-            Docs(f"One of the {what}", one, [uid], errors=READ_ONE),
+            Docs(f"Get one of the {items}", one, [uid], errors=READ_ONE),
         ),
     )  # fmt: skip
 
@@ -115,16 +115,16 @@ ACCESS = Area(
         Operation(
             "access", "GET", "/access", anyone,
             Docs(
-                "What the caller may do",
+                "Get the caller's permissions",
                 {200: answer("The caller's identity and permissions.", object_of({"data": _ACCESS}))},
             ),
         ),
     ),
 )  # fmt: skip
 
-# --- for whoever runs the server -----------------------------------------------------------------
+# --- monitoring and hooks ------------------------------------------------------------------------
 
-_LOADED = Docs("Whether the site is loaded", {204: answer("The site is loaded.")}, errors=(500,))
+_LOADED = Docs("Check whether the site is loaded", {204: answer("The site is loaded.")}, errors=(500,))
 _CONDITION = object_of(
     {
         "content": {"const": "ready"},
@@ -165,14 +165,14 @@ HEALTH = Area(
         Operation(
             "healthReady", "GET", "/_health/ready", anyone,
             Docs(
-                "The condition of the server",
+                "Get the condition of the server",
                 {
                     200: answer("The condition of the server.", _READY),
                     503: answer(
                         "The server has been behind the git remote for more than `lag` seconds.", _READY
                     ),
                 },
-                [in_query("lag", NINE_DIGITS, "Seconds that the server may be behind.")],
+                [in_query("lag", NINE_DIGITS, "Seconds: 503 if the server is further behind.")],
                 errors=(400, 500),
             ),
         ),
@@ -188,7 +188,7 @@ METRICS = Area(
         Operation(
             "metrics", "GET", "/metrics", may("metrics", "read"),
             Docs(
-                "Metrics for Prometheus",
+                "Get metrics for Prometheus",
                 {
                     200: {
                         "description": "Metrics in the Prometheus text format.",
@@ -206,7 +206,7 @@ GIT = Area(
     tag=SITE,
     operations=(
         Operation(
-            "gitHook", "POST", "/git/hook", anyone,  # The body is signed, as the remote's host does it.
+            "gitHook", "POST", "/git/hook", anyone,  # The git host signs the body.
             Docs(
                 "Receive a signed push webhook from the git host",
                 {202: answer("Fetch started."), 204: answer("Ignored: not a push to this branch.")},
@@ -224,7 +224,7 @@ OPENAPI = Area(
     "openapi",
     parts=("openapi.json",),
     varies_by_commit=True,
-    operations=(Operation("openapi", "GET", "/openapi.json", anyone, "It is the OpenAPI document."),),
+    operations=(Operation("openapi", "GET", "/openapi.json", anyone, "This is the OpenAPI document."),),
 )
 DOCS = Area(
     "openapi",
@@ -249,16 +249,16 @@ START = Area(
 STUDIO = Area(
     "studio",
     parts=("studio",),
-    writes_site=False,  # It signs in and out.
+    writes_site=False,  # Its writes only sign in and out.
     operations=(
         Operation("studioPage", "GET", "/studio", anyone, _PAGE),
         Operation("studioPlace", "GET", "/studio/{place:path}", anyone, _PAGE, slash=False),
         Operation("studioFile", "GET", "/studio/-/{version}/{name:path}", anyone, _PAGE, slash=False),
         Operation(
-            "studioSignIn", "POST", "/studio/-/session", anyone, "It is the studio's own.", slash=False
+            "studioSignIn", "POST", "/studio/-/session", anyone, "Internal to the studio.", slash=False
         ),
         Operation(
-            "studioSignOut", "DELETE", "/studio/-/session", anyone, "It is the studio's own.", slash=False
+            "studioSignOut", "DELETE", "/studio/-/session", anyone, "Internal to the studio.", slash=False
         ),
     ),
 )

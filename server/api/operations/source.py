@@ -27,38 +27,44 @@ from server.api.serving.bodies import MEDIUM_BODY_BYTES
 from server.auth.permissions import PROBLEMS, SOURCE
 from server.problems import RULES
 
-OF_SOURCE = Tag("Source", "The files of documents.")
-OF_PROBLEMS = Tag("Problems", "What is wrong with the files.")
-MAX_FIXES = 1000  # of one request
+OF_SOURCE = Tag("Source", "Source files of documents.")
+OF_PROBLEMS = Tag("Problems", "Problems in the site's files.")
+MAX_FIXES = 1000  # in one request
 
 _FILE = {"path": TEXT, "locale": TEXT, "status": STATUS}
 _SOURCE = object_of(
     {
         **_FILE,
-        "text": {**TEXT, "description": "The text of the file, with (hidden 1) in place of a password."},
-        "otherKeys": {**TEXT, "description": "The keys that the type does not have, in the file's format."},
+        "text": {**TEXT, "description": "Text of the file, with `(hidden 1)` in place of a password."},
+        "otherKeys": {**TEXT, "description": "Keys that the type does not have, in the file's format."},
         "problem": {
             **or_null(object_of({"line": {"type": ["integer", "null"]}, "message": TEXT, "fix": TEXT})),
-            "description": "What keeps it from being read.",
+            "description": "The problem that keeps the file from being read.",
         },
     }
 )
 _ANSWER = object_of({"data": _SOURCE, "meta": object_of({"files": list_of(object_of(_FILE))})})
 _BODY = object_of({"data": {"anyOf": [object_of({"text": TEXT}), object_of({"otherKeys": TEXT})]}})
-_ID = in_path("documentId", "A document.")
+_ID = in_path("documentId", "A documentId.")
 
 
 def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Operation, Operation]:
-    """The operations of the file of a document."""
+    """Return the operations that read and write the file of a document."""
     shown = Docs(
-        "The file of a document as it is written",
-        {200: answer("Its path and text.", _ANSWER)},
+        "Get the source file of a document",
+        {200: answer("Path and text of the file.", _ANSWER)},
         [*variables, *shared_parameters("localeWritten", "status")],
         errors=(*READ, 404, 409, 507),
     )
     written = Docs(
-        "Write the text of a file, or the keys in it that the type does not have",
-        {200: answer("The file as it is now; with `dryRun=true`, what would change.", _ANSWER, tagged=True)},
+        "Replace the text of a source file, or its keys that the type does not have",
+        {
+            200: answer(
+                "The file after the write; with `dryRun=true`, the changes that it would make.",
+                _ANSWER,
+                tagged=True,
+            )
+        },
         [*variables, *shared_parameters("localeWritten", "statusWritten", "ifMatch")],
         body_of(_BODY),
         (*WRITE, 404, 412),
@@ -95,23 +101,23 @@ _NAMED = {"path": TEXT, "key": TEXT, "before": TEXT_OR_NULL, "after": TEXT_OR_NU
 _FIX = object_of(_NAMED)
 _PROBLEM = object_of(
     {
-        "path": {**TEXT, "description": "The file, relative to the site."},
+        "path": {**TEXT, "description": "Path of the file, relative to the site."},
         "line": _NUMBER_OR_NULL,
         "column": _NUMBER_OR_NULL,
         "severity": {"enum": ["error", "warning"]},
         "rule": {"enum": list(RULES)},
         "message": TEXT,
-        "fix": {**TEXT, "description": "What to do about it."},
+        "fix": {**TEXT, "description": "How to fix the problem."},
         **dict.fromkeys(("type", "documentId", "locale", "status", "title", "attribute"), TEXT_OR_NULL),
-        "change": {**or_null(_FIX), "description": "What fixes it, where that is safe."},
+        "change": {**or_null(_FIX), "description": "A safe fix, if there is one."},
     }
 )
 _META = object_of(
     {
         "checkedAt": TIMESTAMP,
-        "current": {**FLAG, "description": "Whether no change of the site is known since."},
+        "current": {**FLAG, "description": "Whether the site is unchanged since, as far as known."},
         **dict.fromkeys(("errors", "warnings", "fixable"), COUNT),
-        "more": {**COUNT, "description": "How many problems there are that are not told."},
+        "more": {**COUNT, "description": "Number of problems that are not listed."},
         "pagination": ref("Pagination"),
     }
 )
@@ -127,8 +133,8 @@ PROBLEMS_OF_FILES = Area(
         Operation(
             "findProblems", "GET", "/problems", may(PROBLEMS, "find"),
             Docs(
-                "What is wrong with the files of the site",
-                {200: answer("The problems by file and line.", _LISTED)},
+                "List problems in the site's files",
+                {200: answer("The problems, by file and line.", _LISTED)},
                 [
                     in_query("severity", {"enum": ["error", "warning"]}),
                     in_query("fixable", FLAG),
@@ -142,8 +148,8 @@ PROBLEMS_OF_FILES = Area(
         Operation(
             "fixProblems", "POST", "/problems/fix", may(PROBLEMS, "find", "fix"),
             Docs(
-                "Fix some of them, as GET /problems says that they can be",
-                {200: answer("What was fixed, and what was not.", object_of({"data": _FIXED}))},
+                "Apply fixes that GET /problems offers",
+                {200: answer("The applied and the refused fixes.", object_of({"data": _FIXED}))},
                 body=body_of(_FIXES), errors=WRITE,
             ),
             MEDIUM_BODY_BYTES, commits="maybe",

@@ -1,8 +1,8 @@
-"""The table of operations, and how a path finds its rows.
+"""The table of operations, and the lookup of operations by path.
 
-Flask's rules, `Allow` and 405, the bound of a body, whether a path takes `at`, whether it may wait for
-accounts, what it is counted as in metrics, and the OpenAPI document all come from here. To add an operation,
-add a row to its area, and a handler for the row's id in `server.api.routes`.
+Flask's rules, `Allow` and 405, the maximum body, `at`, waiting for accounts, metrics labels and the OpenAPI
+document all come from here. To add an operation, add a row to its area, and a handler for the row's id in
+`server.api.routes`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from server.api.operations.content import CONTENT
 from server.api.operations.operation import Area, Operation
 from server.schema.model import Schema, Type
 
-METHODS = ("GET", "POST", "PUT", "DELETE")  # that operations have, in the order of `Allow`
+METHODS = ("GET", "POST", "PUT", "DELETE")  # of operations, in the order of `Allow`
 AREAS = (
     CONTENT,
     batch.WRITES,
@@ -50,10 +50,10 @@ AREAS = (
     site.START,
     site.STUDIO,
 )
-NOWHERE = Area("other", parts=(), operations=())  # of the paths that nothing is at
+NOWHERE = Area("other", parts=(), operations=())  # area of unknown paths
 OPERATIONS: tuple[Operation, ...] = tuple(operation for area in AREAS for operation in area.operations)
 BY_ID: Mapping[str, Operation] = {operation.id: operation for operation in OPERATIONS}
-# What requests are counted as in metrics.
+# Labels of requests in metrics.
 ROUTES = (CONTENT.name, *sorted({area.name for area in AREAS} - {CONTENT.name}), NOWHERE.name)
 _BY_PART: Mapping[str, Area] = {
     part: area for area in AREAS for part in area.parts if not part.startswith("api/")
@@ -65,7 +65,7 @@ _ROUTE_NUMBERS: Mapping[str, int] = {route: number for number, route in enumerat
 
 
 def area_of(path: str) -> Area:
-    """The area that a path is in, by its first part; below /api by its second, any other being a type's."""
+    """Return the area of a path, by its first segment; below /api by the second one, CONTENT by default."""
     parts = path.split("/", 3)
     if len(parts) > 2 and parts[1] == "api":
         return _BELOW_API.get(parts[2], CONTENT)
@@ -73,12 +73,12 @@ def area_of(path: str) -> Area:
 
 
 def route_of(path: str) -> int:
-    """The place in ROUTES of what a path is counted as."""
+    """Return the index in ROUTES of the metrics label of a path."""
     return _ROUTE_NUMBERS[area_of(path).name]
 
 
 def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type | None]]:
-    """The operations of a path, and the content type that they are about, if any."""
+    """Yield the operations of a path, each with the content type that it is about or None."""
     area, type_ = area_of(path), None
     if area is CONTENT:
         type_ = schema.endpoints.get(path.split("/", 3)[2])
@@ -88,7 +88,7 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """The methods that a path has, as `Allow` lists them; none where nothing is there."""
+    """Return the methods of a path in the order of `Allow`; () if the path does not exist."""
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]
     return (*methods, *["HEAD"] * ("GET" in found), "OPTIONS") if methods else ()

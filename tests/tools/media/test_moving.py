@@ -125,7 +125,10 @@ def test_a_missing_object_is_left_by_pull(root: Path, s3: S3) -> None:
     hash_ = hashlib.sha256(b"a note").hexdigest()
     obstore.delete(s3.store, f"{hash_[:2]}/{hash_}.txt")
     done = run(root, "pull")
-    assert (done.exit_code, "deep/note.txt: The media file is not in the bucket" in done.output) == (1, True)
+    assert (done.exit_code, "deep/note.txt: The media file is missing in the bucket" in done.output) == (
+        1,
+        True,
+    )
     assert sorted(content(root)) == ["bay.png", "own.yaml"]
 
 
@@ -146,7 +149,7 @@ def test_a_bucket_that_is_away_moves_nothing(root: Path, monkeypatch: pytest.Mon
     done = run(root, "push")
     assert (done.exit_code, done.output) == (
         1,
-        "bifolio: The bucket of media does not answer; try again later\n",
+        "bifolio: The media bucket does not respond; try again later\n",
     )
     assert content(root) == disk
     (root / "site.yaml").write_text("")
