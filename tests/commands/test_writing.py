@@ -182,8 +182,8 @@ def test_what_another_machine_has_changed_is_not_lost_by_a_rename(tmp_path: Path
         refused = run(root, "mv", "note/one", "note/first")
         assert refused.exit_code == 1
         assert (
-            "Another write changed the same values; read the document again, and repeat the change. Nothing was changed"
-            in refused.output
+            "Another write changed the same values; read the document again, and repeat the change. "
+            "Nothing was changed" in refused.output
         )
         assert (two.tip, status(root)) == (head(root), "")
         assert run(root, "mv", "note/one", "note/first").exit_code == 0  # which knows of it now
