@@ -53,7 +53,7 @@ def test_ranges_and_the_whole_page_are_selected(page: Page, studio: Studio) -> N
     selected(page, 3)
     boxes.nth(0).click()
     selected(page, 12)
-    page.get_by_role("button", name="Select none").click()
+    page.get_by_role("button", name="Clear selection").click()
     expect(boxes.nth(0)).not_to_be_checked()
     boxes.nth(1).focus()
     page.keyboard.press("Space")
@@ -80,7 +80,7 @@ def test_drafts_are_published_together_and_undone(
     before = contents(own)
     page = new_page()
     opened(own, page, "page?sort=title:asc")
-    page.get_by_role("checkbox", name="Select all of this page").click()
+    page.get_by_role("checkbox", name="Select all on this page").click()
     page.get_by_role("button", name="Publish 2").click()
     page.get_by_text("2 documents published").wait_for()
     expect(page.get_by_role("cell", name="Published")).to_have_count(6)
@@ -99,7 +99,7 @@ def test_all_or_none_are_published(own: Studio, new_page: Callable[..., Page]) -
         path.write_text(path.read_text().replace("title: Open days", "title:"))
     page = new_page()
     opened(own, page, "page")
-    page.get_by_role("checkbox", name="Select all of this page").click()
+    page.get_by_role("checkbox", name="Select all on this page").click()
     page.get_by_role("button", name="Publish 2").click()
     page.get_by_text("Nothing was changed").wait_for()
     expect(page.get_by_role("alert").filter(has_text="Nothing")).to_contain_text(
@@ -125,7 +125,7 @@ def test_a_draft_that_was_changed_meanwhile_is_not_published_unseen(
         )
     )
     page.get_by_role("button", name="Publish 1", exact=True).click()
-    page.get_by_text("It was changed since this list was shown").wait_for()
+    page.get_by_text("Changed since this list was loaded").wait_for()
     assert path.exists()
 
 
@@ -170,7 +170,7 @@ def test_what_was_changed_since_is_not_undone(own: Studio, new_page: Callable[..
     path = own.root / "content/pages/subscribe.draft.md"
     path.write_text("---\ntitle: Another\n---\n")
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Not undone: it was changed since.").wait_for()
+    page.get_by_text("Not undone: the document has changed since.").wait_for()
     assert path.read_text() == "---\ntitle: Another\n---\n"
 
 

@@ -49,7 +49,7 @@ def test_the_first_page_takes_few_requests(owner: Page, site: Studio) -> None:
 
 def test_every_part_that_is_loaded_late_is_there(owner: Page, site: Studio) -> None:
     open_form(owner, site, "article/2025--goemon?panel=file")
-    owner.get_by_role("complementary", name="File").get_by_text("The file as it is").wait_for()
+    owner.get_by_role("complementary", name="File").get_by_text("Current file").wait_for()
     owner.locator(".cm-content").first.wait_for()
     for path, heading in (("site/-/problems", "Problems"), ("site/-/changes", "Changes")):
         owner.goto(f"{site.url}/{path}")

@@ -107,7 +107,7 @@ def test_numbers_that_were_not_saved_are_kept_as_they_are_written(form: Page, si
     until(lambda: "12345678901234567892" in str(form.evaluate("JSON.stringify(localStorage)")))
     form.on("dialog", lambda dialog: dialog.accept())
     form.reload()
-    form.get_by_role("button", name="Restore it").click()
+    form.get_by_role("button", name="Restore").click()
     form.keyboard.press("Control+s")
     told(form, "Saved")
     assert '"list": [2.50, 3.0, 12345678901234567892]' in path.read_text()
@@ -175,7 +175,7 @@ def test_what_others_write_comes_in_and_the_cursor_stays(form: Page, site: Studi
     assert saved(form, path) == b"---\ntitle: One\n---\nAnother first\n\nsecond!\n\nthird\n"
     body.press_sequentially("?")
     path.write_bytes(b"---\ntitle: One\n---\nTheirs\n")
-    form.get_by_role("button", name="Take theirs").click()
+    form.get_by_role("button", name="Use theirs").click()
     body.get_by_text("Theirs").wait_for()
     expect(body).not_to_contain_text("?")
 

@@ -62,7 +62,7 @@ def test_the_panel_shows_the_file_and_what_a_save_would_change(
     panel = page.get_by_role("complementary", name="File")
     panel.get_by_text(AUTHOR, exact=True).wait_for()
     expect(page.get_by_label(f"Text of {AUTHOR}")).to_contain_text("name: Winifred Stannage")
-    panel.get_by_text("Nothing. All that you see is saved.").wait_for()
+    panel.get_by_text("No changes. Everything is saved.").wait_for()
     page.get_by_label("Based in").fill("Elsewhere")
     expect(difference(page, AUTHOR)).to_contain_text("Elsewhere")
     page.get_by_label("Based in").fill("Port Elsewhere")
@@ -111,7 +111,7 @@ def test_keys_that_the_type_does_not_have_are_edited_as_source(
     area.fill(typed.replace("weight: 5", "weight: 6"))
     area.press("Control+s")
     keys.get_by_role("alert").filter(has_text="The file was changed meanwhile").wait_for()
-    keys.get_by_label("What the file says now").get_by_text("list: always").wait_for()
+    keys.get_by_label("Current text of the file").get_by_text("list: always").wait_for()
     assert "weight: 5" in file.read_text()
     area.fill(area.input_value().replace("never", "always"))
     save.click()
@@ -141,10 +141,10 @@ def test_a_new_document_is_shown_as_the_file_that_it_will_be(page: Page, studio:
 
 def test_the_change_is_looked_at_before_it_is_saved(page: Page, own: Studio) -> None:
     enter(page, own, "author/winifred-stannage?panel=file")
-    page.get_by_label("Look at the change before saving").check()
+    page.get_by_label("Review changes before saving").check()
     page.get_by_label("Based in").fill("Elsewhere")
     page.keyboard.press("Control+s")
-    dialog = page.get_by_role("dialog", name="What saving changes")
+    dialog = page.get_by_role("dialog", name="Changes that saving makes")
     dialog.get_by_text("basedIn: Elsewhere").wait_for()
     dialog.get_by_role("button", name="Back").click()
     dialog.wait_for(state="detached")
@@ -160,10 +160,10 @@ def test_the_change_is_looked_at_before_it_is_saved(page: Page, own: Studio) -> 
 
 def test_publishing_is_looked_at_as_one_step(page: Page, own: Studio) -> None:
     enter(page, own, "article/2025--goemon?panel=file")
-    page.get_by_label("Look at the change before saving").check()
+    page.get_by_label("Review changes before saving").check()
     page.get_by_label("Title", exact=True).fill("Goémon, again")
     page.get_by_role("button", name="Publish").click()
-    dialog = page.get_by_role("dialog", name="What publishing changes")
+    dialog = page.get_by_role("dialog", name="Changes that publishing makes")
     dialog.get_by_text("title: Goémon, again").wait_for()
     expect(dialog.get_by_role("heading", level=4)).to_have_count(1)  # No draft is left over.
     assert not (own.root / "content/articles/2025/goemon.draft.md").exists()

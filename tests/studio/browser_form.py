@@ -33,7 +33,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "rich": {"type": "blocks"},
     "body": {"type": "richtext"},
 }
-UNREACHED = "The server can't be reached. What you have typed is kept here."
+UNREACHED = "The server can't be reached. Your changes are kept in this page."
 SAMPLE = """---
 # Who edits this by hand likes it as it is.
 title:   "One"     # in quotes
@@ -214,7 +214,7 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
     title.fill("A title that is far too long for it")
     count.fill("many")
     form.keyboard.press("Control+s")
-    told(form, "2 fields are not right yet")
+    told(form, "2 fields are invalid")
     expect(title).to_be_focused()
     expect(title).to_have_attribute("aria-invalid", "true")
     error = form.locator(f"#{title.get_attribute('aria-describedby').split()[-1]}")
@@ -227,7 +227,7 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
     form.keyboard.press("Control+s")
     told(form, "Saved as a draft")  # A draft may be begun.
     form.get_by_role("button", name="Publish").click()
-    told(form, "One field is not right yet")
+    told(form, "One field is invalid")
     expect(error).to_have_text("Is required")
 
 
@@ -238,7 +238,7 @@ def test_what_the_server_refuses_is_told_at_its_field(form: Page, site: Studio) 
     form.get_by_label("Slug").fill("other")
     form.get_by_label("Slug").press("Control+s")
     form.get_by_text("This attribute must be unique").wait_for()
-    told(form, "One field is not right yet")
+    told(form, "One field is invalid")
     expect(form.get_by_label("Slug")).to_be_focused()
     expect(form.get_by_label("Slug")).to_have_value("other")
     expect(form.get_by_label("Title")).to_have_value("Typed")
@@ -258,7 +258,7 @@ def test_edits_of_different_fields_are_both_kept(form: Page, site: Studio) -> No
     expect(form.get_by_label("Email")).to_have_value("them@example.org")
 
 
-@pytest.mark.parametrize("choice", ["Keep mine", "Take theirs"])
+@pytest.mark.parametrize("choice", ["Keep mine", "Use theirs"])
 def test_of_one_field_that_both_have_changed_both_are_shown(form: Page, site: Studio, choice: str) -> None:
     path = site.root / "content/plains/one.md"
     open_form(form, site, "plain/one")
@@ -291,7 +291,7 @@ def test_unsaved_work_is_offered_again_with_a_comparison(form: Page, site: Studi
     offer.wait_for()
     expect(form.get_by_label("Title")).to_have_value("One")
     expect(offer.get_by_role("region")).to_have_text(["One", "Not saved"], use_inner_text=True)
-    offer.get_by_role("button", name="Restore it").click()
+    offer.get_by_role("button", name="Restore").click()
     expect(form.get_by_label("Title")).to_have_value("Not saved")
     form.keyboard.press("Control+s")
     told(form, "Saved")
@@ -344,7 +344,7 @@ def test_a_document_is_made_duplicated_and_deleted(form: Page, site: Studio) -> 
     expect(form.get_by_role("heading", level=1)).to_have_text("Là & où")
     assert (folder / "la-and-ou.draft.md").exists() or (folder / "la-and-ou.md").exists()
     form.get_by_role("button", name="Duplicate").click()
-    form.get_by_text("Make from title").wait_for()
+    form.get_by_text("Generate from title").wait_for()
     assert missing == []
     form.get_by_label("Title").fill("Copy")
     form.get_by_role("button", name="Publish").click()

@@ -215,8 +215,8 @@ def test_any_two_versions_are_compared(form: Page, site: Studio) -> None:
         if title == "Second title":
             form.get_by_role("button", name="Publish", exact=True).click()
             told(form, "Published")
-    version(panel, "A draft was begun").wait_for()
-    panel.get_by_role("button", name="Compare the draft with what is published").click()
+    version(panel, "Draft created").wait_for()
+    panel.get_by_role("button", name="Compare the draft with the published version").click()
     title = change(panel, "Title")
     expect(title.locator("del, ins")).to_have_text(["Second", "Third"])
     choose(panel, "Compare", "Ada")
@@ -231,7 +231,7 @@ def test_the_draft_is_compared_as_newer_than_what_is_committed(form: Page, site:
     form.get_by_role("textbox", name="Title").fill("Currents")
     form.keyboard.press("Control+s")
     told(form, "Saved as a draft")
-    panel.get_by_role("button", name="Compare the draft with what is published").click()
+    panel.get_by_role("button", name="Compare the draft with the published version").click()
     title = change(panel, "Title")
     expect(title.locator("del")).to_have_text(["Tides"])
     expect(title.locator("ins")).to_have_text(["Currents"])
@@ -247,9 +247,9 @@ def test_both_sides_leave_out_what_is_the_same(form: Page, site: Studio) -> None
     form.keyboard.type("By the mark twain.")
     form.keyboard.press("Control+s")
     told(form, "Saved as a draft")
-    panel.get_by_role("button", name="Compare the draft with what is published").click()
+    panel.get_by_role("button", name="Compare the draft with the published version").click()
     change(panel, "Body").locator("ins", has_text="twain").wait_for()
-    expect(change(panel, "Body").get_by_text("lines that are the same")).to_have_count(2)
+    expect(change(panel, "Body").get_by_text("unchanged lines")).to_have_count(2)
 
 
 def test_a_field_is_put_back_as_unsaved_work(form: Page, site: Studio) -> None:
@@ -258,7 +258,7 @@ def test_a_field_is_put_back_as_unsaved_work(form: Page, site: Studio) -> None:
     version(panel, "Bo").click()
     for label in ("Body", "Tags", "Cover", "Parts"):
         change(panel, label).get_by_role("button", name="Use the older value").click()
-        told(form, f"The older value of {label} is in the form, not saved yet")
+        told(form, f"The older value of {label} was copied into the form and is not saved yet")
     assert path.read_text() == SECOND
     form.keyboard.press("Control+s")
     told(form, "Saved")
@@ -280,12 +280,12 @@ def test_what_is_typed_is_never_replaced_without_a_word(form: Page, site: Studio
     version(panel, "Bo").click()
     put = change(panel, "Body").get_by_role("button", name="Use the older value")
     put.click()
-    question = form.get_by_role("dialog", name="Replace what is not saved?")
+    question = form.get_by_role("dialog", name="Replace unsaved changes?")
     form.keyboard.press("Escape")
     question.wait_for(state="hidden")
     expect(form.get_by_role("textbox", name="Body")).to_have_text("Mine")
     put.click()
-    question.get_by_role("button", name="Replace it").click()
+    question.get_by_role("button", name="Replace").click()
     expect(form.get_by_role("textbox", name="Body")).to_contain_text("twice a day")
 
 
@@ -302,7 +302,7 @@ def test_a_version_is_restored_whole_beside_what_is_not_saved(form: Page, site: 
     expect(question).to_contain_text(stays, use_inner_text=True)
     expect(question).to_contain_text("“subtitle” is not part")
     question.get_by_role("button", name="Restore").click()
-    told(form, "The version is restored")
+    told(form, "Version restored")
     expect(form.get_by_role("textbox", name="Title")).to_have_value("Mine")
     expect(form.get_by_role("radio", name="Yes", exact=True)).to_be_checked()
     form.get_by_role("group", name="Body: changed by somebody else as well").wait_for()
@@ -330,7 +330,7 @@ def _edit(site: Studio) -> None:
 
 def test_the_panel_says_who_changed_each_field_last(form: Page, site: Studio) -> None:
     panel = open_history(form, site, "note/tides")
-    panel.get_by_text("Who changed each field last").click()
+    panel.get_by_text("Last change of each field").click()
     table = panel.get_by_role("table")
     table.wait_for()
     rows = dict(row.split("\t") for row in table.get_by_role("row").all_inner_texts()[1:])
@@ -358,7 +358,7 @@ def test_everybody_can_use_it(
 def test_who_may_not_see_the_history_is_not_led_to_it(site: Studio, new_page: Callable[..., Page]) -> None:
     page = come_in(new_page(), site, "reader")
     open_form(page, site, "note/tides?panel=history")
-    page.get_by_text("Your role may not see the history").wait_for()
+    page.get_by_text("Your role can't see the history").wait_for()
     page.locator(".actions time").wait_for()
     expect(page.get_by_role("button", name="History")).to_have_count(0)
     expect(page.get_by_role("button", name=re.compile("^Changed "))).to_have_count(0)
@@ -383,7 +383,7 @@ def come_in(page: Page, site: Studio, name: str) -> Page:
 
 def test_a_site_in_no_repository_says_what_to_do(page: Page, studio: Studio) -> None:
     open_form(page, studio, "article/2025--goemon?panel=history")
-    page.get_by_text("There is no history").wait_for()
+    page.get_by_text("No history available").wait_for()
     page.get_by_text("git init").wait_for()
 
 
@@ -436,7 +436,7 @@ def test_a_deleted_document_comes_back(
         check_access(form)
         assert form.evaluate("document.documentElement.scrollWidth") <= width
     form.get_by_role("button", name="Restore Tides").click()
-    form.get_by_text("It is back").wait_for()
+    form.get_by_text("Restored").wait_for()
     form.get_by_role("main").get_by_role("link", name="Tides", exact=True).click()
     form.get_by_role("textbox", name="Title").wait_for()
     written = site.root / f"content/{name}s/tides{'.draft' if drafts else ''}.md"
@@ -450,4 +450,4 @@ def test_what_may_not_be_restored_is_not_offered(site: Studio, new_page: Callabl
     page.get_by_role("link", name="Tides").wait_for()
     expect(page.get_by_role("link", name="Deleted documents")).to_have_count(0)
     page.goto(f"{site.url}/note/-/deleted")
-    page.get_by_text("Your role may not restore them").wait_for()
+    page.get_by_text("Your role can't restore documents").wait_for()

@@ -214,7 +214,7 @@ def test_a_list_is_filtered_sorted_paged_and_selected(page: Page, paper: Path) -
     is_kept(page)
     to(page, page.get_by_role("checkbox").nth(1))
     page.keyboard.press("Space")
-    to(page, button(page, "Select none"))
+    to(page, button(page, "Clear selection"))
     page.keyboard.press("Enter")
     is_kept(page)
     to(page, page.get_by_role("link", name=re.compile("Next")))

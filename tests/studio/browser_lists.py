@@ -113,7 +113,7 @@ def test_filters_of_choices_and_several_at_once(page: Page, studio: Studio) -> N
     add_filter(page, "Colour", "is", "amber")
     shows(page, ["Lights"])
     add_filter(page, "Name", "contains", "tides")
-    page.get_by_text("Nothing is found").wait_for()
+    page.get_by_text("No results").wait_for()
     page.get_by_role("button", name="Show all").click()
     expect(page.get_by_role("rowheader")).to_have_count(5)
 
@@ -200,7 +200,7 @@ def test_columns_are_chosen_and_remembered(page: Page, studio: Studio) -> None:
     assert heads == ["", "Title", "Status", "Published on", "Reading minutes", "Tags", "Changed"]
     expect(page.get_by_role("row", name="Goémon").get_by_text("Seaweed")).to_be_visible()
     page.get_by_role("button", name="Columns").click()
-    page.get_by_role("button", name="Use the usual columns").click()
+    page.get_by_role("button", name="Reset columns").click()
     page.get_by_role("columnheader", name="Author").wait_for()
 
 
@@ -230,7 +230,7 @@ def test_everybody_can_use_the_panels(
 def test_what_no_schema_knows_any_more_is_said(page: Page, studio: Studio) -> None:
     page.goto(f"{studio.url}/tag?filter=gone:$eq:1&sort=name:asc")
     expect(page.get_by_role("rowheader")).to_have_count(12)
-    page.get_by_text("gone: not possible here").wait_for()
+    page.get_by_text("gone: not available here").wait_for()
 
 
 def test_pages_keep_the_sort(page: Page, studio: Studio, signed_in: Any) -> None:

@@ -41,7 +41,7 @@ def open_page(own: Studio, entered: Any, new_page: Callable[..., Page]) -> Calla
 
 # Another version of the page's files, by which the server calls them.
 OTHER_VERSION = "0123456789abcdef"
-BROKEN = "The server answers, but the browser could not load a file of the page."
+BROKEN = "The server is up, but the browser could not load part of this page."
 UPDATED = f"from server.api.studio import routes; routes._version = lambda: {OTHER_VERSION!r}"
 # How far the words of a note are from the frame of the input that it is about.
 FROM_FRAME_PX = """(note) => {
@@ -135,7 +135,7 @@ def test_what_is_typed_meanwhile_is_saved_after(own: Studio, open_page: Callable
         notice(page).wait_for()
         title.fill("Typed meanwhile")
         page.keyboard.press("Control+s")
-        told = page.get_by_text("The server can't be reached. What you have typed is kept here.")
+        told = page.get_by_text("The server can't be reached. Your changes are kept in this page.")
         told.wait_for()
         page.get_by_role("button", name="File", exact=True).click()
         page.locator("#panel-heading", has_text="File").wait_for()
@@ -167,7 +167,7 @@ def test_an_editor_that_does_not_fit_the_page_leaves_the_plain_input(
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Reload the page").click()
     page.locator("#field-bio.cm-content").wait_for()
-    page.get_by_text("There is work that was not saved").wait_for()
+    page.get_by_text("There are unsaved changes").wait_for()
 
 
 def test_a_page_whose_import_broke_off_is_shown_when_the_server_is_back(

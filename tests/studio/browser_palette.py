@@ -57,9 +57,9 @@ def test_nothing_is_found_once_the_search_has_answered(page: Page, studio: Studi
     page.keyboard.type("qqzzxx")
     page.get_by_text("Searching…").wait_for()
     until(lambda: page.evaluate("1") and held != [])  # evaluating lets Playwright call the route
-    assert not page.get_by_text("Nothing is found").is_visible()
+    assert not page.get_by_text("No results").is_visible()
     held[-1].continue_()
-    page.get_by_text("Nothing is found").wait_for()
+    page.get_by_text("No results").wait_for()
 
 
 def test_the_arrows_go_round(page: Page, studio: Studio) -> None:

@@ -60,7 +60,7 @@ def enter(site: Studio, new_page: Callable[..., Page]) -> Callable[..., Page]:
 
 
 def people(page: Page) -> Any:
-    return page.get_by_role("list", name="Who else is here").get_by_role("listitem")
+    return page.get_by_role("list", name="Other people here").get_by_role("listitem")
 
 
 def field(page: Page, label: str) -> Any:

@@ -197,7 +197,7 @@ def test_texts_say_where_they_come_from_and_look_as_they_are(form: Page) -> None
     source = frame.locator(".part").nth(1).get_attribute("data-strapi-source")
     assert "path=parts.1.heading" in str(source)
     assert "path=cover.alternativeText" in str(frame.locator("img").get_attribute("data-strapi-source"))
-    expect(form.get_by_text("Double-click a text to edit it")).to_be_visible()
+    expect(form.get_by_text("Double-click text to edit it")).to_be_visible()
 
 
 def test_what_the_pointer_is_on_is_outlined(form: Page) -> None:

@@ -126,7 +126,7 @@ def replace(page: Page, label: str) -> None:
 
 
 def test_what_is_not_shown_stays_when_another_field_is_saved(form: Page, path: Path) -> None:
-    closed = form.get_by_text("What it holds is not shown.")
+    closed = form.get_by_text("Your role can't see this value.")
     expect(closed).to_have_count(len(PRIVATE) + 2)  # a password, and what is in a component
     expect(form.locator(".fields input")).to_have_count(2)  # the title, and the caption in the component
     form.get_by_label("Title").fill("Two")
@@ -149,7 +149,7 @@ def test_what_is_typed_instead_is_written_and_nothing_else(form: Page, path: Pat
         told(form, "Saved")
         assert lines_that_changed(before, path.read_text()) == [wanted]
         assert len(lines_that_changed(path.read_text(), before)) == 1
-        field(form, label).get_by_text("What it holds is not shown.").wait_for()  # It is closed again.
+        field(form, label).get_by_text("Your role can't see this value.").wait_for()  # It is closed again.
         expect(form.get_by_role("button", name="Save")).to_be_disabled()
 
 
@@ -181,7 +181,7 @@ def test_what_is_chosen_instead_is_written(form: Page, path: Path) -> None:
         "tags: [birds, fog]",
         "part: {caption: New}",
     ]
-    expect(form.get_by_text("What it holds is not shown.")).to_have_count(len(PRIVATE) + 2)
+    expect(form.get_by_text("Your role can't see this value.")).to_have_count(len(PRIVATE) + 2)
 
 
 def test_a_value_in_a_component_is_replaced(form: Page, path: Path) -> None:
@@ -193,14 +193,14 @@ def test_a_value_in_a_component_is_replaced(form: Page, path: Path) -> None:
     form.keyboard.press("Control+s")
     told(form, "Saved")
     assert lines_that_changed(FILE, path.read_text()) == ["  depth: 6   # deep"]
-    field(form, "Depth").get_by_text("What it holds is not shown.").wait_for()
+    field(form, "Depth").get_by_text("Your role can't see this value.").wait_for()
 
 
 def test_a_value_is_cleared_and_only_by_saying_so(form: Page, path: Path) -> None:
     save = form.get_by_role("button", name="Save")
     expect(field(form, "Count").get_by_role("button")).to_have_text(["Replace"])  # It is required.
     field(form, "Code").get_by_role("button", name="Clear").click()
-    field(form, "Code").get_by_text("It is cleared by the next save.").wait_for()
+    field(form, "Code").get_by_text("Saving clears it.").wait_for()
     expect(save).to_be_enabled()
     expect(field(form, "Code").get_by_role("button", name="Keep it")).to_be_focused()
     form.keyboard.press("Enter")
@@ -209,7 +209,7 @@ def test_a_value_is_cleared_and_only_by_saying_so(form: Page, path: Path) -> Non
     form.get_by_label("Ratio", exact=True).fill("1")
     form.get_by_label("Ratio", exact=True).fill("")  # Nothing was typed in the end.
     expect(save).to_be_disabled()
-    form.get_by_role("button", name="Keep what it holds").click()
+    form.get_by_role("button", name="Keep the current value").click()
     for label in ("Code", "Tags", "Day"):
         field(form, label).get_by_role("button", name="Clear").click()
     form.keyboard.press("Control+s")
@@ -237,7 +237,7 @@ def test_what_is_typed_and_deleted_before_it_was_painted_leaves_the_field_open(f
     form.get_by_label("Ratio", exact=True).evaluate(TYPED_AND_DELETED)
     form.get_by_label("Title").fill("Two")  # which is painted after it
     expect(form.get_by_role("button", name="Save")).to_be_enabled()
-    expect(form.get_by_role("button", name="Keep what it holds")).to_be_visible()
+    expect(form.get_by_role("button", name="Keep the current value")).to_be_visible()
     expect(form.get_by_label("Ratio", exact=True)).to_be_visible()
 
 
@@ -259,12 +259,12 @@ def test_what_others_change_beside_it_is_no_conflict(form: Page, path: Path) -> 
 def test_a_copy_begins_without_what_is_not_shown(form: Page, site: Studio, path: Path) -> None:
     open_form(form, site, "desk/-/new?from=one")
     expect(form.get_by_label("Title")).to_have_value("One")
-    expect(form.get_by_text("What it holds is not shown.")).to_have_count(0)
+    expect(form.get_by_text("Your role can't see this value.")).to_have_count(0)
     form.get_by_label("Title").fill("Copy")
     form.get_by_label("Count", exact=True).fill("3")
     form.keyboard.press("Control+s")
     form.wait_for_url(lambda url: "/-/new" not in url)
-    form.get_by_text("What it holds is not shown.").first.wait_for()
+    form.get_by_text("Your role can't see this value.").first.wait_for()
     [copy] = [file for file in path.parent.iterdir() if file != path]
     written = copy.read_text()
     copy.unlink()
@@ -291,6 +291,6 @@ def test_everybody_can_use_it(
     open_form(page, site, "desk/one")
     replace(page, "Remark")
     field(page, "Code").get_by_role("button", name="Clear").click()
-    field(page, "Code").get_by_text("It is cleared by the next save.").wait_for()
+    field(page, "Code").get_by_text("Saving clears it.").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     check_access(page)

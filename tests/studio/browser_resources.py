@@ -91,7 +91,7 @@ def test_files_are_listed_sorted_filtered_and_paged(files: Page) -> None:
 
 
 def test_what_a_resource_offers_is_done_with_the_selected_rows(files: Page) -> None:
-    files.get_by_role("checkbox", name="Select all of this page").check()
+    files.get_by_role("checkbox", name="Select all on this page").check()
     bar = files.get_by_role("region", name="Selected files")
     bar.get_by_text("3 selected").wait_for()
     bar.get_by_role("button", name="Note 3").click()

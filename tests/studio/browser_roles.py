@@ -125,7 +125,7 @@ def test_each_role_is_shown_what_it_may_do(role: str, enter: Callable[[str, str]
     types = page.get_by_role("navigation", name="Content").locator(".side-text")
     expect(types).to_have_count(len(TYPES[role]))
     assert sorted(types.all_inner_texts()) == TYPES[role]
-    expect(page.get_by_text("Your role may not change this")).to_have_count(int(role == "reader"))
+    expect(page.get_by_text("Your role can't edit this document")).to_have_count(int(role == "reader"))
     expect(page.get_by_label("Title")).to_be_editable(editable=role != "reader")
     if (more := page.get_by_role("button", name="More", exact=True)).is_visible():
         more.click()
@@ -155,14 +155,14 @@ def test_lists_offer_what_a_role_may_do(role: str, enter: Callable[[str, str], P
 def test_what_a_role_may_not_find_is_not_there(role: str, enter: Callable[[str, str], Page]) -> None:
     for path in ("vault", "vault/one", "vault/-/new"):
         page = enter(role, path)
-        expect(page.get_by_role("heading", level=1)).to_have_text("There is no such content")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Content not found")
         assert "A vault" not in page.content()
     page = enter(role, "")
     page.locator("main li").first.wait_for()
     expect(page.get_by_role("main")).not_to_contain_text("vault", ignore_case=True)
     page.keyboard.press("Control+k")
     page.keyboard.type("vault")
-    page.get_by_text("Nothing is found").wait_for()
+    page.get_by_text("No results").wait_for()
 
 
 @pytest.mark.parametrize("role", ROLES)

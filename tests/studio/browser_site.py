@@ -61,7 +61,7 @@ def test_a_broken_file_appears_is_opened_at_its_field_and_fixed(
     own: Studio, owner: Page, check_access: Callable[[Page], None]
 ) -> None:
     owner.get_by_role("link", name="Problems").click()
-    owner.get_by_text("Nothing is wrong").wait_for()
+    owner.get_by_text("No problems").wait_for()
     write(
         own.root, {"content/articles/odd.yaml": ODD, "content/tags/lamps.yaml": "name: Lights: and lamps\n"}
     )
@@ -77,13 +77,13 @@ def test_a_broken_file_appears_is_opened_at_its_field_and_fixed(
     odd.get_by_role("link", name="Open").click()
     owner.locator("#field-author :focus, #field-author:focus").wait_for()
     owner.go_back()
-    owner.get_by_role("button", name="Fix what is safe (1)").click()
+    owner.get_by_role("button", name="Apply safe fixes (1)").click()
     owner.get_by_role("dialog").get_by_text("nell-trevanoin").wait_for()
     owner.get_by_role("dialog").get_by_role("button", name="Fix", exact=True).click()
     odd.wait_for(state="detached")
     assert (own.root / "content/articles/odd.yaml").read_text() == ODD.replace("trevanoin", "trevanion")
     (own.root / "content/tags/lamps.yaml").unlink()
-    owner.get_by_text("Nothing is wrong").wait_for()
+    owner.get_by_text("No problems").wait_for()
 
 
 def test_what_is_chosen_is_committed_and_what_is_staged_stays(
@@ -154,7 +154,7 @@ def test_a_site_whose_first_check_is_not_done_is_still_being_looked_at(own: Stud
     owner.route("**/problems?*", lambda route: route.fulfill(status=503, json=busy))
     with owner.expect_response("**/problems?*pageSize=100*"):
         owner.goto(f"{own.url}/site/-/problems")
-    owner.get_by_text("Looking at all files").wait_for()
-    expect(owner.get_by_role("alert").filter(has_text="That did not work")).to_have_count(0)
+    owner.get_by_text("Checking all files").wait_for()
+    expect(owner.get_by_role("alert").filter(has_text="The request failed")).to_have_count(0)
     owner.unroute("**/problems?*")
-    owner.get_by_text("Nothing is wrong").wait_for()
+    owner.get_by_text("No problems").wait_for()

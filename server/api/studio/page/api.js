@@ -149,8 +149,8 @@ function parsed(text, parse) {
  */
 function messageOf(response, answered) {
   const wait = Number(response.headers.get("Retry-After"));
-  if (response.status === 429) return `That was tried too often. Try again in ${inWords(wait || 60)}.`;
-  return answered?.error?.message || `The server answered ${response.status}`;
+  if (response.status === 429) return `Too many attempts. Try again in ${inWords(wait || 60)}.`;
+  return answered?.error?.message || `The server returned status ${response.status}`;
 }
 
 /** @param {number} seconds */

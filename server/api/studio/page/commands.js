@@ -12,7 +12,7 @@ import { keyOf, useRequest } from "./store/requests.js";
 
 const TYPING_MS = 150;
 const FOUND = 8;
-const UNREACHED = "No connection: this is looked for when the server is back.";
+const UNREACHED = "No connection: the search continues when the server is back.";
 
 /**
  * @typedef {{id: string, label: string, note: string, run: () => void}} Command
@@ -44,13 +44,13 @@ export function commandsFor({ model, signOut }) {
   }));
   const themes = THEMES.map((theme) => ({
     id: `theme-${theme}`,
-    label: { system: "Theme of the system", light: "Light theme", dark: "Dark theme" }[theme] ?? theme,
+    label: { system: "System theme", light: "Light theme", dark: "Dark theme" }[theme] ?? theme,
     note: theme === chosenTheme() ? "In use" : "Appearance",
     run: () => chooseTheme(theme),
   }));
   const review = {
     id: "review",
-    label: reviewsSaves() ? "Save without looking at the change" : "Look at the change before saving",
+    label: reviewsSaves() ? "Save without review" : "Review changes before saving",
     note: "Saving",
     run: () => setReviewsSaves(!reviewsSaves()),
   };

@@ -17,11 +17,11 @@ export function Home() {
   return html`<div class="page">
     <header class="page-head"><h1 tabindex="-1">Recently changed</h1></header>
     ${types.length === 0
-      ? html`<${Empty} title="There is nothing to show">
-          ${model.types.length ? "Your role may not see any content." : "This site has no content types yet."}
+      ? html`<${Empty} title="Nothing to show">
+          ${model.types.length ? "Your role can't read any content." : "This site has no content types yet."}
         <//>`
       : overview && rows.length === 0
-        ? html`<${Empty} title="No documents yet">What is written will be listed here.<//>`
+        ? html`<${Empty} title="No documents yet">New and changed documents are listed here.<//>`
         : html`<ul class="recent" aria-busy=${!overview}>
             ${rows.map((row) => html`<${Row} ...${row} key=${row.type.name + row.document.documentId} />`)}
           </ul>`}

@@ -38,7 +38,7 @@ export function Palette({ close }) {
   const named = commands.filter((command) => command.label.toLowerCase().includes(wanted.toLowerCase()));
   const offered = [...named, ...matches];
   const current = Math.min(at, offered.length - 1);
-  const status = offered.length ? "" : searching ? "Searching…" : "Nothing is found";
+  const status = offered.length ? "" : searching ? "Searching…" : "No results";
 
   useLayoutEffect(() => input.current?.focus(), []);
   useLayoutEffect(() => {
@@ -64,7 +64,7 @@ export function Palette({ close }) {
       placeholder="Find documents and commands"
       aria-activedescendant=${offered[current] ? optionId(offered[current]) : undefined} value=${text} ref=${input}
       onInput=${(/** @type {any} */ event) => { setText(event.target.value); setAt(0); }} onKeyDown=${press} />
-    <ul class="palette-list" id="palette-list" role="listbox" aria-label="What is found" ref=${list}>
+    <ul class="palette-list" id="palette-list" role="listbox" aria-label="Results" ref=${list}>
       ${offered.map((command, i) => html`<li class="palette-option" role="option" key=${command.id}
         id=${optionId(command)} aria-selected=${i === current} onClick=${() => run(command)}>
         <span class="palette-label">${command.label}</span>

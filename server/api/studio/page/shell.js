@@ -122,9 +122,9 @@ function VersionNotice({ version: { branch, at } }) {
 
 function NoPage() {
   return html`<div class="page">
-    <header class="page-head"><h1 tabindex="-1">There is no such page</h1></header>
-    <${Empty} title="Nothing is at this address">
-      <${Link} to=${addressTo("home")}>To what was changed last<//>
+    <header class="page-head"><h1 tabindex="-1">Page not found</h1></header>
+    <${Empty} title="No page has this address">
+      <${Link} to=${addressTo("home")}>Go to the last change<//>
     <//>
   </div>`;
 }

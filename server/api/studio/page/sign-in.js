@@ -17,8 +17,8 @@ export function SignIn({ model, done }) {
     ${message.text && !message.isError && html`<p class="notice" role="status">${message.text}</p>`}
     ${model.allows("auth", "callback") ? html`<${PasswordForm} done=${done} />` : ""}
     <p class="hint">
-      On the machine that serves this site, open the address that <code>bifolio serve</code> prints: it has a key
-      that signs you in.
+      On the machine that runs the server, open the address that <code>bifolio serve</code> prints. It contains
+      a key that signs you in.
     </p>
   </main>`;
 }

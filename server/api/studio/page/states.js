@@ -18,7 +18,7 @@ export function Loading({ label = "Loading" }) {
 }
 
 /**
- * There is nothing to show, and why that is.
+ * Placeholder for an empty list or page.
  * @param {{title: string, children?: any}} props
  */
 export function Empty({ title, children }) {
@@ -34,8 +34,8 @@ export function Empty({ title, children }) {
  */
 export function NoContent({ name }) {
   return html`<div class="page">
-    <header class="page-head"><h1 tabindex="-1">There is no such content</h1></header>
-    <${Empty} title=${`Nothing is called “${name}”`}>It does not exist, or your role may not see it.<//>
+    <header class="page-head"><h1 tabindex="-1">Content not found</h1></header>
+    <${Empty} title=${`“${name}” not found`}>It does not exist, or your role can't see it.<//>
   </div>`;
 }
 
@@ -57,9 +57,9 @@ export function Failure({ error, again }) {
 /** @param {any} error */
 function titleOf(error) {
   if (error instanceof PartError) return "This part of the page could not be loaded";
-  if (!(error instanceof ApiError)) return "Something went wrong in this page";
+  if (!(error instanceof ApiError)) return "Something went wrong on this page";
   if (error.status === 0) return "No connection";
   if (error.status === 403) return "Not allowed";
   if (error.status === 404) return "Not found";
-  return "That did not work";
+  return "The request failed";
 }

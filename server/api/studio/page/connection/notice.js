@@ -10,7 +10,7 @@ export function ConnectionNotice() {
   const updated = useUpdated();
   const shown = reachable ? updated && "is-updated" : "is-lost";
   return html`<p class=${`connection ${shown || ""}`} role="status">
-    ${!reachable && "No connection: what you see and type stays, and all goes on when the server is back."}
+    ${!reachable && "No connection. Your changes stay in this page, and saving works again when the server is back."}
     ${reachable && updated && html`The studio was updated. Save your work, then reload.
       ${" "}<${Reload} class="text-button" />`}
   </p>`;

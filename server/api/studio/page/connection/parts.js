@@ -7,7 +7,7 @@ import { checkVersion, reloadSafely } from "./version.js";
 
 const TRIES = 2; // The server may have been replaced between a first one and the check of the connection.
 const UPDATED = "The studio was updated. Reload the page to use the new version.";
-const BROKEN = "The server answers, but the browser could not load a file of the page.";
+const BROKEN = "The server is up, but the browser could not load part of this page.";
 
 /**
  * How often each module has failed, by its path. Some browsers keep a failed import for as long as the page lives

@@ -30,8 +30,8 @@ export function DeletedPage({ type: name }) {
     </header>
     ${mayRestore(model, type)
       ? html`<${Documents} type=${type} />`
-      : html`<${Empty} title="Your role may not restore them">
-          It takes history: [read, restore], and create of this type.<//>`}
+      : html`<${Empty} title="Your role can't restore documents">
+          Restoring needs the permissions history: [read, restore] and create for this type.<//>`}
   </div>`;
 }
 
@@ -47,12 +47,12 @@ function Documents({ type }) {
   if (error) return html`<${Off} error=${error} again=${retry} />`;
   if (!items) return html`<${Loading} />`;
   if (!items.length) {
-    return html`<${Empty} title="Nothing was deleted">What is deleted after it was committed is found here.<//>`;
+    return html`<${Empty} title="Nothing was deleted">Documents that were committed before they were deleted appear here.<//>`;
   }
   return html`
     <p class="hint">${model.seesDrafts(type)
-      ? "They come back as drafts, as they were last."
-      : "They come back as they were last, and everybody sees them at once who may read them."}</p>
+      ? "Restored documents come back as drafts, with their last content."
+      : "Restored documents are public again immediately, with their last content."}</p>
     <ul class="deleted-list">
       ${items.map((one) => html`<${Row} key=${one.documentId} type=${type} document=${one} />`)}
     </ul>
@@ -87,8 +87,8 @@ function Row({ type, document }) {
       : title}</span>
     ${phase !== "done" && html`<span class="deleted-by">${document.author
       ? html`${document.author.name}, ${" "}${when}`
-      : "Its deletion is not committed yet"}</span>`}
-    <span class="deleted-told" role="status">${phase === "done" && "It is back"}</span>
+      : "The deletion is not committed yet"}</span>`}
+    <span class="deleted-told" role="status">${phase === "done" && "Restored"}</span>
     ${phase !== "done" && html`<button class="button" type="button" disabled=${phase === "busy"} onClick=${restore}>
       Restore<span class="unseen"> ${title}</span></button>`}
     ${message.text && html`<p class="field-error deleted-error" role="alert">${message.text}</p>`}
@@ -97,6 +97,6 @@ function Row({ type, document }) {
 
 /** @param {{error: any, again: () => void}} props */
 function Off({ error, again }) {
-  if (error.status === 409) return html`<${Empty} title="There is no history">${error.message}<//>`;
+  if (error.status === 409) return html`<${Empty} title="No history available">${error.message}<//>`;
   return html`<${Failure} error=${error} again=${again} />`;
 }

@@ -23,7 +23,7 @@ export function Actions({ subject, editing, status, rights, changed, send }) {
       ${status && html`<${StatusMark} status=${status} />`}
       ${state.version && html`<${Changed} subject=${subject} at=${state.version.document.updatedAt} />`}
       ${!rights.write && !subject.model.isPast && html`<span class="actions-time">
-        Your role may not change this</span>`}
+        Your role can't edit this document</span>`}
       <span class=${`actions-told ${message.isError ? "is-wrong" : ""}`} role="status">
         ${message.text || (changed.length ? countOf(changed.length) : "")}
       </span>

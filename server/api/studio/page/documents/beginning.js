@@ -18,7 +18,7 @@ export const localeParam = ({ type, locale }) => (type.localized ? { locale } : 
  */
 export async function startOfLocale({ model, type, id }) {
   const source = await readElsewhere(model, type, id);
-  if (!source) throw new ApiError(404, "There is no such document");
+  if (!source) throw new ApiError(404, "This document does not exist");
   const form = { model, attributes: type.attributes };
   const values = withoutUnseen(valuesOf(form, {}));
   const there = valuesOf(form, source);

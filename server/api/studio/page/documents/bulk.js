@@ -98,7 +98,7 @@ async function tagOf(type, { id, title, values }, localized) {
   const query = { ...localized, status: "draft", fields };
   const { data, etag } = await ask(pathOf(type, id), { query });
   if (fields.some((name) => JSON.stringify(data[name]) !== JSON.stringify(values[name]))) {
-    throw Object.assign(new Error("It was changed since this list was shown"), { about: title });
+    throw Object.assign(new Error("Changed since this list was loaded"), { about: title });
   }
   return etag;
 }

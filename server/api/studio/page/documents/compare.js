@@ -16,13 +16,13 @@ const TEXTS = new Set(["string", "text", "richtext", "blocks"]);
 /** @param {import("./panels.js").PanelProps} props */
 export function Compare({ subject: { model, type }, editing }) {
   const { version } = editing.state;
-  if (!version?.published) return html`<${Empty} title="Not published">There is nothing to compare the draft with.<//>`;
+  if (!version?.published) return html`<${Empty} title="Not published">Nothing is published yet, so there is nothing to compare the draft with.<//>`;
   const published = valuesOf({ model, attributes: type.attributes }, version.published);
   const draft = valuesOf({ model, attributes: type.attributes }, version.document);
   const names = Object.keys(type.attributes).filter((name) => {
     return kindOf(type.attributes[name]) && !same(published[name], draft[name]);
   });
-  if (!names.length) return html`<${Empty} title="No difference">The draft is as it is published.<//>`;
+  if (!names.length) return html`<${Empty} title="No difference">The draft and the published version are the same.<//>`;
   return html`<div>
     ${names.map((name) => html`<section class="compare-attribute" key=${name} aria-label=${labelOf(name)}>
       <h3>${labelOf(name)}</h3>

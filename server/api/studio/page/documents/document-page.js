@@ -26,7 +26,7 @@ import { PanelAside, PanelButtons, mayReadFiles, panelNamed } from "./panels.js"
 import { statusOf } from "./reading.js";
 import { rightsOf } from "./rights.js";
 
-const LEAVE = "What you have typed is not saved. It is kept in this browser.";
+const LEAVE = "Your changes are not saved. They are kept in this browser.";
 
 /** @param {{type: string, id?: string, params: URLSearchParams}} props */
 export function DocumentPage({ type: name, id = "", params }) {

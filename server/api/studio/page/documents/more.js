@@ -58,7 +58,7 @@ export function More({ subject, editing, status, changed, rights }) {
   if (!items.length) return null;
   return html`<${Menu} items=${items} disabled=${Boolean(editing.state.busy)} />
     ${asking && html`<${Question} title="Discard the draft?" label="Discard"
-      text="What you have typed and not saved goes as well, and can't be undone."
+      text="Unsaved changes are discarded too. This can't be undone."
       confirm=${discard} close=${() => setAsking(false)} />`}`;
 }
 

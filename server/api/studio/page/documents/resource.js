@@ -59,7 +59,7 @@ function described(model, type) {
     choices: choicesOf(model, type),
     usualSort: NEWEST,
     isSingle: type.single,
-    emptyText: type.single ? "Not written yet" : "No documents yet",
+    emptyText: type.single ? "Not created yet" : "No documents yet",
     placeNote: ({ choices }) => inLocale(model.localeOf(type, choices.locale)),
     address: (params) => addressTo("list", { type: type.name }, params),
     addressOf: ({ id }, state) => addressTo("document", { type: type.name, id }, localeIn(state)),

@@ -6,8 +6,8 @@ import { html } from "../vendor/preact.js";
 
 const WORDS = { published: "Published", modified: "Modified", draft: "Draft" };
 const TITLES = {
-  published: "What is published is all there is",
-  modified: "Published, with changes that are not",
+  published: "Published, no draft changes",
+  modified: "Published, with unpublished changes",
   draft: "Not published",
 };
 

@@ -69,5 +69,5 @@ export function useDryRun(subject, state, { hasChanges, publishes = false, delay
 function wordsOf(error) {
   if (!(error instanceof ApiError)) throw error;
   const said = (error.details?.errors ?? []).map((/** @type {any} */ one) => one.message);
-  return said.length ? `It can't be saved yet: ${said.join("; ")}` : error.message;
+  return said.length ? `Can't be saved yet: ${said.join("; ")}` : error.message;
 }

@@ -28,7 +28,7 @@ export function linesOf(lines) {
     const text = line.slice(1).replace(/\r$/, "");
     if (line.startsWith("-")) return { kind: "removed", number: before++, text };
     if (line.startsWith("+")) return { kind: "added", number: after++, text };
-    if (line.startsWith("\\")) return { kind: "note", text: "No line end here" };
+    if (line.startsWith("\\")) return { kind: "note", text: "No newline at end of file" };
     before++;
     return { kind: "same", number: after++, text };
   });

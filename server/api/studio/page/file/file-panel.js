@@ -23,12 +23,12 @@ export function FilePanel({ subject, editing }) {
   return html`<div class="file">
     ${source && html`<${Paths} source=${source} />`}
     <section>
-      <h3>What saving would change</h3>
+      <h3>Changes that saving makes</h3>
       <${Preview} changed=${changed} dryRun=${dryRun} />
       <${ReviewChoice} />
     </section>
     ${isThere && html`<section>
-      <h3>The file as it is</h3>
+      <h3>Current file</h3>
       ${failure && html`<${Failure} error=${failure} />`}
       ${source ? html`<${Whole} source=${source} />` : !failure && html`<${Loading} />`}
     </section>`}
@@ -37,17 +37,17 @@ export function FilePanel({ subject, editing }) {
 
 /** @param {{changed: boolean, dryRun: import("./changes.js").DryRun}} props */
 function Preview({ changed, dryRun: { files, error } }) {
-  if (!changed) return html`<p class="file-note">Nothing. All that you see is saved.</p>`;
+  if (!changed) return html`<p class="file-note">No changes. Everything is saved.</p>`;
   if (error) return html`<p class="file-note is-wrong" role="status">${error}</p>`;
-  if (!files) return html`<${Loading} label="Trying it" />`;
-  if (!files.length) return html`<p class="file-note">No file that you may see.</p>`;
+  if (!files) return html`<${Loading} label="Checking…" />`;
+  if (!files.length) return html`<p class="file-note">Your role can't read the file.</p>`;
   return html`<${Differences} files=${files} />`;
 }
 
 /** @param {{source: Source}} props */
 function Paths({ source }) {
   return html`<section>
-    <h3 class="unseen">Where it is</h3>
+    <h3 class="unseen">Location</h3>
     <div class="file-path"><span class="file-name">${source.path}</span><${Copy} text=${source.path} /></div>
     ${source.files.length > 1 && html`<ul class="file-others" aria-label="All files of this document">
       ${source.files.map(({ path, locale, status }) => html`<li key=${path}>
@@ -62,9 +62,9 @@ function Paths({ source }) {
 function Copy({ text }) {
   const message = useMessage(COPY);
   const show = (/** @type {string} */ words) => showNotice(COPY, words);
-  const copy = () => navigator.clipboard.writeText(text).then(() => show("Copied"), () => show("Not allowed here"));
+  const copy = () => navigator.clipboard.writeText(text).then(() => show("Copied"), () => show("Not permitted here"));
   useEffect(() => clearMessage(COPY), [text]);
-  return html`<button class="button quiet" type="button" aria-label="Copy the path" onClick=${copy}>Copy</button>
+  return html`<button class="button quiet" type="button" aria-label="Copy path" onClick=${copy}>Copy</button>
     <span class="file-note" role="status">${message.text}</span>`;
 }
 

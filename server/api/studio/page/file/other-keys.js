@@ -13,7 +13,7 @@ import { readSource, sourcePath, useSource } from "./source.js";
  * @typedef {import("./source.js").Source} Source
  */
 
-const CHANGED = "The file was changed meanwhile. What it says now is above; Save writes yours in its place.";
+const CHANGED = "The file has changed since you opened it. Its current text is shown above. Saving replaces it with yours.";
 const OTHER_KEYS = "other-keys"; // the place of messages
 
 /** @param {{subject: Subject, editing: any}} props */
@@ -29,7 +29,7 @@ export function OtherKeys({ subject, editing }) {
   return html`<section class="other-keys" aria-labelledby="other-keys">
     <h2 id="other-keys">Other keys in the file</h2>
     ${source && open && html`<${Edit} ...${{ subject, source, close, saved }} />`}
-    ${source && !open && html`<p class="file-note">${subject.type.plural} have no fields for these. They are in
+    ${source && !open && html`<p class="file-note">${subject.type.plural} have no fields for these keys. They are in
         ${" "}${source.path}; saving the form leaves them as they are.</p>
       <${Numbered} text=${source.otherKeys} label="Other keys in the file" />
       ${mayWrite(subject, source) && html`<p><button class="button" type="button" onClick=${() => set(true)}>
@@ -78,7 +78,7 @@ function Edit({ subject, source, close, saved }) {
     save();
   };
   return html`
-    ${hasChanged && html`<${Numbered} text=${base.otherKeys} label="What the file says now" />`}
+    ${hasChanged && html`<${Numbered} text=${base.otherKeys} label="Current text of the file" />`}
     <textarea class="input lines is-code" ref=${area} aria-labelledby="other-keys" spellcheck=${false} value=${text}
       rows=${rowsOf(text)} aria-describedby="other-keys-error" aria-invalid=${message.text ? "true" : undefined}
       onInput=${(/** @type {Event} */ event) => type(typedInto(text, event))} onKeyDown=${press} />

@@ -16,7 +16,7 @@ export function ReviewChoice() {
     set(checked);
   };
   return html`<label class="file-choice">
-    <input type="checkbox" checked=${wanted} onChange=${choose} /> Look at the change before saving
+    <input type="checkbox" checked=${wanted} onChange=${choose} /> Review changes before saving
   </label>`;
 }
 
@@ -46,13 +46,13 @@ export function Review({ subject, editing, publishes, close }) {
     close();
     editing.send(publishes);
   };
-  const label = publishes ? "What publishing changes" : "What saving changes";
+  const label = publishes ? "Changes that publishing makes" : "Changes that saving makes";
   return html`<${Dialog} label=${label} close=${close} class="is-wide">
     <h2 class="dialog-title">${label}</h2>
     <div class="review">
-      ${files ? html`<${Differences} files=${files} />` : html`<${Loading} label="Trying it" />`}
+      ${files ? html`<${Differences} files=${files} />` : html`<${Loading} label="Checking…" />`}
       ${error && html`<p class="file-note is-wrong" role="alert">${error}</p>`}
-      ${files?.length === 0 && !error && html`<p class="file-note">It changes no file.</p>`}
+      ${files?.length === 0 && !error && html`<p class="file-note">No file changes.</p>`}
     </div>
     <div class="dialog-actions">
       <button class="button" type="button" onClick=${close}>Back</button>

@@ -59,15 +59,15 @@ export function KeptNotice({ keeping: { offer, take, drop, base }, values }) {
   if (!offer) return null;
   const names = differing(offer, values);
   return html`<section class="notice kept" aria-label="Unsaved work">
-    <p><strong>There is work that was not saved</strong>, from ${timestamp(offer.at)}.</p>
+    <p><strong>There are unsaved changes</strong>, from ${timestamp(offer.at)}.</p>
     ${names.map((name) => html`<div key=${name}>
       <p class="kept-name">${labelOf(name)}${!same(offer.base[name], base[name]) && html`<span class="hint">
-        ${" "}· changed by somebody since</span>`}</p>
+        ${" "}· changed by another person since</span>`}</p>
       <${Sides} left=${["In the document", values[name]]} right=${["Not saved", offer.values[name]]} />
     </div>`)}
     <p class="theirs-choice">
-      <button class="button" type="button" onClick=${take}>Restore it</button>
-      <button class="button" type="button" onClick=${drop}>Discard it</button>
+      <button class="button" type="button" onClick=${take}>Restore</button>
+      <button class="button" type="button" onClick=${drop}>Discard</button>
     </p>
   </section>`;
 }

@@ -104,14 +104,14 @@ function Card({ id, file, mayDescribe, described }) {
   const detailed = (/** @type {Record<string, any>} */ { name, alternativeText }) => {
     setText(alternativeText ?? "");
     described(file, { __title: name, __alt: alternativeText ?? "" });
-    showNotice(id, "Saved, for all places that show it");
+    showNotice(id, "Saved everywhere this file is used");
   };
   const save = async () => {
     if (text === file.__alt) return;
     try {
       await describeFile(file.__id, { alternativeText: text });
       described(file, { __alt: text });
-      showNotice(id, "Saved, for all places that show it");
+      showNotice(id, "Saved everywhere this file is used");
     } catch (error) {
       showError(id, /** @type {Error} */ (error).message);
     }

@@ -82,7 +82,7 @@ function sizes({ min, max }, size) {
 /** @param {Attribute} attribute @param {string} value */
 function patterns(attribute, value) {
   if (attribute.type === "email" && !EMAIL.test(value)) return ["must be a valid email"];
-  if (attribute.type === "uid" && !UID.test(value)) return ["may have letters, digits and - _ . ~ alone"];
+  if (attribute.type === "uid" && !UID.test(value)) return ["may contain only letters, digits and - _ . ~"];
   if (!attribute.regex) return [];
   try {
     return new RegExp(attribute.regex).test(value) ? [] : [`must match ${attribute.regex}`];

@@ -14,9 +14,9 @@ import { changedNames, pick } from "./values.js";
  * @typedef {import("./latest.js").Work} Work
  */
 
-const CHANGED_BY_OTHERS = "Saved. Somebody else has changed it as well: look at it, then publish.";
-export const UNREACHED = "The server can't be reached. What you have typed is kept here.";
-const CHOOSE = "Somebody else has changed the same. Choose what is to stay, then save.";
+const CHANGED_BY_OTHERS = "Saved. Someone else changed this document too: review it before you publish.";
+export const UNREACHED = "The server can't be reached. Your changes are kept in this page.";
+const CHOOSE = "Someone else changed the same fields. Choose which values to keep, then save.";
 
 /**
  * Save what has changed, and publish it where that is wanted.
@@ -65,7 +65,7 @@ async function saveThere(work, publishes) {
   const before = now.current.base;
   const mine = changedNames(before, now.current.values);
   if (!mine.length && (!publishes || !now.current.version)) {
-    showNotice(FORM, "There is nothing to save");
+    showNotice(FORM, "No changes to save");
     return "";
   }
   if (mine.length && !(await writeMerged(work))) return "";
@@ -123,7 +123,7 @@ function faultsBefore({ model, attributes, isStaged, checksAll }, { base, values
 }
 
 /** @param {any[]} faults */
-const countOf = ({ length }) => (length === 1 ? "One field is not right yet" : `${length} fields are not right yet`);
+const countOf = ({ length }) => (length === 1 ? "One field is invalid" : `${length} fields are invalid`);
 
 /** @param {ApiError} error */
 function wordsOf(error) {

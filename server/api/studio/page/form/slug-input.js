@@ -25,7 +25,7 @@ export function Slug(props) {
   return html`<div class="with-button">
     <${Line} ...${props} />
     <button class="button" type="button" disabled=${!wanted || wanted === value} onClick=${() => change(wanted)}>
-      Make from ${labelOf(target).toLowerCase()}
+      Generate from ${labelOf(target).toLowerCase()}
     </button>
   </div>`;
 }

@@ -7,10 +7,10 @@ import { isEmpty, Unparsed } from "./values.js";
 /** @param {{value: any, mine: any, label: string, choose: (mine: boolean) => void}} props */
 export function Theirs({ value, mine, label, choose }) {
   return html`<div class="theirs" role="group" aria-label=${`${label}: changed by somebody else as well`}>
-    <p class="theirs-title">Somebody else has changed this meanwhile.</p>
+    <p class="theirs-title">Someone else changed this field.</p>
     <${Sides} left=${["Theirs", value]} right=${["Yours", mine]} />
     <p class="theirs-choice">
-      <button class="button" type="button" onClick=${() => choose(false)}>Take theirs</button>
+      <button class="button" type="button" onClick=${() => choose(false)}>Use theirs</button>
       <button class="button" type="button" onClick=${() => choose(true)}>Keep mine</button>
     </p>
   </div>`;

@@ -8,9 +8,9 @@ import { isList } from "./shape.js";
 import { isEmpty, UNSEEN } from "./values.js";
 
 const INPUTS = "input, textarea, select, button, [contenteditable=true]";
-const NOT_SHOWN = "What it holds is not shown.";
-const CLEARED = "It is cleared by the next save.";
-const EMPTY = "Left empty, it stays as it is";
+const NOT_SHOWN = "Your role can't see this value.";
+const CLEARED = "Saving clears it.";
+const EMPTY = "Leave empty to keep the current value";
 
 /** @param {import("./attribute.js").Props & {open: any}} props  `open`: the field with its input. */
 export function WithheldField({ open: OpenField, ...props }) {
@@ -63,5 +63,5 @@ export function WithheldField({ open: OpenField, ...props }) {
     hold(isEmpty(typed) || (isList(attribute) && !typed.length) ? UNSEEN : typed); // Left empty, it stays.
   };
   return html`<${OpenField} ...${props} value=${value === UNSEEN ? null : value} change=${set} note=${EMPTY}
-    more=${html`<p class="withheld-back">${button("Keep what it holds", () => choose(false, UNSEEN))}</p>`} />`;
+    more=${html`<p class="withheld-back">${button("Keep the current value", () => choose(false, UNSEEN))}</p>`} />`;
 }

@@ -15,7 +15,7 @@ export function Blame({ subject, status, mark }) {
   const [open, set] = useState(false);
   const toggle = (/** @type {Event} */ e) => set(/** @type {HTMLDetailsElement} */ (e.currentTarget).open);
   return html`<details class="blame" onToggle=${toggle}>
-    <summary>Who changed each field last</summary>
+    <summary>Last change of each field</summary>
     ${open && html`<${Fields} ...${{ subject, status, mark }} key=${mark} />`}
   </details>`;
 }
@@ -31,9 +31,9 @@ function Fields({ subject, status, mark }) {
   const { data } = value;
   const names = Object.keys(subject.type.attributes).filter((name) => data[name]);
   return html`
-    ${subject.drafts && status === "published" && html`<p class="hint">Of what is published</p>`}
+    ${subject.drafts && status === "published" && html`<p class="hint">Published version</p>`}
     <table class="blame-fields">
-      <thead class="unseen"><tr><th scope="col">Field</th><th scope="col">Changed last</th></tr></thead>
+      <thead class="unseen"><tr><th scope="col">Field</th><th scope="col">Last changed</th></tr></thead>
       <tbody>${names.map((name) => html`<tr key=${name}>
         <th scope="row">${labelOf(name)}</th>
         <td>${data[name].commit ? data[name].author.name : "Not committed yet"}${data[name].date && html`, ${" "}

@@ -22,7 +22,7 @@ import { keyOf as versionKey, lineOf, whoOf } from "./versions.js";
  * @typedef {{left: string, right: string}} Chosen  Keys of versions; `left` is "" for the one before `right`.
  */
 
-const BEFORE = "The version before";
+const BEFORE = "Previous version";
 
 /**
  * @param {{subject: import("../documents/form.js").Subject, editing: any, versions: Version[], chosen: Chosen,
@@ -91,7 +91,7 @@ function About({ subject, editing, version }) {
   const may = rightsOf(model, type, !id).write && model.allows("history", "restore");
   const done = () => {
     ask(false);
-    Promise.resolve(editing.hear()).then(() => showNotice(FORM, "The version is restored"));
+    Promise.resolve(editing.hear()).then(() => showNotice(FORM, "Version restored"));
   };
   return html`<div class="compare-about">
     <p><strong>${whoOf(version)}</strong>${version.date && html`${" "}<time class="hint" datetime=${version.date}>
@@ -115,7 +115,7 @@ function Differences({ subject, editing, comparison: { differences, unread, know
   return html`
     ${shown.length
       ? html`<div class="compare-names" aria-hidden="true"><span>${names[0]}</span><span>${names[1]}</span></div>`
-      : html`<${Empty} title="They do not differ">No field that is shown here has another value.<//>`}
+      : html`<${Empty} title="No differences">All visible fields have the same values.<//>`}
     ${shown.map((name) => html`<${Field} key=${name} ...${{ subject, editing, name, known, names }}
       difference=${differences[name]} />`)}
     ${gone.length > 0 && html`<${Gone} names=${gone} />`}`;
@@ -144,7 +144,7 @@ function Field({ subject, editing, name, names, known, difference }) {
   /** @param {Offered} chosen */
   const use = ({ side, value }) => {
     editing.change(name, value);
-    showNotice(FORM, `The ${side} value of ${labelOf(name)} is in the form, not saved yet`);
+    showNotice(FORM, `The ${side} value of ${labelOf(name)} was copied into the form and is not saved yet`);
     replace(null);
   };
   /** @param {Offered} chosen */

@@ -15,8 +15,8 @@ import { keyOf, useVersions } from "./versions.js";
 /** @param {import("../documents/panels.js").PanelProps} props */
 export function History({ subject, editing }) {
   if (subject.model.allows("history", "read")) return html`<${Versions} subject=${subject} editing=${editing} />`;
-  return html`<${Empty} title="Your role may not see the history">
-    Who looks after the site can grant it, with history: [read].<//>`;
+  return html`<${Empty} title="Your role can't see the history">
+    An administrator can grant it with history: [read] in site.yaml.<//>`;
 }
 
 /** @param {import("../documents/panels.js").PanelProps} props */
@@ -49,7 +49,7 @@ function Versions({ subject, editing }) {
           <${CompareView} ...${{ subject, editing, versions: all, chosen, choose }} />`
       : html`
           ${status === "modified" && html`<button class="button" type="button" data-version=${draftBeside.right}
-            onClick=${() => open(draftBeside)}>Compare the draft with what is published</button>`}
+            onClick=${() => open(draftBeside)}>Compare the draft with the published version</button>`}
           <${VersionList} ...${{ subject, versions }}
             open=${(/** @type {string} */ right) => open({ left: "", right })} />
           <${Blame} subject=${subject} status=${status === "draft" ? "draft" : "published"}
@@ -75,16 +75,16 @@ function withNow(list, drafts, unpublished) {
 }
 
 /**
- * There is no history to show, and what to do for one.
+ * Message for a document without history.
  * @param {{error: any, again: () => void}} props
  */
 function Off({ error, again }) {
   if (error instanceof ApiError && error.status === 409) {
-    return html`<${Empty} title="There is no history">${error.message}<//>`;
+    return html`<${Empty} title="No history available">${error.message}<//>`;
   }
   if (error instanceof ApiError && error.status === 403) {
-    return html`<${Empty} title="Your role may not see this history">
-      It holds drafts, which your role may not read.<//>`;
+    return html`<${Empty} title="Your role can't see this history">
+      It contains drafts, which your role can't read.<//>`;
   }
   return html`<${Failure} error=${error} again=${again} />`;
 }

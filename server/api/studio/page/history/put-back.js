@@ -59,12 +59,12 @@ export function RestoreWhole({ subject, editing, version, unsaved, close, done }
 
 /** @param {{names: string[], gone: string[], kept: string[], drafts: boolean}} props */
 function Consequences({ names, gone, kept, drafts }) {
-  if (!names.length) return html`<p>The document is the same now: there is nothing to restore.</p>`;
+  if (!names.length) return html`<p>The document already has this content.</p>`;
   return html`
     <p>${names.length === 1 ? "One field changes" : `${names.length} fields change`}${drafts
       ? ", in the draft. What is published stays as it is until you publish." : " immediately."}</p>
     <ul class="dialog-list restored-fields">${names.map((name) => html`<li key=${name}>${labelOf(name)}</li>`)}</ul>
-    ${kept.length > 0 && html`<p>What you have not saved stays in the form, and is shown beside it:
+    ${kept.length > 0 && html`<p>Your unsaved values stay in the form, next to the restored ones:
       ${" "}${kept.map(labelOf).join(", ")}.</p>`}
     ${gone.length > 0 && html`<${Gone} names=${gone} />`}`;
 }
@@ -80,12 +80,12 @@ export function Gone({ names }) {
  * @param {{label: string, close: () => void, put: () => void}} props
  */
 export function ReplaceUnsaved({ label, close, put }) {
-  return html`<${Dialog} label="Replace what is not saved?" close=${close}>
-    <h2 class="dialog-title">Replace what is not saved?</h2>
-    <p>${label} was edited here and is not saved yet. The earlier value replaces what you have typed.</p>
+  return html`<${Dialog} label="Replace unsaved changes?" close=${close}>
+    <h2 class="dialog-title">Replace unsaved changes?</h2>
+    <p>${label} has unsaved changes. The earlier value replaces them.</p>
     <div class="dialog-actions">
       <button class="button" type="button" onClick=${close}>Cancel</button>
-      <button class="button primary" type="button" onClick=${put}>Replace it</button>
+      <button class="button primary" type="button" onClick=${put}>Replace</button>
     </div>
   <//>`;
 }
@@ -108,6 +108,6 @@ async function restore(subject, version, etag) {
 
 /** @param {any} error */
 function wordsOf({ status, message }) {
-  if (status === 412) return "Somebody has changed the document meanwhile. Close this and look at it first.";
+  if (status === 412) return "Someone else changed the document. Close this dialog and review it first.";
   return `${message}. Nothing was changed.`;
 }

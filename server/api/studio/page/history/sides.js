@@ -61,5 +61,5 @@ function folded(text, after, before) {
   const between = lines.length - first - last;
   if (between < FEWEST || (!after && !before)) return text;
   const shown = [lines.slice(0, first).join("\n"), lines.slice(lines.length - last).join("\n")];
-  return html`${shown[0]}<span class="change-fold">${between} lines that are the same</span>${last ? shown[1] : ""}`;
+  return html`${shown[0]}<span class="change-fold">${between} unchanged lines</span>${last ? shown[1] : ""}`;
 }

@@ -11,7 +11,7 @@ import { deedOf, keyOf, whoOf } from "./versions.js";
  *   open: (key: string) => void}} props
  */
 export function VersionList({ subject, versions: { list = [], hasMore, more, error }, open }) {
-  if (!list.length) return html`<${Empty} title="No versions yet">A version is there once it is committed.<//>`;
+  if (!list.length) return html`<${Empty} title="No versions yet">Versions appear here once they are committed.<//>`;
   return html`
     <ol class="versions" aria-label="Versions">
       ${list.map((version) => html`<li key=${keyOf(version)}>

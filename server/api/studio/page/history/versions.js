@@ -74,27 +74,27 @@ function grouped(versions) {
 
 /** Who made a version. @param {Version} version */
 export function whoOf({ action, commit, who }) {
-  if (action === "now") return "As it is now";
+  if (action === "now") return "Current version";
   return commit ? who || "Somebody" : "Not committed yet";
 }
 
-const ACTIONS = { create: "Created", delete: "Deleted", rename: "Its file was renamed", update: "", now: "" };
+const ACTIONS = { create: "Created", delete: "Deleted", rename: "File renamed", update: "", now: "" };
 
 /**
  * What a version did, in words.
  * @param {Version} version
  */
 export function deedOf({ action, status, attributes }) {
-  if (status === "draft" && action === "create") return "A draft was begun";
-  if (status === "draft" && action === "delete") return "The draft was discarded";
+  if (status === "draft" && action === "create") return "Draft created";
+  if (status === "draft" && action === "delete") return "Draft discarded";
   if (action === "create" || action === "delete") return ACTIONS[action];
   const fields = fieldsOf(attributes);
-  return [ACTIONS[action], fields].filter(Boolean).join(": ") || "No field that is shown here";
+  return [ACTIONS[action], fields].filter(Boolean).join(": ") || "No visible field changed";
 }
 
 /** Some of the fields, by their labels. @param {string[] | null} names */
 function fieldsOf(names) {
-  if (names === null) return "Its file can't be read there";
+  if (names === null) return "The file of this version can't be read";
   const labels = names.map(labelOf);
   if (labels.length <= NAMED + 1) return labels.join(", ");
   return `${labels.slice(0, NAMED).join(", ")} and ${labels.length - NAMED} more`;
@@ -107,7 +107,7 @@ function fieldsOf(names) {
  */
 export function lineOf(version, drafts) {
   const kind = drafts ? (version.status === "draft" ? "draft" : "published") : "";
-  if (version.action === "now") return ["As it is now", kind].filter(Boolean).join(", ");
+  if (version.action === "now") return ["Current version", kind].filter(Boolean).join(", ");
   const time = version.date ? timestamp(version.date) : "";
   return [whoOf(version), time, kind].filter(Boolean).join(", ");
 }

@@ -44,7 +44,7 @@ export function BulkBar({ resource, rows, state, done, clear }) {
         onClick=${() => act(action)}>
         ${action.label} ${counted(rows.filter(action.concerns).length)}
       </button>`)}
-      <button class="button" type="button" onClick=${clear}>Select none</button>
+      <button class="button" type="button" onClick=${clear}>Clear selection</button>
     </span>`}
     ${message.text && html`<p class="field-error bulk-error" role="alert">${message.text}</p>`}
   </div>`;

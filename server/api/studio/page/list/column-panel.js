@@ -16,5 +16,5 @@ export function ColumnPanel({ columns, chosen, choose }) {
         <span>${label}</span>
       </label>`)}
     </fieldset>
-    <button class="button" type="button" onClick=${() => choose(null)}>Use the usual columns</button>`;
+    <button class="button" type="button" onClick=${() => choose(null)}>Reset columns</button>`;
 }

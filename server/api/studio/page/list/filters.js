@@ -38,7 +38,7 @@ function inWords(filters, condition) {
   const { path, operator } = condition;
   const about = filters.find((each) => each.path === path);
   const words = about && OPERATORS[about.kind][operator];
-  if (!words) return `${path}: not possible here`;
+  if (!words) return `${path}: not available here`;
   const values = takes(operator) === "none" ? [] : valuesOf(condition).map((value) => shown(about, value));
   return `${about.label} ${words} ${values.join(takes(operator) === "two" ? " and " : ", ")}`.trim();
 }
@@ -100,7 +100,7 @@ function Values({ about, how }) {
   if (how === "two") return html`<${Value} about=${about} label="From" /><${Value} about=${about} label="To" />`;
   if (!about.choices) {
     return html`<input class="input" name="value" aria-label="Values" required autocomplete="off"
-      placeholder=${about.kind === "related" ? "Titles, with commas" : "Values, with commas"} />`;
+      placeholder=${about.kind === "related" ? "Titles, separated by commas" : "Values, separated by commas"} />`;
   }
   return html`<fieldset class="choices"><legend class="unseen">Values</legend>
     ${about.choices.map((choice) => html`<label class="choice" key=${choice}>

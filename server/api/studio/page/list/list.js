@@ -91,7 +91,7 @@ function NoRows({ resource, state, change }) {
   const isNarrowed = Boolean(q || conditions.length || narrowing.some((name) => choices[name]));
   if (!isNarrowed) return html`<${Empty} title=${resource.emptyText} />`;
   const all = { ...choices, ...Object.fromEntries(narrowing.map((name) => [name, ""])) };
-  return html`<${Empty} title="Nothing is found">
+  return html`<${Empty} title="No results">
     <button class="button" type="button"
       onClick=${() => change({ q: "", conditions: [], choices: all })}>Show all</button>
   <//>`;

@@ -39,7 +39,7 @@ export function Table({ resource, rows, columns, state, change, loading, selecti
 function SelectAll({ selection, count }) {
   const all = count > 0 && selection.ids.length === count;
   return html`<th scope="col" class="table-select">
-    <input type="checkbox" aria-label="Select all of this page" checked=${all}
+    <input type="checkbox" aria-label="Select all on this page" checked=${all}
       indeterminate=${selection.ids.length > 0 && !all} onClick=${() => selection.toggleAll(!all)} />
   </th>`;
 }

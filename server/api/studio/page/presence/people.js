@@ -54,15 +54,15 @@ export function People({ people, subject, field }) {
     const came = names.filter((name) => !before.current.includes(name));
     const left = before.current.filter((name) => !names.includes(name));
     before.current = names;
-    if (came.length) showNotice(PLACE, `${listed(came)} ${came.length > 1 ? "are" : "is"} here as well`);
+    if (came.length) showNotice(PLACE, `${listed(came)} ${came.length > 1 ? "are" : "is"} also here`);
     else if (left.length) showNotice(PLACE, `${listed(left)} ${left.length > 1 ? "have" : "has"} left`);
   }, [names.join("\n")]);
   useEffect(() => {
-    if (here.length) showNotice(PLACE, `${listed(here)} ${here.length > 1 ? "are" : "is"} in this field as well`);
+    if (here.length) showNotice(PLACE, `${listed(here)} ${here.length > 1 ? "are" : "is"} also editing this field`);
   }, [here.join("\n")]);
   const named = people.slice(0, MOST);
   return html`<div class="people">
-    ${people.length > 0 && html`<ul class="people-list" aria-label="Who else is here">
+    ${people.length > 0 && html`<ul class="people-list" aria-label="Other people here">
       ${named.map((person) => html`<li class="person" key=${nameOf(person)} title=${whereOf(person, subject)}>
         <${Initials} name=${nameOf(person)} /><span class="person-name">${nameOf(person)}</span>
       </li>`)}

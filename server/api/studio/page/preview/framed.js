@@ -11,8 +11,8 @@ const KEY = "bifolio.preview.device";
 const TYPING_MS = 150; // until what is typed is sent
 const ANSWER_MS = 4000; // after which a page that has loaded is taken for one that does not answer
 const SILENT =
-  "This page has no live preview: it is loaded again after each save. If it is empty, it may not be running, or may " +
-  "not allow that others frame it.";
+  "This page has no live preview, so it reloads after each save. If it stays empty, the site may not be running or may " +
+  "not allow framing.";
 const SANDBOX = "allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox";
 
 /**
@@ -96,7 +96,7 @@ export function Framed({ subject, editing, address, typing, statuses, open, note
 
 /** @param {"" | "yes" | "no"} answers */
 function noteOf(answers) {
-  if (answers === "yes") return "Double-click a text to edit it";
+  if (answers === "yes") return "Double-click text to edit it";
   if (!answers) return "Loading…";
   return SILENT;
 }

@@ -15,8 +15,8 @@ import { fieldAt, readSource } from "./source.js";
 const PLACE = "preview"; // of messages
 const MESSAGE_MS = 6000;
 const NARROW = "(max-width: 70rem)"; // where a panel covers the form, as panels.css has it
-const NOT_HERE = "What you clicked is not in this form";
-const NOT_YOURS = "What you clicked comes from something that you can't open here";
+const NOT_HERE = "The part you clicked is not in this form";
+const NOT_YOURS = "The part you clicked belongs to content that you can't open";
 
 /** @param {import("../documents/panels.js").PanelProps} props */
 export function Preview({ subject, editing }) {
@@ -88,7 +88,7 @@ function HowTo({ type }) {
 /** @param {{missing: string[]}} props */
 function Incomplete({ missing }) {
   const needed = missing.map((name) => labelOf(name).toLowerCase()).join(", ");
-  return html`<${Empty} title="It has no address yet">Its page is found by: ${needed}. Fill that in and save.<//>`;
+  return html`<${Empty} title="This document has no address yet">Its address is made from: ${needed}. Fill these in and save.<//>`;
 }
 
 const Unpublished = () => html`<${Empty} title="Nothing is published yet">Visitors do not see it.<//>`;

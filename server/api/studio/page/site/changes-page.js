@@ -59,14 +59,14 @@ export function ChangesPage() {
       : html`<${Failure} error=${error} again=${retry} />`)}
     ${!answer && !error && html`<${Loading} />`}
     ${answer && files.length === 0 && html`<${Empty} title="Everything is committed">
-      What is written next will be listed here${answer.meta.commit === "off" ? "" : " until it is committed"}.
+      New changes are listed here${answer.meta.commit === "off" ? "" : " until it is committed"}.
     <//>`}
     ${files.length > 0 && html`<ul class="changed-files">
       ${files.map((file) => html`<${File} key=${file.path} file=${file} chosen=${may && !left.includes(file.path)}
         toggle=${may ? toggle : undefined} />`)}
     </ul>`}
     ${answer && answer.meta.pagination.total > SHOWN && html`<p class="site-more">
-      These are the first ${SHOWN} of ${counted(answer.meta.pagination.total)}.
+      Showing the first ${SHOWN} of ${counted(answer.meta.pagination.total)}.
     </p>`}
     ${may && files.length > 0 && html`<${CommitForm} count=${chosen.length} commit=${commit}
       underWay=${answer?.meta.underWay} />`}
@@ -75,8 +75,8 @@ export function ChangesPage() {
 
 /** Where commits go, and when writes are committed by themselves. @param {any} meta */
 function noteOf({ branch, commit, pending }) {
-  const where = branch ? `On ${branch}.` : "On no branch.";
-  const when = { off: "Commits are made here or with git.", each: "Every save in the studio is committed at once." };
+  const where = branch ? `On ${branch}.` : "Not on a branch.";
+  const when = { off: "Commit here or with git.", each: "Every save in the studio is committed immediately." };
   const waits = pending ? ` ${counted(pending)} ${pending === 1 ? "save waits" : "saves wait"} to be committed.` : "";
   return `${where} ${when[/** @type {"off"} */ (commit)] ?? `Saves are committed after ${commit}.`}${waits}`;
 }
@@ -107,7 +107,7 @@ function File({ file, chosen, toggle }) {
         ? html`<time class="changed-time" datetime=${file.date} title=${timestamp(file.date)}>${ago(file.date)}</time>`
         : html`<span class="changed-time"></span>`}
       <button class="button" type="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>
-        ${open ? "Hide" : "Show"}<span class="unseen"> what changes in ${name}</span>
+        ${open ? "Hide" : "Show"}<span class="unseen"> changes in ${name}</span>
       </button>
     </div>
     ${open && html`<${Difference} path=${file.path} date=${file.date} />`}
@@ -135,7 +135,7 @@ function CommitForm({ count, commit, underWay }) {
     setBusy(false);
   };
   if (underWay) {
-    return html`<p class="site-note">Git is at ${underWay}. Once that is ended with git, commits can be made.</p>`;
+    return html`<p class="site-note">Git is in the middle of ${underWay}. Finish or abort it with git before you commit here.</p>`;
   }
   return html`<form class="commit-form" onSubmit=${send}>
     <label class="field-label" for="commit-message">Commit message</label>

@@ -16,7 +16,7 @@ const DIALOG = "fix-all"; // the place of messages
 export function FixAll({ count, fix }) {
   const [open, setOpen] = useState(false);
   return html`<button class="button primary" type="button" onClick=${() => setOpen(true)}>
-      Fix what is safe (${counted(count)})
+      Apply safe fixes (${counted(count)})
     </button>
     ${open && html`<${Question} fix=${fix} close=${() => setOpen(false)} />`}`;
 }
@@ -39,9 +39,9 @@ function Question({ fix, close }) {
       setBusy(false);
     });
   };
-  return html`<${Dialog} label="Fix what is safe" close=${close} class="fix-dialog">
-    <h2 class="dialog-title">Fix what is safe</h2>
-    <p>Only these values change; every other byte of the files stays.</p>
+  return html`<${Dialog} label="Apply safe fixes" close=${close} class="fix-dialog">
+    <h2 class="dialog-title">Apply safe fixes</h2>
+    <p>Only these values change. The rest of each file stays byte for byte the same.</p>
     <ul class="fix-list" tabindex="0" aria-label="Changes">
       ${fixes.map((one) => html`<li key=${`${one.path} ${one.key}`}>
         <span class="site-path">${one.path}</span>
@@ -51,7 +51,7 @@ function Question({ fix, close }) {
       </li>`)}
     </ul>
     ${total > fixes.length && html`<p>
-      These are the first ${AT_ONCE} of ${counted(total)}. Fix the others after them.
+      Showing the first ${AT_ONCE} of ${counted(total)}. Fix these first, then the rest.
     </p>`}
     <p class="field-error" role="alert">${message.text || error?.message}</p>
     <div class="dialog-actions">

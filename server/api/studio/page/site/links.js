@@ -13,8 +13,8 @@ const SHOWN_MS = 3_000; // of the page that is shown, as often as that itself
 /** The pages that whoever is here may see. @param {import("../model.js").Model} model */
 export function sitePages(model) {
   return [
-    { name: "problems", label: "Problems", note: "What is wrong in files", may: model.allows("problems", "find") },
-    { name: "changes", label: "Changes", note: "What is not committed", may: model.allows("history", "read") },
+    { name: "problems", label: "Problems", note: "Problems in files", may: model.allows("problems", "find") },
+    { name: "changes", label: "Changes", note: "Uncommitted changes", may: model.allows("history", "read") },
   ].filter((page) => page.may);
 }
 

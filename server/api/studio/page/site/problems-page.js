@@ -72,13 +72,13 @@ export function ProblemsPage({ params }) {
     </header>
     <p class="site-told" role="status">${message.text}</p>
     ${!answer && error && !looking && html`<${Failure} error=${error} again=${retry} />`}
-    ${!answer && (!error || looking) && html`<${Loading} label="Looking at all files" />`}
-    ${answer && files.length === 0 && html`<${Empty} title="Nothing is wrong">
-      All files can be read, and everything they refer to is there.
+    ${!answer && (!error || looking) && html`<${Loading} label="Checking all files" />`}
+    ${answer && files.length === 0 && html`<${Empty} title="No problems">
+      All files are readable and all references resolve.
     <//>`}
     ${files.map(([path, problems]) => html`<${File} key=${path} ...${{ path, problems, model, fix }} />`)}
     ${meta && meta.pagination.total > SHOWN && html`<p class="site-more">
-      These are the first ${SHOWN} of ${counted(meta.pagination.total)}.
+      Showing the first ${SHOWN} of ${counted(meta.pagination.total)}.
     </p>`}
   </div>`;
 }
@@ -121,7 +121,7 @@ function File({ path, problems, model, fix }) {
           <span>${sentence(problem)}</span>
           <span class="problem-fix">
             ${problem.line && html`<span>Line ${problem.line}. </span>`}
-            ${problem.change ? `“${problem.change.after ?? "null"}” is certainly meant.` : adviceOf(problem.fix)}
+            ${problem.change ? `“${problem.change.after ?? "null"}” is the only possible match.` : adviceOf(problem.fix)}
           </span>
         </span>
         <span class="problem-actions">
