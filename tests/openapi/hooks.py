@@ -18,9 +18,9 @@ OPERATORS = ("$eq", "$in", "$between", "$containsi", "$null")  # all others unde
 # Why a request that is sound by itself may be refused: what it says of others, or its parts of each other.
 ABOUT_OTHERS = re.compile(
     r"must be unique|already taken|not found|does not exist|not connected|before itself|after itself"
-    r"|has no draft of its own|Nothing is published of this document"
+    r"|has no draft to discard|is not published, so its draft"
     r"|not related to the entity"  # a component, by its id
-    r"|control character|halves of surrogate|must be a valid email|new file must be"
+    r"|control character|halves of surrogate|must be a valid email|new file must have"
     r"|Invalid identifier or password|Incorrect code|Invalid token|current password|Passwords do not match"
     r"|must be authenticated|only the first|multiple ones|Files are empty|fileInfo|ref, refId"
     r"|Invalid key [^\"]* at (pics?|near)"  # in a target: what documents or files of its type do not say

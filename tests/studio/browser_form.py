@@ -445,7 +445,7 @@ def test_what_others_change_appears_at_once(form: Page, site: Studio) -> None:
     both.wait_for()
     expect(form.get_by_label("Email")).to_have_value("one@example.org")
     form.keyboard.press("Control+s")
-    told(form, "Somebody else has changed the same")
+    told(form, "Someone else changed the same fields")
     assert '"Theirs"' in path.read_text()
     both.get_by_role("button", name="Keep mine").click()
     form.keyboard.press("Control+s")

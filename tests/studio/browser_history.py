@@ -319,7 +319,7 @@ def test_a_restore_does_not_write_over_what_somebody_else_has_changed(form: Page
     question.get_by_role("listitem").first.wait_for()
     form.route("**/restore*", lambda route: (_edit(site), route.continue_())[1])
     question.get_by_role("button", name="Restore").click()
-    question.get_by_text("Somebody has changed the document meanwhile").wait_for()
+    question.get_by_text("Someone else changed the document").wait_for()
     assert "title: Theirs" in (site.root / "content/notes/tides.md").read_text()
 
 
@@ -429,7 +429,7 @@ def test_a_deleted_document_comes_back(
     form.get_by_text("No documents yet").wait_for()
     form.get_by_role("link", name="Deleted documents").click()
     form.get_by_role("heading", level=1, name=f"Deleted {name}s").wait_for()
-    form.get_by_text("They come back as drafts" if drafts else "everybody sees them at once").wait_for()
+    form.get_by_text("come back as drafts" if drafts else "are public again immediately").wait_for()
     form.get_by_role("button", name="Restore Tides").wait_for()
     for width, height in SIZES.values():
         form.set_viewport_size({"width": width, "height": height})

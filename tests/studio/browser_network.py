@@ -92,7 +92,7 @@ def test_all_pages_say_so_and_go_on(
         expect(recent).to_have_count(count)
         page.keyboard.press("Control+k")
         page.get_by_role("combobox").fill("lighthouse")
-        page.get_by_text("No connection: this is looked for").wait_for()
+        page.get_by_text("No connection: the search continues").wait_for()
         check_access(page)
     finally:
         own.start()

@@ -359,7 +359,7 @@ def test_a_hostile_page_can_do_nothing(form: Page, front: Front, site: Studio) -
         form.get_by_label("Summary").focus()
         frame.locator("html").evaluate("() => ask('documentId=one&path=title&model=api::story.story')")
         frame.locator("h1").click()  # Nothing that it says names a field.
-        form.get_by_text("What you clicked").wait_for()
+        form.get_by_text("The part you clicked").wait_for()
         expect(form).to_have_url(f"{site.url}/story/one?panel=preview")
         assert not focused(form).startswith("field-title")
         assert frame.locator("body").get_attribute("data-heard") is None

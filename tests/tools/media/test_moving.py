@@ -153,7 +153,7 @@ def test_a_bucket_that_is_away_moves_nothing(root: Path, monkeypatch: pytest.Mon
     )
     assert content(root) == disk
     (root / "site.yaml").write_text("")
-    assert "there is no bucket of media" in run(root, "push").output
+    assert "media.store is missing" in run(root, "push").output
 
 
 def test_formats_that_are_missing_are_made(root: Path, s3: S3) -> None:
