@@ -133,7 +133,7 @@ class Shapes:
             if attribute.populatable and (link := self._link(attribute)):
                 yield _member(attribute, link)
         if type_.localized:
-            yield comment(["The document in its other locales."], "  ")
+            yield comment(["The other locales of the document."], "  ")
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
