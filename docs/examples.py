@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from docs.forks import COMMAND
@@ -33,6 +34,7 @@ from tests.servers import free_port
 PORT, OTHER = "1337", "1338"  # the site's port, and one for what an example serves besides
 _BLOCK = re.compile(r"^```(console|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "\x01"
+MAX_PAGE_S, TIMED_OUT_STATUS = 240, 124  # the status of coreutils' `timeout`
 _EMPTY = "<!-- in an empty folder -->"
 _BACKGROUND = re.compile(r"^bifolio serve(.*&)$")
 _KEY = re.compile(r"(?<=studio\?key=)\S+")  # with which whoever has it edits a site
@@ -130,7 +132,7 @@ def _run(root: Path, blocks: list[list[str]], formats: Path | None) -> list[str]
             ports = {PORT: port, OTHER: str(free_port())}
             environment = {**_environment(), "SPARE": str(free_port()), "PAGE": folder}
             done = subprocess.run(
-                ["bash", "-c", _script(blocks, ports)],
+                ["timeout", str(MAX_PAGE_S), "bash", "-c", _script(blocks, ports)],
                 cwd=site,
                 env={**environment, "PYTHONPATH": str(root)},
                 stdout=subprocess.PIPE,
@@ -138,6 +140,9 @@ def _run(root: Path, blocks: list[list[str]], formats: Path | None) -> list[str]
                 text=True,
                 check=False,
             )
+            if done.returncode == TIMED_OUT_STATUS:
+                commands = list(chain(*blocks))
+                raise SystemExit(f"still waiting after {MAX_PAGE_S} s: {commands[done.stdout.count(_MARK)]}")
         text = done.stdout.replace(environment["SPARE"], PORT).replace(folder, "/srv")
         for shown, real in ports.items():
             text = text.replace(real, shown)

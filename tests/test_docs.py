@@ -219,3 +219,10 @@ def test_no_page_has_the_key_of_a_studio(tmp_path: Path) -> None:
     assert answered == page.format("4f-Ag_x", printed)
     for path in (*DOCS.glob("*.md"), DOCS.parent / "README.md"):
         assert not re.search(r"studio\?key=[\w-]", path.read_text(encoding="utf-8")), path
+
+
+def test_a_command_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs.examples.MAX_PAGE_S", 1)
+    page = "<!-- in an empty folder -->\n```console\n$ echo one\none\n$ until false; do sleep .1; done\n```\n"
+    with pytest.raises(SystemExit, match=r"^still waiting after 1 s: until false"):
+        with_answers(DOCS.parent, page, tmp_path)
