@@ -1,7 +1,7 @@
-"""Receives the body of a request before anybody works on it: within limits of size and of time.
+"""Receives request bodies before the app handles them, within limits of size and time.
 
-A small body is kept in memory, a larger one in a file without a name on the site's disk. Who sends too
-slowly, or stops, is given up, and nothing has been done for them.
+A small body is kept in memory, a large one in an unnamed file on the site's disk. A client that sends too
+slowly, or stops, is dropped before its request has any effect.
 """
 
 import asyncio
@@ -13,36 +13,38 @@ from typing import IO, Protocol
 
 from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
-MAX_BODY_BYTES = 16 * 1024 * 1024  # Of JSON; a larger body is refused unread.
-SMALL_BODY_BYTES = 64 * 1024  # The limit for most kinds of body: anybody may send so much.
-MEDIUM_BODY_BYTES = 1_000_000  # For a body that names many files or values, or has the text of a file.
-MAX_MEMORY_BYTES = 1024 * 1024  # A larger body is written to a file.
-MAX_RECEIVED_BYTES = 1024 * 1024 * 1024  # Of all bodies that one process receives at a time.
-# More for small bodies: one of each connection that a process can have.
+MAX_BODY_BYTES = 16 * 1024 * 1024  # For JSON; larger bodies are refused unread.
+SMALL_BODY_BYTES = 64 * 1024  # The limit for most bodies; needs no permission.
+MEDIUM_BODY_BYTES = 1_000_000  # For bodies with many file names or values, or the text of a file.
+MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are written to a file.
+MAX_RECEIVED_BYTES = 1024 * 1024 * 1024  # For all bodies that one process receives at once.
+# Extra room for small bodies: one for each connection of a process.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
 PROGRESS_TIMEOUT_S = 30.0  # How long a client may send nothing.
-BODY_TIMEOUT_S = 300.0  # How long a body may take in all.
+BODY_TIMEOUT_S = 300.0  # How long a whole body may take.
 
 
 class Exchange(Protocol):
-    """A request whose body is to be received."""
+    """A request with a body to receive."""
 
     async def read(self) -> bytes:
         """Return the next part of the body, b"" at its end."""
 
 
 class Receiver:
-    """Receives the bodies of one process, on its event loop. `folder` makes the folder of large ones."""
+    """Receives the bodies of one process, on its event loop. `folder` creates the folder for large bodies."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
         self._room = MAX_RECEIVED_BYTES
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> tuple[IO[bytes], int]:
-        """A body as a file at its beginning, and its length; of more than `most` bytes, only that it is more.
+        """Receive a body and return it as a file, positioned at its start, with its length.
 
-        `length` is what the head says, None for a body in chunks. Raises ClientGone, BadRequestError,
-        RequestTimeoutError, StorageError where the disk refuses it, BusyError where others send too much.
+        If the body is longer than `most` bytes, the returned length exceeds `most` and the file is
+        incomplete. `length` is the Content-Length, None for a chunked body. Raises ClientGone,
+        BadRequestError and RequestTimeoutError, StorageError if the disk fails, BusyError if other clients
+        send too much.
         """
         if length is not None and length > most:
             return BytesIO(), length
@@ -74,7 +76,7 @@ class Receiver:
 
 
 class _Body:
-    """A body so far: in memory, or on disk when it is large."""
+    """A partly received body: in memory, or on disk if it is large."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
@@ -90,7 +92,7 @@ class _Body:
 
 
 async def _parts(exchange: Exchange) -> AsyncIterator[bytes]:
-    """The parts of a body as they come. Raises BadRequestError for what is no HTTP, and ClientGone."""
+    """Yield the parts of a body as they arrive. Raises BadRequestError for invalid HTTP, and ClientGone."""
     while True:
         async with asyncio.timeout(PROGRESS_TIMEOUT_S):
             part = await exchange.read()

@@ -1,4 +1,4 @@
-"""Threads that work for clients in turn, so that one with many requests does not keep others waiting."""
+"""Thread pool that serves clients in turn, so many requests of one client do not delay the others."""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -9,9 +9,9 @@ from typing import Any
 
 
 class ClientThreads:
-    """A pool of threads with a queue for each client; the client that was served longest ago is next.
+    """A thread pool with a queue for each client. The least recently served client is next.
 
-    One client can't have all threads: `reserved` of them are left for others.
+    One client can't occupy all threads: `reserved` of them stay free for others.
     """
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
@@ -19,10 +19,10 @@ class ClientThreads:
         self._free, self._share = threads, threads - reserved
         self._lock = threading.Lock()
         self._queues: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
-        self._working: Counter[str] = Counter()  # threads that work for each client
+        self._working: Counter[str] = Counter()  # busy threads for each client
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Have work done for a client, and return the future of its result."""
+        """Queue a call for a client and return the future of its result."""
         future: Future[Any] = Future()
         with self._lock:
             self._queues.setdefault(client, deque()).append((future, partial(work, *args)))
@@ -30,11 +30,11 @@ class ClientThreads:
         return future
 
     def shutdown(self) -> None:
-        """End the threads when all that was submitted is done."""
+        """Finish all queued work, then end the threads."""
         self._pool.shutdown()
 
     def _begin(self) -> None:
-        """Begin what threads are free for. To be called with the lock."""
+        """Start queued work in free threads. The caller must hold the lock."""
         while self._free and (client := self._next()) is not None:
             queue = self._queues[client]
             future, work = queue.popleft()

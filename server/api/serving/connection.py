@@ -27,19 +27,19 @@ from server.api.serving.heads import (
 from server.api.serving.sockets import unsent_bytes
 from server.errors import ApiError, BadRequestError, ClientGone
 
-HEAD_TIMEOUT_S = 30.0  # For the head of a request, and for the pause between two requests.
+HEAD_TIMEOUT_S = 30.0  # For the head of a request, and between two requests.
 MAX_HEAD_BYTES = 128 * 1024  # A larger head is refused with 431.
 MAX_HEADERS = 100
 MAX_TARGET_BYTES = 65_534  # A longer target is refused with 414.
-MAX_PIPELINED_REQUESTS = 64  # Requests that wait for their turn. More close the connection.
-MAX_UNREAD_BYTES = 256 * 1024  # If more of a body is unread, the connection stops reading.
+MAX_PIPELINED_REQUESTS = 64  # More queued requests close the connection.
+MAX_UNREAD_BYTES = 256 * 1024  # With more unread, the connection stops reading.
 MAX_DISCARDED_BYTES = 64 * 1024  # A longer unwanted body closes the connection.
-# Of a body in chunks, bytes that are not content, such as chunk extensions. More are refused.
+# Limit of framing bytes in a chunked body, such as chunk extensions.
 MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024
-FREE_CHUNK_BYTES = 16  # Each chunk may have so many without counting them: its size and its ends.
-READ_BYTES = 64 * 1024  # In one read.
-MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Of the cache of parsed heads.
-LINGER_TIMEOUT_S = 2.0  # How long a client may send to a connection that is being closed.
+FREE_CHUNK_BYTES = 16  # Framing bytes of each chunk that do not count: its size and line ends.
+READ_BYTES = 64 * 1024  # For one read.
+MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits of the cache of parsed heads.
+LINGER_TIMEOUT_S = 2.0  # How long a closing connection still reads.
 STALL_TIMEOUT_S = 60.0  # How long a client may read nothing of a response.
 _BODILESS_STATUSES = (204, 304)
 
@@ -50,7 +50,7 @@ def _refusal(status: int, name: str, message: str) -> bytes:
     return body
 
 
-# Bodies by the status with which a head is refused, before there is a request that the app could answer.
+# Response bodies for refused heads, by status: the app never sees these requests.
 _REFUSALS = {
     400: _refusal(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
     414: _refusal(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
@@ -70,7 +70,7 @@ class Server(Protocol):
     """
 
     heads: dict[bytes, Environ]
-    buffer: memoryview  # for reads of all connections, since each read is parsed at once
+    buffer: memoryview  # shared by all connections, since each read is parsed at once
     date: bytes  # the header Date, as a line
     retiring: bool  # whether clients must reconnect
 
@@ -100,17 +100,17 @@ class Connection(asyncio.BufferedProtocol):
         self.name = ""  # the client's address and port
         self.is_open = True
         self.loop = asyncio.get_running_loop()
-        self._since = self.loop.time()  # since when it waits, for `check`
+        self._since = self.loop.time()  # start of the current wait, for `check`
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
-        self._overhead = 0  # bytes of chunks that are not content
-        self._in_head = False  # whether a head has begun to arrive
+        self._overhead = 0  # framing bytes of a chunked body
+        self._in_head = False  # whether part of a head has arrived
         self._parsed: list[Environ] = []  # from the last read
         self._receiving: Exchange | None = None  # its body is still arriving
         self._waiting: deque[Exchange] = deque()
-        self._turn: Exchange | None = None  # its response is being made or sent
+        self._turn: Exchange | None = None  # its response is being computed or sent
         self._advancing = False
         self._is_last = False  # whether further requests are ignored
         self._refusal = 0  # the status of a refused head, sent after the responses before it
@@ -121,7 +121,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- called by asyncio ---------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Register the connection with the server."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         client: Sequence[object] = transport.get_extra_info("peername") or ("", 0)
@@ -130,7 +130,7 @@ class Connection(asyncio.BufferedProtocol):
         self.server.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where to read to. The loop of asyncio calls `buffer_updated` before it reads again."""
+        """Return the buffer to read into. asyncio calls `buffer_updated` before the next read."""
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -163,25 +163,25 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def eof_received(self) -> bool:
-        """Note that the client sends no more; return whether it still waits for a response."""
+        """Record that the client sends no more; return whether a response is still due."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Clean up."""
         self.is_open = False
-        self._parser = None  # It has references to this connection.
+        self._parser = None  # It refers to this connection.
         self.resume_writing()
         self._leave()
         self._waiting.clear()
         self.server.closed(self)
 
     def pause_writing(self) -> None:
-        """Note that the write buffer is full."""
+        """Record that the write buffer is full."""
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Note that the write buffer has room again."""
+        """Record that the write buffer has room again."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
@@ -203,7 +203,7 @@ class Connection(asyncio.BufferedProtocol):
             raise _RefusedError(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header. Trailers, which follow a body in chunks, are refused."""
+        """Add a header. Trailers, which follow a chunked body, are refused."""
         if self._receiving is not None:
             raise _RefusedError(400)
         if len(self._headers) >= MAX_HEADERS or len(name) > MAX_TARGET_BYTES:
@@ -211,7 +211,7 @@ class Connection(asyncio.BufferedProtocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Hand the request over, or let it wait for its turn."""
+        """Hand the request over, or queue it."""
         parser = self._parser
         assert parser is not None
         self._head_bytes = 0
@@ -234,7 +234,7 @@ class Connection(asyncio.BufferedProtocol):
             self._receiving.add(part)
 
     def on_message_complete(self) -> None:
-        """Note that the request is complete."""
+        """Record that the request is complete."""
         self._overhead = 0
         if self._receiving is not None:
             self._receiving.complete()
@@ -244,7 +244,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent(self) -> int:
-        """How many bytes the client has not acknowledged."""
+        """Return how many bytes the client has not acknowledged."""
         return self._transport.get_write_buffer_size() + unsent_bytes(
             self._transport.get_extra_info("socket")
         )
@@ -261,7 +261,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open
 
     def pause_reading(self, paused: bool) -> None:
-        """Stop reading from the client, or go on."""
+        """Pause or resume reading from the client."""
         if self.is_open and not self._transport.is_closing():
             self._transport.pause_reading() if paused else self._transport.resume_reading()
 
@@ -284,7 +284,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.abort()
 
     def check(self, now: float) -> None:
-        """Close the connection if its client sends or reads nothing for too long."""
+        """Close the connection if its client has sent or read nothing for too long."""
         if self._transport.get_write_buffer_size():
             if (unsent := self.unsent) != self._unsent:
                 self._unsent, self._stalled_since = unsent, now
@@ -296,7 +296,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self._turn is None and now - self._since > HEAD_TIMEOUT_S:
             self._transport.close()
 
-    # --- its own -----------------------------------------------------------------------------------
+    # --- internal -----------------------------------------------------------------------------------
 
     def _hand_over(self, environ: Environ, version: str, *, keeps_alive: bool) -> "Exchange":
         """Queue a request."""
@@ -338,7 +338,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _leave(self) -> None:
-        """Note that the client sends no more."""
+        """Record that the client sends no more."""
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())
@@ -368,7 +368,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Refuse bytes that can't be parsed; earlier requests still get their responses."""
+        """Refuse invalid bytes; earlier requests still get their responses."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -401,11 +401,11 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Exchange:
-    """A request whose head was received, and its response."""
+    """A request whose head has arrived, and its response."""
 
     # Defaults that most requests keep: setting them for each would take 0.5 µs.
-    is_left = False  # whether the client has left
-    on_left: Callable[[], None] | None = None  # called when the client leaves
+    is_left = False  # whether the client has disconnected
+    on_left: Callable[[], None] | None = None  # called when the client disconnects
     _received = _discards = _chunked = _closes = _is_read = False
     _unread = 0
     _failure: ApiError | ClientGone | None = None
@@ -418,7 +418,7 @@ class Exchange:
 
     @property
     def name(self) -> str:
-        """The address and port of the client."""
+        """Return the address and port of the client."""
         return self.connection.name
 
     # --- the body of the request -------------------------------------------------------------------
@@ -436,12 +436,12 @@ class Exchange:
         self._wake()
 
     def complete(self) -> None:
-        """Note that the body is complete."""
+        """Record that the body is complete."""
         self._received = True
         self._wake()
 
     def break_off(self, failure: ApiError | ClientGone) -> None:
-        """Note that the rest of the body will not arrive."""
+        """Record that the rest of the body will not arrive."""
         self._keeps_alive = False
         self._failure = self._failure or failure
         self._wake()
@@ -471,7 +471,7 @@ class Exchange:
         return expects and self._version == "1.1" and not self._is_read
 
     def left(self) -> None:
-        """Note that the client has left."""
+        """Record that the client has disconnected."""
         self.is_left = True
         call, self.on_left = self.on_left, None
         if call is not None:
@@ -497,7 +497,7 @@ class Exchange:
         self._finish()
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response whose body follows in parts, in chunks if it has no length."""
+        """Send the head of a response whose body follows in parts, chunked if it has no length."""
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
             self._chunked = self._version == "1.1"
@@ -521,7 +521,7 @@ class Exchange:
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
-        """Return a head with the server's own headers, and decide whether the connection closes."""
+        """Return a head with the server's own headers, and decide whether to close the connection."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
         if self._closes != (self._version == "1.0"):
@@ -530,7 +530,7 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Return whether closing the connection is better than receiving the rest of the body."""
+        """Return whether to close the connection instead of receiving the rest of the body."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

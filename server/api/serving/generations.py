@@ -1,8 +1,8 @@
 """Generations of workers: each is forked from a process that has loaded the site, and shares its memory.
 
-What changes a large site as a whole is read anew by another process, from which the next generation is
-forked; when that answers, the one before ends. So it is read once, and held in memory once. The process
-that all descend from loads nothing: what it had, it would keep in memory for ever.
+A change that affects a whole large site is loaded by a new process, from which the next generation is forked.
+Once that generation answers requests, the previous one ends. So the site is read once and held in memory
+once. The first process loads nothing, since it could never free that memory.
 """
 
 import logging
@@ -27,17 +27,17 @@ from server.api.serving.takeover import Offer
 
 log = logging.getLogger("bifolio")
 
-MARGIN_S = 2.0  # How much longer a generation may take to end than its workers.
-_NEWS = struct.Struct("=cI")  # what a process has to say, and of which generation it is
+MARGIN_S = 2.0  # Extra time for a generation to end after its workers.
+_NEWS = struct.Struct("=cI")  # a message and the number of its generation
 _WANTED, _ANSWERS = b"w", b"a"
 RETIRE = b"r"
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What a generation knows of itself: its number, from 1, and its connections to the first process.
+    """A generation as its own processes see it: its number, from 1, and its pipes to the first process.
 
-    On `leash` it is told to retire; it ends when the other side closes.
+    The first process writes to `leash` to retire the generation, and closes it to end it.
     """
 
     number: int
@@ -45,21 +45,21 @@ class Generation:
     news: int
 
     def answers(self) -> None:
-        """Tell that a worker of this generation answers: those of the one before may end."""
+        """Report that a worker of this generation answers requests, so the previous generation may end."""
         self._tell(_ANSWERS)
 
     def request_reload(self) -> None:
-        """Ask for another generation; while one is made, that does nothing."""
+        """Request another generation; no effect while one is starting."""
         self._tell(_WANTED)
 
     def _tell(self, what: bytes) -> None:
-        with suppress(OSError):  # Who does not read any more has ended.
+        with suppress(OSError):  # The first process has ended.
             os.write(self.news, _NEWS.pack(what, self.number))
 
 
 @dataclass(slots=True)
 class _Process:
-    """The process of a generation, and the end of its leash."""
+    """The process of a generation, and the first process's end of its leash."""
 
     number: int
     pid: int
@@ -70,9 +70,9 @@ class _Process:
 class Generations:
     """Runs `serve` in a process for each generation, until a signal ends them all.
 
-    `ended` is called when a generation that was replaced has ended. Where another server takes up the
-    `offer`, all end as one does that is replaced. `renew` is called now and then, and returns after how many
-    seconds it is to be called again, None for never.
+    `ended` is called when a replaced generation has ended. If another server accepts the `offer`, all
+    generations retire. `renew` renews the site's lease when due; it returns the seconds until its next call,
+    None for never.
     """
 
     def __init__(
@@ -83,19 +83,19 @@ class Generations:
         renew: Callable[[], float | None],
     ) -> None:
         self._serve, self._ended, self._offer, self._renew = serve, ended, offer, renew
-        self._leaving = False  # to another server
+        self._leaving = False  # whether another server takes over
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
-        self._current: _Process | None = None  # the one that answers
-        self._next: _Process | None = None  # the one that is being made
+        self._current: _Process | None = None  # the one that answers requests
+        self._next: _Process | None = None  # the one that is starting
         self._retired: list[_Process] = []
         self._number = 0
-        self._wanted = True  # the next one
-        self._due = 0.0  # when the next one may be made
+        self._wanted = True  # whether another generation is due
+        self._due = 0.0  # earliest start of the next one
         self._failures = 0
 
     def run(self) -> int:
-        """Serve; returns the status to end with: that of the first generation where it can't begin."""
+        """Serve, and return the exit status: that of the first generation if it can't start, else 0."""
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
                 wait = min((s for s in (self._begin(), self._renew()) if s is not None), default=None)
@@ -111,13 +111,13 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it is due; returns after how many seconds it is."""
+        """Fork the next generation if it is due; return the seconds until it is, or None."""
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
         if left > 0:
             return left
-        self._wanted = False  # It may be again, before this one answers: then what it reads is late already.
+        self._wanted = False  # `_hear` drops further requests once this one answers.
         try:
             self._next = self._fork()
         except OSError as error:
@@ -144,11 +144,11 @@ class Generations:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            # These reach all processes; the first tells the others.
+            # A terminal sends these to all processes; the first one ends the others.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
-            # No function of Python: a process forked from this one may get SIGTERM before it could call that,
-            # and whoever has sent it would wait for ever.
+            # Not Python handlers: a process forked from this one may get SIGTERM before it can run them, and
+            # the sender would wait for ever.
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             self._offer.close()
@@ -168,7 +168,7 @@ class Generations:
             os._exit(status)
 
     def _hear(self) -> None:
-        """Do what the generations ask for."""
+        """Handle the messages of the generations."""
         while True:
             try:
                 told = os.read(self._read, _NEWS.size)
@@ -187,7 +187,7 @@ class Generations:
                 self._current, self._next, self._wanted = self._next, None, False
 
     def _leave(self) -> None:
-        """Let another server answer: clients are told to connect anew, and what has begun is finished."""
+        """Let another server take over: retire the current generation, which finishes its open requests."""
         self._leaving = True
         self._offer.close()
         if self._next:
@@ -198,7 +198,7 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Take note of generations that have ended; returns the status of the first if it could not begin."""
+        """Reap generations that have ended; return the status of the first one if it could not start."""
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:
@@ -222,7 +222,7 @@ class Generations:
         return None
 
     def _fail(self, what: str) -> None:
-        """Tell of a generation that could not begin or go on; another one begins after a pause."""
+        """Log that a generation failed, and schedule another one after a pause."""
         if self._leaving:
             return
         self._failures += 1
@@ -234,7 +234,7 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """End all generations; with a second signal at once."""
+        """End all generations; a second signal ends them at once."""
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:

@@ -1,11 +1,11 @@
-"""The HTTP server of one process: an event loop accepts connections, and a WSGI app answers.
+"""The HTTP server of one process: an event loop that accepts connections, and a WSGI app that answers.
 
-The loop itself answers reads of content that take a few milliseconds: handing them to a thread would cost
-more. Longer reads continue in one of two threads, since more threads of Python that compute slow each other
-down. Everything that may wait runs in a thread pool: costly reads, writes, logins. Requests that may wait for
-a remote accounts database have a pool of their own. So do uploads, which wait until their pictures are
-scaled. The loop receives bodies first, so a slow client holds no thread. Responses are sent from memory, as
-fast as the client reads; of a large file only a part is in memory.
+Reads of content that take a few milliseconds run on the loop: handing them to a thread would cost more.
+Longer reads continue in one of two threads, since computing threads of Python slow each other down.
+Everything that may block runs in a thread pool: costly reads, writes, logins. Requests that may wait for a
+remote accounts database have their own pool. So do uploads, which wait for their pictures to be scaled. The
+loop receives bodies first, so a slow client holds no thread. Responses are sent from memory, as fast as the
+client reads; of a large file only a part is in memory.
 """
 
 import asyncio
@@ -42,21 +42,21 @@ T = TypeVar("T")
 COMPUTING_THREADS = 2  # for longer reads; a costly read may hold one
 # Threads that may wait: costly reads take up nine (server.index.budget), passwords six (server.auth).
 WAITING_THREADS = 24
-RESERVED_THREADS = 6  # Of WAITING_THREADS, for other clients than the one that has all others.
+RESERVED_THREADS = 6  # Of WAITING_THREADS, kept free so one client can't occupy all.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
-CLIENT_GONE_STATUS = 499  # In the log, if the client has left.
-REFUSAL_PAUSE_S = 0.5  # Before a request is refused since too many wait; it holds no thread.
-MAX_CONNECTIONS = 4096  # Of one process; more wait until one is closed.
-RESERVED_FILES = 200  # Files that a process may open beside its connections.
+CLIENT_GONE_STATUS = 499  # Logged if the client has disconnected.
+REFUSAL_PAUSE_S = 0.5  # Before refusing a request of an overloaded server; holds no thread.
+MAX_CONNECTIONS = 4096  # Per process; further ones wait until one closes.
+RESERVED_FILES = 200  # Open files of a process besides its connections.
 CLOSE_NOTICE_S = 1.0  # how long responses announce `Connection: close` before idle connections are closed
-BACKLOG_CONNECTIONS = 1024  # Connections that are not accepted yet.
+BACKLOG_CONNECTIONS = 1024  # Connections not accepted yet.
 STALL_CHECK_INTERVAL_S = 1.0
-MAX_MEMORY_BYTES = 1024 * 1024  # A larger body is not in memory as a whole.
-_CHUNK_BYTES = 128 * 1024  # Of a larger body that are in memory, about.
+MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are sent in parts.
+_CHUNK_BYTES = 128 * 1024  # The approximate size of a part.
 
 
 class Connections:
-    """The connections of one process, by the addresses and ports of their clients."""
+    """The connections of one process, by client address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
@@ -80,7 +80,7 @@ class Connections:
         found = {}
         for client in clients:
             one = self._open.get(client)
-            with suppress(OSError, ValueError):  # It is being closed.
+            with suppress(OSError, ValueError):  # It is closing.
                 if one is not None:
                     found[client] = one.unsent
         return found
@@ -93,7 +93,7 @@ class Connections:
 
 
 class _Response(NamedTuple):
-    """A response of the app. A large body or a stream is sent in parts."""
+    """A response of the app. Large bodies and streams are sent in parts."""
 
     status: int
     headers: list[Header]
@@ -124,8 +124,8 @@ class HttpServer:
         self.heads: dict[bytes, Environ] = {}
         self._receiver = Receiver(folder)
         self._computing = ClientThreads(COMPUTING_THREADS, "read", reserved=0)
-        # Many requests may wait for a remote accounts database, or for a git remote that is pushed to before
-        # each write. The others must not wait with them. Keys: whether a request needs accounts, and writes.
+        # Many requests may wait for a remote accounts database, or for a push to a git remote. They must not
+        # delay the others. Keys: whether a request needs accounts, and whether it writes.
         self._pools = {
             (asks, writes): ClientThreads(WAITING_THREADS, "write" if writes else "answer", RESERVED_THREADS)
             for asks in (False, True)
@@ -135,15 +135,15 @@ class HttpServer:
         self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
-        """Serve until SIGTERM, then end all streams and answer the requests that have begun to arrive."""
-        # `Connection.get_buffer` relies on the order of calls of this loop.
+        """Serve until SIGTERM. Then end all streams and finish the requests that have begun to arrive."""
+        # `Connection.get_buffer` relies on the order of this loop's calls.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
         """Move clients to another process, then end as with SIGTERM.
 
-        The other process accepts new connections from now on. For CLOSE_NOTICE_S, responses say that their
+        This process stops accepting connections. For CLOSE_NOTICE_S, its responses announce that their
         connection closes. Then idle connections are closed.
         """
         self.retiring = True
@@ -174,7 +174,7 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Close stalled connections, once each STALL_CHECK_INTERVAL_S."""
+        """Close stalled connections and update the date, every STALL_CHECK_INTERVAL_S."""
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
@@ -184,17 +184,17 @@ class HttpServer:
     # --- called by connections -------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
-        """Note a connection."""
+        """Add a connection."""
         self._connections.add(connection)
 
     def closed(self, connection: Connection) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         self._connections.remove(connection)
         self._acceptor.left()
         self._none_left.set()
 
     def handle(self, exchange: Exchange) -> None:
-        """Answer a request on the loop, or receive its body and let a thread answer."""
+        """Answer a request on the loop, or receive its body and answer in a thread."""
         environ = exchange.environ
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
@@ -236,7 +236,7 @@ class HttpServer:
             self._send(exchange, response)
 
     async def _wait(self, exchange: Exchange, postponed: NeedsThreadPool) -> None:
-        """Answer a postponed read in a thread of a pool, unless its client leaves."""
+        """Answer a postponed read in a thread pool, unless its client disconnects."""
         environ = exchange.environ
         del environ[IN_PLACE]
         if postponed.costly:
@@ -248,15 +248,15 @@ class HttpServer:
         await self._answer_soon(exchange)
 
     async def _answer_soon(self, exchange: Exchange) -> None:
-        """Answer a request in a thread of a pool."""
+        """Answer a request in a thread pool."""
         environ = exchange.environ
         response = await self._in_thread(environ, self._answer, environ)
-        if NO_TURN in environ:  # One that asks again at once, and again, would cost more than its turns.
+        if NO_TURN in environ:  # Immediate retries would cost more than the work.
             await asyncio.sleep(REFUSAL_PAUSE_S)
         self._send(exchange, response)
 
     async def _receive(self, exchange: Exchange) -> None:
-        """Receive the body of a request, then answer in a thread of a pool."""
+        """Receive the body of a request, then answer in a thread pool."""
         environ = exchange.environ
         told = environ.get("CONTENT_LENGTH", "")
         length = int(told) if told.isdigit() else None
@@ -270,7 +270,7 @@ class HttpServer:
             self._observer.end(environ, 400)
             return
         except ApiError as error:
-            # Without its traceback, whose frames would keep the connection open.
+            # The frames of a traceback would keep the connection open.
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)
             return
@@ -280,7 +280,7 @@ class HttpServer:
             await self._answer_soon(exchange)
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Run a function for a request in a thread of the pool that fits it; return the future."""
+        """Run a function for a request in the appropriate thread pool; return the future."""
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         if self._app.waits_long(environ):
             pool = self._waiting
@@ -293,7 +293,7 @@ class HttpServer:
         return asyncio.wrap_future(pool.submit(client, work, *args), loop=self._loop)
 
     def _answer(self, environ: Environ) -> _Response | None:
-        """Return the response of the app, None if the client has left. Raises NeedsThreadPool."""
+        """Return the response of the app, or None if the client has disconnected. Raises NeedsThreadPool."""
         told = self._observer.answer(environ)
         response: _Response | None
         try:
@@ -338,7 +338,7 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Serve a stream through a hub until its client leaves; if it has left already, do not count it."""
+    """Serve a stream through a hub until its client disconnects; skip the hub if it already has."""
     if exchange.is_left:
         exchange.end()
         return
@@ -353,7 +353,7 @@ async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> N
             size = exchange.send(await asyncio.to_thread(next, parts, b""))
             left -= size
             if not size or not await exchange.connection.drain():
-                exchange.give_up()  # The client was promised more.
+                exchange.give_up()  # The client expects more bytes.
                 return
         exchange.end()
     finally:
@@ -381,7 +381,7 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def most_connections() -> int:
-    """Raise the limit of open files; return how many connections it allows beside RESERVED_FILES."""
+    """Raise the limit of open files; return how many connections it allows besides RESERVED_FILES."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -390,5 +390,5 @@ def most_connections() -> int:
 
 
 def _length(headers: Iterable[Header]) -> int:
-    """Return the length of a body from the headers, 0 if they don't have it."""
+    """Return the length of a body from the headers, 0 if it is missing."""
     return next((int(value) for name, value in headers if name == "Content-Length" and value), 0)

@@ -1,7 +1,7 @@
-"""The worker that leads: it runs the jobs that one process of a server does for all.
+"""The leader: the worker that runs the jobs which only one process of a server may run.
 
-A job of a new kind is a class in the package whose work it does, its pauses in `server.jobs.job`, and a
-line here.
+To add a job, write a class in the package it belongs to, add its intervals to `server.jobs.job`, and yield it
+in `jobs_of`.
 """
 
 import threading
@@ -25,20 +25,20 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """A thread that waits until no other worker of a server leads, and then runs the jobs until it stops."""
+    """A thread that waits until no other worker leads, then runs the jobs until it is stopped."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
-        """`make_runner` is called once this process leads, after a pause at the start."""
+        """`make_runner` is called once this process leads; the thread first waits `pause_s` seconds."""
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leader", daemon=True)
 
     def start(self) -> None:
-        """Begin to wait."""
+        """Start waiting to lead."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Leave the jobs to another worker; returns when none runs here."""
+        """Stop the jobs and let another worker lead; wait up to 5 s for that."""
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -55,7 +55,7 @@ class Leader:
 def jobs_of(
     opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
 ) -> Iterator[Job]:
-    """Return what is done for a site; `tell` is given the progress of the search index."""
+    """Yield the jobs of a site; `tell` receives the progress of the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
@@ -64,7 +64,7 @@ def jobs_of(
     yield CheckChanges(site, report, timing)
     yield CommitWrites(site, timing)
     yield RecordEvents(site, watched.recorder, timing, watched.notices)
-    if not past.held:  # What changes is for a server to tell of that serves it.
+    if not past.held:  # Only a server of the current state reports changes.
         yield from _outward(opened, watched)
     if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")
@@ -75,7 +75,7 @@ def jobs_of(
 
 
 def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
-    """Return what connects to other servers, each once the settings ask for it."""
+    """Yield the jobs that connect to other servers; each starts once the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

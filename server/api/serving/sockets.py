@@ -1,4 +1,4 @@
-"""Accepts connections from a shared listener, and measures the bytes that a client has not acknowledged."""
+"""Accepts connections from a shared listener, and counts the bytes that a client has not acknowledged."""
 
 import asyncio
 import socket
@@ -8,34 +8,34 @@ from collections.abc import Callable
 from fcntl import ioctl
 from typing import Any
 
-_SIOCOUTQ = 0x5411  # Linux: how many bytes the other side has not acknowledged
-_SO_NWRITE = 0x1024  # macOS: the same, as an option of the socket
+_SIOCOUTQ = 0x5411  # Linux: the number of unacknowledged bytes
+_SO_NWRITE = 0x1024  # macOS: the same, as a socket option
 _INT = struct.Struct("=i")
-_BACKOFF_S = 0.2  # If the system lacks descriptors or memory.
+_BACKOFF_S = 0.2  # After a lack of descriptors or memory.
 
 
 def unsent_bytes(connection: Any) -> int:
-    """Return how many bytes a client has not acknowledged. Raises OSError for a socket that is closed."""
+    """Return how many bytes a client has not acknowledged. Raises OSError if the socket is closed."""
     if sys.platform == "darwin":
         return int(connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE))
     return int(_INT.unpack(ioctl(connection.fileno(), _SIOCOUTQ, bytes(_INT.size)))[0])
 
 
 class Acceptor:
-    """Accepts connections from a listener that other processes share, up to a limit.
+    """Accepts connections from a listener shared with other processes, up to a limit.
 
-    It accepts one at a time, so that an idle process gets the next while this one is busy.
+    It accepts one at a time, so an idle process gets the next while this one is busy.
     """
 
     def __init__(self, listener: socket.socket, make: Callable[[], asyncio.BaseProtocol], most: int) -> None:
-        """`make` returns the protocol of a connection; there are at most `most` connections."""
+        """`make` returns the protocol of a new connection; `most` limits the open connections."""
         self._loop = asyncio.get_running_loop()
         self._listener, self._make, self._room = listener, make, most
         self._connecting: set[asyncio.Task[Any]] = set()
         self._listens = self._stopped = False
 
     def start(self) -> None:
-        """Start to accept connections."""
+        """Start accepting connections."""
         if not self._listens and not self._stopped and self._room > 0:
             self._loop.add_reader(self._listener, self._accept)
             self._listens = True
@@ -46,7 +46,7 @@ class Acceptor:
         self._pause()
 
     def left(self) -> None:
-        """Make room for another connection after one was closed."""
+        """Make room for another connection after one has closed."""
         self._room += 1
         self.start()
 
@@ -59,7 +59,7 @@ class Acceptor:
         try:
             connection, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
-            return  # Another process accepted it first, or the client has left.
+            return  # Another process accepted it first, or the client disconnected.
         except OSError:
             self._pause()
             self._loop.call_later(_BACKOFF_S, self.start)
@@ -75,6 +75,6 @@ class Acceptor:
     async def _connect(self, connection: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(self._make, connection)
-        except OSError:  # The client has left.
+        except OSError:  # The client disconnected.
             connection.close()
             self.left()

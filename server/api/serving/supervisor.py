@@ -1,11 +1,11 @@
-"""Keeps the workers of a server alive: forks them, and another one wherever one ends.
+"""Supervisor of the workers of a server: forks them, and replaces each one that ends.
 
-A worker that hangs or was stopped is killed and replaced once its heartbeat is too old: it holds locks and
-connections. Since it was killed, it can't wake later and acknowledge a write.
+A worker whose heartbeat is too old hangs or was stopped, and still holds locks and connections. It is killed
+and replaced, so it can't wake later and acknowledge a write.
 
-A worker that ends soon after it began is replaced after a pause, which grows from one such death to the
-next, so that a server whose workers can't live stays up and says why, and costs little. However the
-supervisor itself ends, its workers end with it.
+A worker that ends early is replaced after a pause, which grows with each early end. So a server whose workers
+keep failing stays up, logs the reason, and uses few resources. If the supervisor itself ends, for whatever
+reason, its workers end too.
 """
 
 import logging
@@ -25,9 +25,9 @@ from server.api.serving.heartbeats import INTERVAL_S, TIMEOUT_S, Heartbeats
 
 log = logging.getLogger("bifolio")
 
-BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)  # Until the next worker starts, by how many before it ended early.
-MIN_UPTIME_S = 60.0  # A worker that ran for so long has not ended early.
-RETIREMENT_TIMEOUT_S = 600.0  # How long workers may take to end after others have replaced them.
+BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)  # Until the next start, by early ends in a row.
+MIN_UPTIME_S = 60.0  # A worker that ends sooner has ended early.
+RETIREMENT_TIMEOUT_S = 600.0  # How long replaced workers may take to end.
 STOP_TIMEOUT_S = 4.0  # How long workers may take to finish open requests.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
@@ -35,20 +35,20 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Place:
-    """The place of one worker: its process, 0 while there is none, and when it began or the next one may."""
+    """The slot of one worker: its process, or 0, and when it started or the next one may."""
 
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # how many workers in a row ended early, or could not begin
-    is_hung: bool = False  # and was killed for that
+    deaths: int = 0  # early ends and failed starts in a row
+    is_hung: bool = False  # and was killed
 
 
 class Supervisor:
     """Runs `work` in each of `count` processes until a signal ends them all.
 
-    It can have a `leash` (`generations`), on which it is told to retire: each worker then calls `retire`, and
-    ends when it has answered what it has begun. It ends when the other side of the leash closes.
+    A byte on `leash` (see `generations`) retires the workers: each calls `retire` and ends once its open
+    requests are finished. If the other end of the leash closes, the supervisor ends.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class Supervisor:
         self._work, self._leash, self._retire = work, leash, retire
         self._heartbeats = Heartbeats(count, heartbeat_timeout_s)
         self._places = [_Place(number) for number in range(1, count + 1)]
-        # A worker reads from it that it is to retire; it closes when the supervisor ends.
+        # A byte retires a worker; the pipe closes when the supervisor ends.
         self._lifeline = os.pipe()
 
     def run(self) -> None:
         """Keep the workers alive until SIGTERM, SIGINT or SIGHUP, then end them.
 
-        They get SIGTERM and STOP_TIMEOUT_S to finish open requests. With a second signal they end at once.
+        They get SIGTERM and STOP_TIMEOUT_S to finish open requests. A second signal ends them at once.
         """
         leash = () if self._leash is None else (self._leash,)
         with arriving_signals(lambda: leash) as arrived:
@@ -90,7 +90,7 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Let all workers retire, and wait until they have ended or a signal arrives."""
+        """Retire all workers, and wait until they have ended, a signal arrives or time is up."""
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -101,7 +101,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due; return in how many seconds the next one is, `inf` for never."""
+        """Fork the workers that are due; return the seconds until the next one is, `inf` for never."""
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
@@ -110,7 +110,7 @@ class Supervisor:
         return min((place.at - now for place in missing if not place.pid), default=math.inf)
 
     def _start(self, place: _Place, now: float) -> None:
-        """Fork a worker; where the system has no process for it, try again after a pause."""
+        """Fork a worker; if the system refuses, schedule another attempt after a pause."""
         try:
             self._heartbeats.expect(place.number, now)
             place.pid, place.at = self._fork(place.number), now
@@ -121,7 +121,7 @@ class Supervisor:
             log.error("worker %d can't begin: %s; tried again in %d s", place.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
-        """Kill the workers whose heartbeats are too old. SIGKILL ends stopped processes, too."""
+        """Kill the workers whose heartbeats are too old. SIGKILL also ends stopped processes."""
         now = time.monotonic()
         self._heartbeats.check(now)
         for place in self._living():
@@ -133,7 +133,7 @@ class Supervisor:
     def _fork(self, number: int) -> int:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        # A signal that arrives before the worker knows what to do about it waits.
+        # Hold signals back until the worker has set its handlers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
         try:
             pid = os.fork()
@@ -150,7 +150,7 @@ class Supervisor:
             for ending, action in (
                 (signal.SIGCHLD, signal.SIG_DFL),
                 (signal.SIGTERM, signal.SIG_DFL),
-                (signal.SIGINT, signal.SIG_IGN),  # Ctrl-C reaches all processes; the supervisor tells them
+                (signal.SIGINT, signal.SIG_IGN),  # Ctrl-C reaches all processes; the supervisor ends them
                 (signal.SIGHUP, signal.SIG_IGN),
             ):
                 signal.signal(ending, action)
@@ -169,8 +169,8 @@ class Supervisor:
             os._exit(status)
 
     def _reap(self, *, ending: bool = False) -> None:
-        """Take note of the workers that have ended; tell of each, unless all are to end."""
-        multiprocessing.active_children()  # This lets go of others that have ended.
+        """Reap the workers that have ended; log each, unless all are ending."""
+        multiprocessing.active_children()  # Reaps other child processes.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
             if not pid:
@@ -193,12 +193,12 @@ class Supervisor:
 
 
 def _pause(place: _Place) -> int:
-    """After how many seconds the next worker starts, where some have ended early."""
+    """Return the seconds until a failed worker is replaced."""
     return BACKOFFS_S[min(place.deaths, len(BACKOFFS_S)) - 1]
 
 
 def why(status: int) -> str:
-    """How a process ended, by what `waitpid` says of it."""
+    """Describe how a process ended, from its `waitpid` status."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"ended with status {code}"
@@ -213,10 +213,11 @@ def why(status: int) -> str:
 def arriving_signals(
     beside: Callable[[], Iterable[int]] = lambda: (),
 ) -> Iterator[Callable[[float | None], bytes]]:
-    """Hand out the signals that arrive: the function waits up to so many seconds, and returns their numbers.
+    """Context manager: return a function that waits for signals, up to some seconds, and returns their
+    numbers.
 
-    It returns earlier where there is something to read from one of the descriptors `beside`.
-    A signal that whoever started the server wants ignored (nohup) stays ignored.
+    The function also returns if one of the descriptors of `beside` becomes readable. An end signal that was
+    ignored at the start (nohup) stays ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -245,7 +246,7 @@ def arriving_signals(
 
 
 def _do_nothing(*_: object) -> None:
-    """What a signal does that is read from the wakeup descriptor."""
+    """Handle a signal that is read from the wakeup descriptor."""
 
 
 def _readable(descriptor: int) -> bool:
@@ -253,11 +254,11 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Retire when a pipe says so. End when its other end closes: at first gently, then however it is."""
+    """Retire if the pipe has a byte. Once its other end closes, end: first with SIGTERM, then by force."""
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()
-        closed.register(lifeline, 0)  # What is left to read is for other workers.
+        closed.register(lifeline, 0)  # The remaining bytes are for other workers.
         closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(STOP_TIMEOUT_S)

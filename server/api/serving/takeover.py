@@ -1,10 +1,10 @@
-"""Lets another server of the same site take over the port of this one, so that no request is refused.
+"""Takeover of the port of a running server by another server of the same site, without refused requests.
 
-The first process of a server offers the socket that it listens on, at a socket in `.bifolio/` that only who
-runs it may use. A server that is to take its place asks for that, loads the site, and says so when it
-answers: then this one lets its clients go, as a generation that is replaced does. Until then it goes on,
-whatever becomes of the other one. Both accept from one queue, which is why no connection is lost in it.
-Who connects and asks for nothing is in nobody's way.
+The first process of a server offers its listening socket through a Unix socket in `.bifolio/`, which only the
+server's user may use. The new server requests the listening socket, loads the site, and reports when it
+answers requests. Then the old server retires, as a replaced generation does. Until then it keeps serving,
+even if the new server fails. Both accept from one queue, so no connection is lost. A connection that requests
+nothing does not block others.
 """
 
 import errno
@@ -21,35 +21,35 @@ from server.errors import SetupError
 from server.paths import state_folder
 
 HANDOVER_TIMEOUT_S = 5.0  # How long the running server may take to hand its socket over.
-READY_TIMEOUT_S = 300.0  # How long a successor may take to serve if another one asks as well.
-BACKLOG_CONNECTIONS = 8  # Connections that have not asked for anything yet.
+READY_TIMEOUT_S = 300.0  # How long a new server may block others from taking over.
+BACKLOG_CONNECTIONS = 8  # Connections without a request so far.
 _ASK, _READY = b"a", b"r"
-_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # the sockets of servers, in .bifolio/
-_HANDED, _BUSY = b".", b"b"  # with the socket; without it, since another server has it already
+_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # Unix sockets in .bifolio/
+_HANDED, _BUSY = b".", b"b"  # sent with the socket; sent if another server has it already
 _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """The socket of another server, which goes on until `answer` is called."""
+    """The listening socket of another server, which keeps serving until `answer` is called."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
 
     def answer(self) -> None:
-        """Tell the other server that this one answers now."""
-        with suppress(OSError):  # It has ended by itself.
+        """Notify the other server that this one answers requests now."""
+        with suppress(OSError):  # It has ended already.
             self._other.send(_READY)
 
     def close(self) -> None:
-        """Leave everything to the other server."""
+        """Give up the takeover; the other server keeps serving."""
         self.listener.close()
         self._other.close()
 
 
 def take_over(root: Path, port: int) -> Taken | None:
-    """The socket of the server of the site at `root` that listens on a port; None where there is none.
+    """Return the socket of the server of the site at `root` that listens on a port, None if there is none.
 
-    Raises SetupError where there is one that does not hand it over.
+    Raises SetupError if that server does not hand it over.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -82,18 +82,18 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """What offers the socket of a server that listens on a port; for the process that all come from."""
+    """Offer of a server's listening socket to a new server; for the first process."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
         self._asked: socket.socket | None = None
-        self._silent: list[socket.socket] = []  # who has connected, and asked for nothing yet
-        self._taker: socket.socket | None = None  # who has the socket
-        self._since = 0.0  # when it got that
-        self._made: tuple[int, int] | None = None  # the mark of the file that `open` made
+        self._silent: list[socket.socket] = []  # connections without a request so far
+        self._taker: socket.socket | None = None  # the connection of the server that got the socket
+        self._since = 0.0  # and when
+        self._made: tuple[int, int] | None = None  # the identity of the file that `open` created
 
     def open(self) -> None:
-        """Offer it from now on, in the place of the server that had it before, if there is one."""
+        """Start the offer, replacing that of the previous server, if any."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -101,30 +101,30 @@ class Offer:
         sweep_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
-                begun = f"{path}.new"  # Whoever finds the file under its name finds it listening.
+                begun = f"{path}.new"  # Renamed once it listens.
                 Path(begun).unlink(missing_ok=True)
                 asked.bind(begun)
                 os.chmod(begun, 0o600)
                 asked.listen(BACKLOG_CONNECTIONS)
                 self._made = _mark_of(begun)
                 os.rename(begun, path)
-        except OSError:  # Then nobody takes over, which nothing else depends on.
+        except OSError:  # Only takeovers are impossible then.
             asked.close()
             return
         self._asked = asked
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What there is to hear from."""
+        """Return the descriptors to wait on for input."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
-        """Hand the socket to who asks for it; whether another server answers now in the place of this one."""
+        """Handle requests for the socket; return whether a new server has replaced this one."""
         if self._taker is not None:
             with suppress(BlockingIOError):
                 if _receive(self._taker) == _READY:
                     return True
-                self._let_go()  # It has ended before it answered.
+                self._let_go()  # It ended before it was ready.
         if self._asked is not None:
             with suppress(OSError):
                 self._silent.append(self._asked.accept()[0])
@@ -140,13 +140,13 @@ class Offer:
         return False
 
     def close(self) -> None:
-        """Offer it no more; what a process closes that was forked, the first one still has."""
+        """Close the offer in this process; in a forked process, the first one keeps it."""
         for one in self._connections():
             one.close()
         self._asked, self._taker, self._silent = None, None, []
 
     def remove(self) -> None:
-        """Remove the file of the socket, unless another server has replaced it; for the first process."""
+        """Remove the socket file, unless another server has replaced it; for the first process."""
         with suppress(OSError), _short_path(self._root, self._port) as path:
             if self._made and _mark_of(path) == self._made:
                 os.unlink(path)
@@ -160,7 +160,7 @@ class Offer:
         self._taker = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the socket to another server; whether it has got it."""
+        """Send the socket to another server; return whether that succeeded."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):
@@ -168,7 +168,7 @@ class Offer:
         now = time.monotonic()
         try:
             if self._taker is not None and now - self._since < READY_TIMEOUT_S:
-                other.send(_BUSY)  # Two that take over at once would both go on.
+                other.send(_BUSY)  # Two takeovers at once would leave two servers.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])
         except OSError:
@@ -179,13 +179,13 @@ class Offer:
 
 
 def _mark_of(path: str) -> tuple[int, int]:
-    """Return what tells a file from others at its path; a file system may give the inode to the next one."""
+    """Return the identity of a file. The time is part of it, since a file system may reuse the inode."""
     status = os.lstat(path)
     return status.st_ino, status.st_mtime_ns
 
 
 def sweep_sockets(root: Path) -> None:
-    """Remove the sockets on which no server listens any more, such as those of servers that were killed."""
+    """Remove sockets without a listening server, such as those of killed servers."""
     with suppress(OSError):
         folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -200,7 +200,7 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """What another server says; b"" where it has ended. Raises BlockingIOError where it says nothing yet."""
+    """Return another server's message, b"" if it has ended. Raises BlockingIOError if there is none yet."""
     try:
         return other.recv(1)
     except ConnectionError:
@@ -209,7 +209,10 @@ def _receive(other: socket.socket) -> bytes:
 
 @contextmanager
 def _short_path(root: Path, port: int) -> Iterator[str]:
-    """The path of the socket, by a descriptor of its folder: a path of a socket has 107 bytes at most."""
+    """Context manager: yield a short path of the socket, through a descriptor of its folder.
+
+    The path of a Unix socket has at most 107 bytes.
+    """
     folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/serve-{port}.sock"
