@@ -48,7 +48,7 @@ class Pictures:
         return picture
 
     def formats(self, path: str, picture: Picture) -> dict[str, Any] | None:
-        """Return the formats of a picture for the API, or None if they are not made."""
+        """Return the formats of a picture for the API, or None if they have not been made yet."""
         if not picture.key:
             return None
         return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")

@@ -167,7 +167,7 @@ def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, sett
 
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
-    """Return the values that users set for themselves. Raises ValidationError, also for other fields."""
+    """Return a user's own changes. Raises ValidationError for invalid values and for other fields."""
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})

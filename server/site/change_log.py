@@ -186,7 +186,7 @@ class ChangeLog:
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Begin a segment with a record of the whole state; readers of the old content notice.
+        """Begin a segment with a record of the whole state, so that readers of the old one notice.
 
         Workers that are up to date skip it if it is a checkpoint, since it contains nothing new.
         """

@@ -68,7 +68,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def make_once(path: Path, data: bytes) -> None:
-    """Create a file readable only by its owner, completely or not at all; an existing file stays."""
+    """Atomically create a file that only its owner can read; leave an existing file untouched."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)

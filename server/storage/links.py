@@ -1,8 +1,8 @@
 """Rules for links: a link may lead only to files of its own kind.
 
-Anybody who can commit can add links, and could so expose or overwrite keys, accounts or settings. So a link
-in content/uploads/, content/ or content-types/ must stay in that folder, site.yaml may not lead into them,
-and no link may lead to a hidden name.
+Anybody who can commit can add links, and could use them to expose or overwrite keys, accounts or settings. So
+a link in content/uploads/, content/ or content-types/ must stay in that folder, site.yaml may not lead into
+them, and no link may lead to a hidden name.
 
 `link_problem` checks links in advance. `open_file` checks again after opening, since a link may replace a
 file in between.

@@ -72,7 +72,7 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that change if files are put back, each file with its text then and now."""
+    """Return the documents that an undo of files changes, with each file's text before and after it."""
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()

@@ -108,7 +108,7 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """The branches that were pushed, each with its commit; none where something else is told."""
+    """Return the pushed branches, each with its commit; empty if the event is not a push."""
     if not isinstance(told, dict):
         return
     ref = told.get("ref")

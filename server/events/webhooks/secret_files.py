@@ -52,7 +52,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return the secrets of a webhook with the time until which each signs; the first has no end."""
+    """Return a webhook's secrets, each with the time when it stops signing; the first never expires."""
     try:
         path = _path(root, name)
         if not path.exists():

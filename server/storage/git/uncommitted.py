@@ -64,7 +64,7 @@ def changed_paths(
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
     """Return the cache file for the current index; None without an index or cache.
 
-    A cached index may be used anywhere: git trusts its entries only for files with the same times.
+    A cached index is safe in any working tree: git ignores entries whose file times don't match.
     """
     mark = file_mark_of(index)
     if cache is None or mark is None:

@@ -67,7 +67,7 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 def read_record(folder: Path, key: str) -> dict[str, Any]:
     """Return width, height, bytes and digest of an image's formats, by name.
 
-    Raises OSError if they are not made, ValueError if the record is damaged.
+    Raises OSError if they have not been made yet, ValueError if the record is damaged.
     """
     record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}

@@ -1,4 +1,4 @@
-"""Writer of document files, with the code of the API.
+"""Writer of document files that uses the API's own code.
 
 Documents keep their files. A new file is named as by the API, or after its title if its type has no uid.
 """

@@ -37,7 +37,7 @@ def data_documents(files: Iterable[str]) -> set[str]:
 
 
 def generator_data(path: str) -> str:
-    """Return the generator's data folder around a file, or ""."""
+    """Return the generator's data folder that contains a file, or ""."""
     if not path.endswith(_DATA):
         return ""
     return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")
