@@ -61,7 +61,7 @@ def test_the_pages_have_the_numbers_of_this_site(tmp_path: Path, capsys: pytest.
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "site.yaml", tmp_path)
     api = Api.of(load(tmp_path, {}))
-    assert f"\n  {told(api, capsys)}\n" in (ROOT / "README.md").read_text()
+    assert f"\n  {told(api, capsys)}\n" in (ROOT / "docs/files.md").read_text()
     total = api.get("/api/articles?status=draft").body["meta"]["pagination"]["total"]
     assert f"`{total} documents in English (en)`" in (ROOT / "docs/studio.md").read_text()
     api.accounts.close()

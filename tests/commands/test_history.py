@@ -131,7 +131,7 @@ def test_what_is_no_commit_and_no_repository(root: Path, tmp_path: Path) -> None
     for arguments in (("log", "--since", "none"), ("diff", "--from", "--all"), ("diff", "--to", "none")):
         result = run(root, *arguments)
         assert result.exit_code == 1
-        assert "no commit" in result.output or "option" in result.output
+        assert "is not a commit" in result.output or "option" in result.output
     shutil.rmtree(root / ".git")
     for command in ("log", "diff"):
         assert "git init" in run(root, command).output

@@ -29,7 +29,7 @@ const carried = (name) => (/** @type {HTMLElement} */ element) => {
  */
 const source = (tag) => ({ attrs }) => {
   const text = writeJson(attrs.value, tag === "span" ? 0 : 2);
-  return [tag, { class: "blocks-other", "data-node": writeJson(attrs.value), title: "Unsupported block, kept unchanged" }, text];
+  return [tag, { class: "blocks-other", "data-node": writeJson(attrs.value), title: "Unsupported block" }, text];
 };
 
 /**

@@ -47,7 +47,8 @@ function Documents({ type }) {
   if (error) return html`<${Off} error=${error} again=${retry} />`;
   if (!items) return html`<${Loading} />`;
   if (!items.length) {
-    return html`<${Empty} title="Nothing was deleted">Documents that were committed before they were deleted appear here.<//>`;
+    return html`<${Empty} title="Nothing was deleted">Documents that were committed before they were deleted
+      appear here.<//>`;
   }
   return html`
     <p class="hint">${model.seesDrafts(type)

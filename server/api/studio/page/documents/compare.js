@@ -16,7 +16,8 @@ const TEXTS = new Set(["string", "text", "richtext", "blocks"]);
 /** @param {import("./panels.js").PanelProps} props */
 export function Compare({ subject: { model, type }, editing }) {
   const { version } = editing.state;
-  if (!version?.published) return html`<${Empty} title="Not published">Nothing is published yet, so there is nothing to compare the draft with.<//>`;
+  if (!version?.published) return html`<${Empty} title="Not published">
+    Nothing is published yet, so there is nothing to compare the draft with.<//>`;
   const published = valuesOf({ model, attributes: type.attributes }, version.published);
   const draft = valuesOf({ model, attributes: type.attributes }, version.document);
   const names = Object.keys(type.attributes).filter((name) => {

@@ -13,7 +13,7 @@ import { readSource, sourcePath, useSource } from "./source.js";
  * @typedef {import("./source.js").Source} Source
  */
 
-const CHANGED = "The file has changed since you opened it. Its current text is shown above. Saving replaces it with yours.";
+const CHANGED = "The file has changed since you opened it. Its current text is above. Saving replaces it with yours.";
 const OTHER_KEYS = "other-keys"; // the place of messages
 
 /** @param {{subject: Subject, editing: any}} props */

@@ -82,7 +82,7 @@ function Focal({ url, point, set }) {
       </div>
     </div>
     <p class="hint focal-hint">
-      ${point ? `The focal point is at ${x} %, ${y} %.` : "Click the most important point of the picture to set its focal point."}
+      ${point ? `The focal point is at ${x} %, ${y} %.` : "Click the most important point to set the focal point."}
       ${point && html`<button class="button quiet" type="button" onClick=${() => set(null)}>No focal point</button>`}
     </p>`;
 }

@@ -11,8 +11,8 @@ const KEY = "bifolio.preview.device";
 const TYPING_MS = 150; // until what is typed is sent
 const ANSWER_MS = 4000; // after which a page that has loaded is taken for one that does not answer
 const SILENT =
-  "This page has no live preview, so it reloads after each save. If it stays empty, the site may not be running or may " +
-  "not allow framing.";
+  "This page has no live preview, so it reloads after each save. If it stays empty, the site may not be " +
+  "running or may not allow framing.";
 const SANDBOX = "allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox";
 
 /**

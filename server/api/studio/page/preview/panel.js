@@ -88,7 +88,8 @@ function HowTo({ type }) {
 /** @param {{missing: string[]}} props */
 function Incomplete({ missing }) {
   const needed = missing.map((name) => labelOf(name).toLowerCase()).join(", ");
-  return html`<${Empty} title="This document has no address yet">Its address is made from: ${needed}. Fill these in and save.<//>`;
+  return html`<${Empty} title="This document has no address yet">
+    Its address is made from: ${needed}. Fill these in and save.<//>`;
 }
 
 const Unpublished = () => html`<${Empty} title="Nothing is published yet">Visitors do not see it.<//>`;

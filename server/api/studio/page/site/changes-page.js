@@ -135,7 +135,8 @@ function CommitForm({ count, commit, underWay }) {
     setBusy(false);
   };
   if (underWay) {
-    return html`<p class="site-note">Git is in the middle of ${underWay}. Finish or abort it with git before you commit here.</p>`;
+    return html`<p class="site-note">Git is in the middle of ${underWay}.
+      Finish or abort it with git before you commit here.</p>`;
   }
   return html`<form class="commit-form" onSubmit=${send}>
     <label class="field-label" for="commit-message">Commit message</label>

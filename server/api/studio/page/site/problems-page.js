@@ -121,7 +121,7 @@ function File({ path, problems, model, fix }) {
           <span>${sentence(problem)}</span>
           <span class="problem-fix">
             ${problem.line && html`<span>Line ${problem.line}. </span>`}
-            ${problem.change ? `“${problem.change.after ?? "null"}” is the only possible match.` : adviceOf(problem.fix)}
+            ${problem.change ? `“${problem.change.after ?? "null"}” is the only match.` : adviceOf(problem.fix)}
           </span>
         </span>
         <span class="problem-actions">
