@@ -69,7 +69,7 @@ def read_git_state(root: Path, before: GitState) -> GitState:
     if head is not None and (folder, head) == (before.folder, before.head):
         return before if index == before.index else replace(before, index=index, place=place)
     try:
-        committed = read_times(root, cache_folder(root), before.committed)
+        committed = _read_times(root, before.committed)
     except GitError as error:
         trouble_log(root).tell(Concern.TIMES, str(error), "the commit times of files are unknown")
         committed = before.committed
@@ -78,6 +78,16 @@ def read_git_state(root: Path, before: GitState) -> GitState:
     if trouble_log(root).is_concerned(Concern.CHANGED):
         head = None
     return GitState(folder, place, head, index, committed)
+
+
+def _read_times(root: Path, before: CommitTimes) -> CommitTimes:
+    """Read the commit times, again if git fails: `git gc` may delete a pack that git has just listed."""
+    try:
+        return read_times(root, cache_folder(root), before)
+    except GitSlowError:
+        raise
+    except GitError:
+        return read_times(root, cache_folder(root), before)
 
 
 def _folder(root: Path) -> Path | None:
