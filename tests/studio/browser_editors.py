@@ -107,7 +107,7 @@ def test_numbers_that_were_not_saved_are_kept_as_they_are_written(form: Page, si
     until(lambda: "12345678901234567892" in str(form.evaluate("JSON.stringify(localStorage)")))
     form.on("dialog", lambda dialog: dialog.accept())
     form.reload()
-    form.get_by_role("button", name="Restore").click()
+    form.get_by_role("button", name="Restore", exact=True).click()
     form.keyboard.press("Control+s")
     told(form, "Saved")
     assert '"list": [2.50, 3.0, 12345678901234567892]' in path.read_text()

@@ -110,7 +110,7 @@ def test_keys_that_the_type_does_not_have_are_edited_as_source(
     file.write_text(before.replace("never", "always"))
     area.fill(typed.replace("weight: 5", "weight: 6"))
     area.press("Control+s")
-    keys.get_by_role("alert").filter(has_text="The file was changed meanwhile").wait_for()
+    keys.get_by_role("alert").filter(has_text="The file has changed since you opened it").wait_for()
     keys.get_by_label("Current text of the file").get_by_text("list: always").wait_for()
     assert "weight: 5" in file.read_text()
     area.fill(area.input_value().replace("never", "always"))
@@ -128,7 +128,7 @@ def test_keys_that_the_type_does_not_have_are_edited_as_source(
 def test_the_panel_says_why_it_can_not_be_saved(page: Page, studio: Studio) -> None:
     page.goto(f"{studio.url}/author/winifred-stannage?panel=file")
     page.get_by_label("Email").fill("no address")
-    page.get_by_text("It can't be saved yet").wait_for()
+    page.get_by_text("Can't be saved yet").wait_for()
 
 
 def test_a_new_document_is_shown_as_the_file_that_it_will_be(page: Page, studio: Studio) -> None:

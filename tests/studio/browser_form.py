@@ -291,7 +291,7 @@ def test_unsaved_work_is_offered_again_with_a_comparison(form: Page, site: Studi
     offer.wait_for()
     expect(form.get_by_label("Title")).to_have_value("One")
     expect(offer.get_by_role("region")).to_have_text(["One", "Not saved"], use_inner_text=True)
-    offer.get_by_role("button", name="Restore").click()
+    offer.get_by_role("button", name="Restore", exact=True).click()
     expect(form.get_by_label("Title")).to_have_value("Not saved")
     form.keyboard.press("Control+s")
     told(form, "Saved")

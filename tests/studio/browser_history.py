@@ -298,7 +298,7 @@ def test_a_version_is_restored_whole_beside_what_is_not_saved(form: Page, site: 
     question = form.get_by_role("dialog", name="Restore this version?")
     question.get_by_text("in the draft").wait_for()
     expect(question.get_by_role("listitem")).to_have_text(["Body", "Open", "Tags", "Cover", "Parts", "Data"])
-    stays = "What you have not saved stays in the form, and is shown beside it: Body."
+    stays = "Your unsaved values stay in the form, next to the restored ones: Body."
     expect(question).to_contain_text(stays, use_inner_text=True)
     expect(question).to_contain_text("“subtitle” is not part")
     question.get_by_role("button", name="Restore").click()
@@ -436,7 +436,7 @@ def test_a_deleted_document_comes_back(
         check_access(form)
         assert form.evaluate("document.documentElement.scrollWidth") <= width
     form.get_by_role("button", name="Restore Tides").click()
-    form.get_by_text("Restored").wait_for()
+    form.get_by_text("Restored", exact=True).wait_for()
     form.get_by_role("main").get_by_role("link", name="Tides", exact=True).click()
     form.get_by_role("textbox", name="Title").wait_for()
     written = site.root / f"content/{name}s/tides{'.draft' if drafts else ''}.md"

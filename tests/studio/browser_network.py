@@ -52,7 +52,7 @@ FROM_FRAME_PX = """(note) => {
 
 
 def notice(page: Page) -> Any:
-    return page.get_by_role("status").filter(has_text="No connection: what you see and type stays")
+    return page.get_by_role("status").filter(has_text="No connection. Your changes stay in this page")
 
 
 def go_to(page: Page, link: str) -> None:
