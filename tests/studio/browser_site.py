@@ -98,7 +98,7 @@ def test_what_is_chosen_is_committed_and_what_is_staged_stays(
     write(own.root, {"content/tags/haar.yaml": "name: Haar\nslug: haar\n"})
     git(own.root, "add", "notes.txt")
     owner.get_by_role("link", name="Changes").click()
-    owner.get_by_role("button", name="what changes in Mist").click()
+    owner.get_by_role("button", name="changes in Mist").click()
     owner.locator(".diff .is-added", has_text="name: Mist").wait_for()
     check_access(owner)
     owner.get_by_role("checkbox", name="Commit Haar").uncheck()
