@@ -1,1 +1,1 @@
-"""HTTP: one entrance for requests and answers, the table of operations, and the handlers behind it."""
+"""HTTP: the WSGI entrance, the table of operations and their handlers."""

@@ -1,7 +1,7 @@
-"""The handlers of every path, in a Flask app.
+"""The Flask app with the handlers of all operations.
 
-Reads of content need none of them (`server.api.entrance`), so that `bifolio serve` loads this module and all
-that it needs at the first request that is for a handler.
+Content reads bypass it (`server.api.entrance`), so `bifolio serve` imports this module and its dependencies
+only at the first request that needs a handler.
 """
 
 from collections.abc import Callable
@@ -61,11 +61,11 @@ from server.storage.bucket.site_bucket import SiteBucket
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
 
-_KEPT_HEADERS = ("Content-Range", "Retry-After")  # Clients act on these headers of werkzeug's errors.
+_KEPT_HEADERS = ("Content-Range", "Retry-After")  # Headers of werkzeug's errors that clients use.
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
-    """The app of a loaded site, all of it loaded. `wsgi_app` is where requests come in."""
+    """Return the Flask app of a loaded site, with everything imported. Its `wsgi_app` is the entrance."""
     identities = Identities(site.root, site.state.settings, accounts)
     past = PastStates(site)
     watched = Watched.alone(site.root, site.state.settings.accounts)
@@ -77,15 +77,15 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def handler(
     site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
-    """What answers a request by the handler of its path. It raises what that raises."""
+    """Return a function that runs the handler of a request's path. It passes on the handler's errors."""
     return partial(_handle, _make(site, identities, past, watched))
 
 
 class _MatchedRule(Rule):
-    """A URL rule that is only matched.
+    """A URL rule that is used only for matching.
 
-    werkzeug also compiles functions that build URLs from each rule, which took 60 of the 70 ms of making the
-    app. Nothing here builds URLs from rules.
+    werkzeug also compiles functions that build URLs from each rule, which took 60 of the 70 ms of creating
+    the app. URLs are never built from rules here.
     """
 
     @staticmethod
@@ -105,7 +105,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app = _App("bifolio", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
+    app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Routing errors are raised like all others.
     writes = Writes(site, past, identities.signature)
     bucket = SiteBucket(site.root, site.image_cache.folder)
     for name, pattern in CONVERTERS.items():
@@ -152,16 +152,16 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
 
 
 def _converter(pattern: str) -> type[BaseConverter]:
-    """A converter of variables in paths, by its regular expression."""
+    """Return a converter for path variables that match a regular expression."""
     return type("Converter", (BaseConverter,), {"regex": pattern, "part_isolating": True})
 
 
 def _answer_other_methods() -> Response | None:
-    """Answer OPTIONS, and requests that no operation is for. Raises NotFoundError, MethodNotAllowedError."""
+    """Respond to OPTIONS, and reject unmatched requests. Raises NotFoundError and MethodNotAllowedError."""
     unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
     if unmatched or request.method == "OPTIONS":
-        # The request has the error, and its frames the request and the connection: until a garbage
-        # collection, the client would get no answer to what it sends next.
+        # The request refers to the error, whose frames refer to the request and the connection. This cycle
+        # would block the client's next request until a garbage collection.
         request.routing_exception = None
     if request.method == "OPTIONS":
         return Response(headers={"Allow": ", ".join(options_of(request))})
@@ -171,7 +171,7 @@ def _answer_other_methods() -> Response | None:
 
 
 def _refuse_compressed() -> None:
-    """Refuse a body in a content coding, none of which is undone. Raises ContentCodingError."""
+    """Raise ContentCodingError if the body has a content coding; none is supported."""
     codings = request.environ.get("HTTP_CONTENT_ENCODING", "")
     if codings and has_body(request.environ) and codings.strip().lower() != "identity":
         raise ContentCodingError()
@@ -186,10 +186,10 @@ def _handle(app: Flask, environ: Environ) -> Answer:
 
 
 def _adapt(response: BaseResponse, environ: Environ) -> Answer:
-    """What a handler of Flask's returned, or werkzeug itself.
+    """Convert a response of Flask or werkzeug into an Answer.
 
-    What it declares public is the same for everybody; anything else depends on who asks. A stream keeps
-    the headers that describe it: its length, its range, its own entity tag.
+    A response varies by `Authorization` unless its Cache-Control is public. A stream keeps the headers that
+    describe it: length, range and entity tag.
     """
     control = response.headers.get("Cache-Control", "")
     vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))
@@ -203,7 +203,7 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
 
 
 def _http_failure(error: HTTPException) -> Answer:
-    """The answer to what werkzeug raises: of routing, of a body that is too large, of a range."""
+    """Return the response for an error of werkzeug, such as in routing, body size or range."""
     status = error.code or 500
     if status < 400:
         return _adapt(error.get_response(), {"REQUEST_METHOD": "GET"})

@@ -1,7 +1,8 @@
-"""Keeps what was answered, within a bound in bytes, for as long as the state of the site is the same.
+"""Caches of responses, bounded in bytes and valid for one state of the site.
 
-The key of an answer is all that it depends on: the request, and what the caller may see. So nobody is ever
-shown what was made for somebody with other permissions."""
+A key contains everything that a response depends on: the request and the caller's permissions. So a caller
+never gets a response made for other permissions.
+"""
 
 import os
 import time
@@ -18,37 +19,37 @@ from server.bounded import Cache
 from server.config.model import ResponseFormat
 from server.site.site import State
 
-# --- answers --------------------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_PAST_BYTES = 16 * 1024 * 1024
 MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # A larger response is not cached.
-MAX_QUERY_CHARS = 200  # Of a longer query, a key has the digest.
-ENTRY_OVERHEAD_BYTES = 1200  # Measured of a response beside its body, its path and its query.
+MAX_QUERY_CHARS = 200  # A key contains the digest of a longer query.
+ENTRY_OVERHEAD_BYTES = 1200  # Measured, for a response without its body, path and query.
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# Commit ("" for the current state), path, query, whether in the previous format, whether with credentials,
-# what may be seen, encoding.
+# Commit ("" for the current state), path, query or its digest, response format, whether the request has
+# credentials, digest of the permissions, encoding.
 CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
-    """A cache for each state in turn: what was kept for one is let go with the first look at the next."""
+    """A cache for one state at a time. Access with a newer state clears it if the content differs."""
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
-        """`most` and `size` are those of `Cache`, in bytes."""
+        """`most` is the limit in bytes, `size` the size of an entry in bytes, both as in `Cache`."""
         self.most, self._size = most, size
         self._current: tuple[State | None, Cache[K, V]] = (None, Cache(most, size))
 
     @property
     def bytes(self) -> int:
-        """About how many bytes are kept."""
+        """Return the approximate size of the entries, in bytes."""
         return self._current[1].bytes
 
     def of(self, state: State) -> Cache[K, V]:
-        """What is kept for a state."""
+        """Return the cache for a state."""
         current, cache = self._current
         if current is not state:
             if current is None or not current.shows_same_content(state):
@@ -58,26 +59,26 @@ class StateCache(Generic[K, V]):
 
 
 class CachedAnswer(NamedTuple):
-    """An answer, and the version of the users that it is about, if it is about any."""
+    """A response, and the version of the users in it; None if it contains no users."""
 
     answer: Representation
     users: int | None
 
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
-    """A cache of answers; one of more than MAX_RESPONSE_BYTES is not for it."""
+    """Return a cache of responses. Responses above MAX_RESPONSE_BYTES must not be put into it."""
     return StateCache(most, _size)  # Saves 0.44 ms of 0.45 of a repeated list of 25 in brotli.
 
 
 def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
-    """A cache of answers from past states, which do not change."""
+    """Return a cache of responses from past states, which never change."""
     return Cache(most, _size)  # Saves 0.26 ms of 0.38 of a repeated list at a commit.
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
-    """All that the answer to a content read depends on, the current state aside.
+    """Return everything that the response to a content read depends on, except the current state.
 
-    It never says who asks, only what that one may do.
+    The key contains the actor's permissions, never the actor's identity.
     """
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
@@ -94,7 +95,7 @@ def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format:
 
 
 def access_digest(actor: Actor) -> bytes:
-    """What an actor may do, in a few bytes whatever that is; the same for all who may do the same."""
+    """Return a digest of an actor's permissions, of fixed length. Equal permissions have equal digests."""
     return _access_digest(actor.everything, actor.reading, actor.permissions)
 
 
@@ -114,8 +115,8 @@ def _size(key: CacheKey, kept: CachedAnswer) -> int:
 # --- file tags ------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1024 * 1024
-_RACY_WINDOW_NS = 100_000_000  # A file that changed more recently may change again with the same timestamp.
-_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # Of the tags that a process keeps, and of each, about.
+_RACY_WINDOW_NS = 100_000_000  # A more recent change may be followed by another with the same timestamp.
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # Of all file tags of a process, and of one.
 
 Seen = tuple[int, int, int, int, int]
 # Saves 0.2 ms of 1.0 of a file of 1 MB.
@@ -123,7 +124,7 @@ _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
 
 def tag_of_file(file: IO[bytes]) -> str:
-    """What the entity tag of an opened file says, without quotes. A file that has changed is read again."""
+    """Return the entity tag of an open file, without quotes. A changed file is hashed again."""
     seen = _look_up(file)
     tag = _known.get(seen)
     if tag is None:

@@ -15,23 +15,23 @@ from server.site.site import Site, State
 from server.storage.git.command import git
 from server.storage.git.refs import is_ancestor
 
-# --- arrivals -------------------------------------------------------------------------------------
+# --- waiting --------------------------------------------------------------------------------------
 
 AFTER_KEY = "HTTP_BIFOLIO_AFTER"
 COMMIT_TIMEOUT_S = 2.0  # How long a request waits for a commit.
-MAX_WAITING_REQUESTS = 8  # Of one process.
-WAKE_INTERVAL_S = 0.5  # Between two times that the follower is woken to look for commits.
+MAX_WAITING_REQUESTS = 8  # Per process.
+WAKE_INTERVAL_S = 0.5  # Between two wake-ups of the follower.
 _POLL_INTERVAL_S = 0.02
-_MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300  # Of the commits known to be here, and of each, about.
-PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # of what the header says
+_MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300  # Of all commits known to be served, and of one.
+PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # of both headers
 _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """What knows whether a commit has arrived. Safe to use from many threads."""
+    """Waits until a commit is served. Safe for use from many threads."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
-        """`wake` has the remote asked for new commits."""
+        """`wake` makes the follower look for new commits at the remote."""
         self.site, self._ask = site, wake
         self._waiting = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
         # Saves 2.7 ms of 4.3 of a read that names a commit.
@@ -39,9 +39,10 @@ class CommitWaiter:
         self._woken = 0.0
 
     def state_after(self, environ: Environ, state: State) -> State:
-        """The state that a request is answered from which names a commit: the current one, or a later one.
+        """Return the current state, or a later one, that includes the commit named in Bifolio-After.
 
-        Raises ValidationError for what is no commit id, BehindError, NeedsThreadPool and ClientGone.
+        Raises ValidationError if the header is not a commit id, BehindError if the commit does not arrive
+        within COMMIT_TIMEOUT_S or too many requests wait, NeedsThreadPool and ClientGone.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -76,14 +77,14 @@ class CommitWaiter:
         return bool(commit) and (commit.startswith(wanted) or bool(self._there.get((commit, wanted))))
 
     def _is_there(self, wanted: str, commit: str) -> bool:
-        """Whether a commit, by its id or the beginning of it, is one that another was made from."""
+        """Whether a commit, given by a full or abbreviated id, is an ancestor of another or equal to it."""
         found = self._is_known(wanted, commit) or _is_in(self.site.root, wanted, commit)
         if found:
             self._there.put((commit, wanted), True)
         return found
 
     def _wake(self) -> None:
-        """Have the remote asked for new commits, now and then."""
+        """Make the follower look for new commits, at most once per WAKE_INTERVAL_S."""
         if time.monotonic() - self._woken > WAKE_INTERVAL_S:
             self._woken = time.monotonic()
             self._ask()
@@ -91,11 +92,11 @@ class CommitWaiter:
 
 def _is_in(root: Path, wanted: str, commit: str) -> bool:
     full = (git(root, "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}") or "").strip()
-    return full.startswith(wanted) and is_ancestor(root, full, commit)  # else it was the name of a branch
+    return full.startswith(wanted) and is_ancestor(root, full, commit)  # `wanted` may name a branch.
 
 
 def _read(text: str) -> str:
-    """The id that the header says. Raises ValidationError."""
+    """Parse the commit id in Bifolio-After. Raises ValidationError."""
     found = _ID.fullmatch(text.strip())
     if found is None:
         raise ValidationError(
@@ -107,17 +108,17 @@ def _read(text: str) -> str:
 # --- header ---------------------------------------------------------------------------------------
 
 COMMIT_HEADER = "Bifolio-Commit"
-CHANGED_SUFFIX = "; changed"  # Files that are in no commit make what is served differ from the commit.
-# What a full commit id names never changes; who may see it is asked of the server, not of a shared cache.
+CHANGED_SUFFIX = "; changed"  # The served files include uncommitted changes.
+# A full commit id names content that never changes. Permissions may change, so shared caches are excluded.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
-FILE_STATUSES = ("200", "206", "304")  # A read of a file with one of these has its own entity tag.
+FILE_STATUSES = ("200", "206", "304")  # File responses with these statuses have an entity tag of their own.
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCommit:
-    """The commit that a request is answered from; `lasting`, where it will always be answered the same.
+    """The commit that a request reads; `lasting` if the response never changes.
 
-    It is not `complete` while formats of pictures are still to be made.
+    `complete` is false until all formats of its pictures exist.
     """
 
     id: str
@@ -126,7 +127,7 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """A representation of what is the same whenever it is asked for again, if it is."""
+    """Return a representation, marked as immutable if its commit is `lasting` and `complete`."""
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown
     if ("Cache-Control", NO_STORE) in shown.headers:
@@ -135,5 +136,5 @@ def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
 
 
 def commit_of(state: State) -> str:
-    """What the header says of a state with a commit."""
+    """Return the value of Bifolio-Commit for a state that has a commit."""
     return state.commit + CHANGED_SUFFIX if state.changed else state.commit

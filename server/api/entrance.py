@@ -1,8 +1,8 @@
-"""The WSGI entrance: every request comes in here, and every answer goes out here.
+"""The WSGI entrance: every request and every response passes through it.
 
-Each request is answered from one state of the site, in which there is every write that any process has
-already answered. Reads of content are answered here, without Flask, and kept. For everything else Flask finds
-the handler; what that returns or raises comes back here.
+Each request is answered from one state of the site, which includes every write that any process has already
+acknowledged. Content reads are answered and cached here, without Flask. All other requests go to a Flask
+handler, whose response or error is sent from here.
 """
 
 import re
@@ -82,27 +82,29 @@ from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
 
-# Counts a request of a client (its address): whether it is within the limit, and the headers that tell.
+# Counts a request of an address. Returns whether it is within the limit, and headers that report the limit.
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
-# Answers every request that does not read content. It raises whatever the handler of the path raises.
+# Answers every request that is not a content read. It passes on the handler's errors.
 Handle = Callable[[Environ], Answer]
-# Where the entrance answers itself, beside reads of content.
+# Paths that the entrance answers itself, as it does content reads.
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
-# A browser that was answered over TLS once uses nothing else for a year.
+# After one response over TLS, a browser uses only TLS for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
-# An event loop reads no longer query: 300 filters in 13,000 characters take 17 ms.
+# Longer queries are parsed off the event loop: 300 filters in 13,000 characters take 17 ms.
 MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is served as it was at commit {}, so that nothing can be written"
-# In a query string, as the client sent it.
+# Matches `at` in a raw query string, percent-encoded or not.
 AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
 READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
 
 
 class Entrance:
-    """A WSGI app: it reads content itself, and leaves the rest to the handlers (`server.api.app`)."""
+    """The WSGI app. It answers content reads itself and passes other requests to the handlers
+    (`server.api.app`).
+    """
 
     def __init__(
         self,
@@ -122,7 +124,7 @@ class Entrance:
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request. Raises NeedsThreadPool and ClientGone if `environ` says that it may."""
+        """Answer one request. Raises NeedsThreadPool and ClientGone if `environ` permits it."""
         state = self.site.state
         budget = UNLIMITED
         counted: tuple[Header, ...] = ()
@@ -172,11 +174,11 @@ class Entrance:
 
     @property
     def kept_bytes(self) -> int:
-        """About how many bytes of answers this process keeps."""
+        """Return the approximate size of this process's response caches, in bytes."""
         return self.cache.bytes + self.past_cache.bytes
 
     def most_bytes(self, environ: Environ) -> int:
-        """How large a body of a request may be; nothing large is read from who may not use the operation.
+        """Return the maximum size of a request's body, in bytes; small for a sender without permission.
 
         Raises UnauthorizedError and ForbiddenError.
         """
@@ -199,9 +201,9 @@ class Entrance:
         )
 
     def may_query_accounts(self, environ: Environ) -> bool:
-        """Whether a request may have to wait for a database of accounts that is elsewhere.
+        """Whether a request may have to wait for a remote database of accounts.
 
-        Of reads of content that is not known here: it depends on what they ask for.
+        True for every content read on a site whose schema refers to users, because only the query decides.
         """
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
@@ -211,7 +213,10 @@ class Entrance:
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
-        """Whether a request is within the limit of its client, and the headers that tell; once for each."""
+        """Return whether a request is within its client's limit, and the headers that report the limit.
+
+        A request is counted only once.
+        """
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
                 believe_proxies(environ, settings.api.trusted_proxies)
@@ -242,19 +247,18 @@ class Entrance:
         return _represent(self.handle(environ), environ, state)
 
     def _identify(self, environ: Environ, state: State) -> Actor:
-        """Who sends a request. Raises UnauthorizedError, UnavailableError, and NeedsThreadPool."""
+        """Return the sender of a request. Raises UnauthorizedError, UnavailableError and NeedsThreadPool."""
         credentials, waits = environ.get("HTTP_AUTHORIZATION", ""), IN_PLACE not in environ
         if ON_LOOP in environ and credentials and not self.identities.are_open:
             raise NeedsThreadPool(long=True)
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _past(self, environ: Environ, state: State) -> State:
-        """The state at the commit that a read names with `at`; where it names none, that at the commit which
-        the whole site is served at, or the current one.
+        """Return the state at the commit named by `at`, else the state that the whole site is served at.
 
-        Raises ForbiddenError, ValidationError, ConflictError, and NeedsThreadPool.
+        Raises ForbiddenError, ValidationError, ConflictError and NeedsThreadPool.
         """
-        if COMMIT in environ:  # The request was postponed after its commit was found.
+        if COMMIT in environ:  # Resolved before the request was postponed.
             return self.past.answered(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
         name = params.get("at")
@@ -282,7 +286,7 @@ class Entrance:
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
-        """The state that the whole site is served at. What is told of the repository is of today."""
+        """Return the past state that the site is served at, if any; repository areas use the current one."""
         held = self.past.held
         if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
             return state
@@ -290,7 +294,10 @@ class Entrance:
         return self.past.answered(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
-        """The commit that `at` names, where the actor may read it: that of a branch, or any."""
+        """Return the commit that `at` names. Raises ForbiddenError unless the actor may read it.
+
+        `history.read` permits any commit; the permission to list branches permits the heads of branches.
+        """
         if actor.may("history", "read"):
             return self.past.resolve(name)
         commit = self.past.branch(name) if may_branch(actor, "find", schema) else ""
@@ -299,7 +306,7 @@ class Entrance:
         return commit
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
-        """The answer to a read of content, as it was kept or as it is now."""
+        """Return the response to a content read, from the cache or newly rendered."""
         users = self.identities.user_index
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
@@ -332,10 +339,10 @@ class Entrance:
             if wanted and not commit:
                 self._tell_rename(environ, reader, params, wanted, error)
             raise
-        if marked:  # It is for a preview: neither kept here nor by anybody else.
+        if marked:  # A preview must not be cached.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
-        # Caches need no tags of a past state: no change that is told of changes it.
+        # A past state needs no cache tags, because no change invalidates it.
         tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
         if shown.body and len(read.body) <= MAX_RESPONSE_BYTES and (at is None or at.complete):
@@ -345,9 +352,9 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """Say which id a document has now that a commit renamed, if the client may read it.
+        """Add a renamed document's current id to a NotFoundError, if the actor may read the document.
 
-        Raises NeedsThreadPool, and ClientGone.
+        Raises NeedsThreadPool and ClientGone.
         """
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
@@ -361,7 +368,7 @@ class Entrance:
 
 
 def _counter(rate: str, table: CountTable | None) -> Count | None:
-    """What counts the requests of each client, where a site limits them."""
+    """Return the function that counts each client's requests; None if the site has no limit."""
     if not rate:
         return None
     limiter = import_module("server.api.limiting.limiter").Limiter
@@ -369,23 +376,23 @@ def _counter(rate: str, table: CountTable | None) -> Count | None:
 
 
 def _changes_site(environ: Environ) -> bool:
-    """Whether a request is to change anything but users and their sessions, those of the studio included."""
+    """Whether a request may change anything other than users and sessions."""
     reads = environ["REQUEST_METHOD"] in (*READ_METHODS, "OPTIONS")
     return not reads and area_of(environ["PATH_INFO"]).writes_site
 
 
 def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
-    """Whether an answer is to have marks that say where its texts come from; the previous format has none."""
+    """Whether the client requests source maps in texts; the Strapi 4 format has none."""
     return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and response_format is ResponseFormat.V5
 
 
 def _postpone() -> NoReturn:
-    """Leave it to a thread that may wait to ask a database elsewhere, which may take long to answer."""
+    """Raise NeedsThreadPool: querying a remote database of accounts may block."""
     raise NeedsThreadPool(accounts=True)
 
 
 def _leave_loop() -> NoReturn:
-    """Leave it to a thread to look who has changed, and to relate content to users."""
+    """Raise NeedsThreadPool: updating the user index and its relations takes too long for the event loop."""
     raise NeedsThreadPool(long=True)
 
 

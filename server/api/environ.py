@@ -1,4 +1,4 @@
-"""What a WSGI environ says of a request, read without Flask."""
+"""Properties of a request, read from its WSGI environ without Flask."""
 
 import re
 from collections.abc import Mapping
@@ -11,28 +11,26 @@ from server.errors import ValidationError
 from server.query import qs
 
 _WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5}", re.ASCII)
-FORMAT = "Strapi-Response-Format"  # the header that asks for the previous format
-# The keys of a WSGI environ that hold the state which the request is answered from, and what it may cost.
+FORMAT = "Strapi-Response-Format"  # the request header that selects the format of Strapi 4
+# Keys in the WSGI environ: the state that the request reads, and its budget.
 STATE, BUDGET = "bifolio.state", "bifolio.budget"
-COMMIT = "bifolio.commit"  # the key of the commit whose state the request is answered from
-REFUSED = "bifolio.refused"  # the key of an error that was met while the body was received
-# The keys of what the HTTP server says of the thread that answers: that it must not wait; that the request
-# was postponed, and is known to be costly; and what tells whether the client has left.
+COMMIT = "bifolio.commit"  # the AnsweredCommit, if the request reads a past state
+REFUSED = "bifolio.refused"  # an error raised while the body was received
+# Set by the HTTP server: the thread must not wait; the request was postponed as costly; a function that
+# returns whether the client has disconnected.
 IN_PLACE, COSTLY, GONE = "bifolio.in_place", "bifolio.costly", "bifolio.gone"
-ON_LOOP = (
-    "bifolio.on_loop"  # the key that says that the event loop itself answers, and that others wait meanwhile
-)
-NO_TURN = "bifolio.no_turn"  # the key that says that it was refused since too many wait for their turn
-ACCOUNTS = "bifolio.accounts"  # the key that says that it may have to wait for a database of accounts
-# The keys of what serves event streams, and of the address and port that the connection comes from.
+ON_LOOP = "bifolio.on_loop"  # the event loop runs the request, so other requests wait for it
+NO_TURN = "bifolio.no_turn"  # refused because too many requests wait for a turn
+ACCOUNTS = "bifolio.accounts"  # may have to wait for a database of accounts
+# The hub of event streams; the address and port of the connection's other end.
 STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
-COOKIE_USED = "bifolio.cookie_used"  # the key that says that the credentials came in the studio's cookie
-IDENTITIES = "bifolio.identities"  # the key of the tokens, users and sessions that the request may be from
-ADMITTED = "bifolio.admitted"  # the key of what was counted of a request, so that it is counted once
+COOKIE_USED = "bifolio.cookie_used"  # the credentials came in the studio's cookie
+IDENTITIES = "bifolio.identities"  # the Identities that authenticate the request
+ADMITTED = "bifolio.admitted"  # the result of the rate limit, so that a request is counted once
 
 
 def parse_query(raw: str) -> dict[str, object]:
-    """A query string, as WSGI has it, as nested values. Raises ValidationError."""
+    """Parse a WSGI query string into nested values. Raises ValidationError."""
     try:
         return qs.parse(raw if raw.isascii() else raw.encode("latin-1").decode())
     except UnicodeError as error:
@@ -40,15 +38,15 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """A part of a path, as WSGI has it (each character stands for a byte), as text."""
+    """Decode part of a WSGI path, in which each character stands for a byte."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
-    """Let an environ have the address and the scheme of the client, where trusted proxies pass them on.
+    """Set the client's address and scheme in the environ from the headers of trusted proxies.
 
-    Of the addresses in X-Forwarded-For, the last one counts that is no trusted proxy: all before it may
-    have been made up by the client.
+    The address is the last one in X-Forwarded-For that is not a trusted proxy. A client may have forged all
+    addresses before it.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -66,7 +64,7 @@ def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
 
 
 def _without_port(hop: str) -> str:
-    """The address of a hop, to which some proxies add its port: `192.0.2.1:4711`, `[2001:db8::1]:4711`."""
+    """Return a hop's address without a port: `192.0.2.1:4711`, `[2001:db8::1]:4711`."""
     found = _WITH_PORT.fullmatch(hop)
     return found[1] or found[2] if found else hop
 
@@ -79,13 +77,13 @@ def _is_in(address: str, networks: tuple[str, ...]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address can't be reached from another machine."""
+    """Whether a name or address can be reached only from this machine."""
     found = _address(host)
     return host == "localhost" or (found is not None and found.is_loopback)
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """The address that a text is; an IPv4 address that is written as IPv6 is that."""
+    """Parse an IP address, with an IPv4-mapped IPv6 address as IPv4; None if it is not an address."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -94,7 +92,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
-    """Return the format that a request asks for, else the site's (spec.md 4.4, 9)."""
+    """Return the response format that a request selects, else the site's (spec.md 4.4, 9)."""
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
     if asked is None:
         return settings.api.format

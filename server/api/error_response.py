@@ -1,4 +1,4 @@
-"""An error as an answer: the one envelope in which a client is told of it (docs/errors.md)."""
+"""Responses to errors: the common JSON envelope (docs/errors.md), and CORS headers."""
 
 import json
 import logging
@@ -10,12 +10,12 @@ import orjson
 from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
-MAX_QUOTED_CHARS = 2000  # Characters that an error quotes: a client may have sent millions.
+MAX_QUOTED_CHARS = 2000  # Longer values are cut, because a client may have sent millions of characters.
 log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """The answer to a request that raised an error; one that nobody expected is logged."""
+    """Return the response to a request that raised an error; unexpected errors are logged."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("unexpected error", exc_info=error)
@@ -33,13 +33,13 @@ def _headers(error: ApiError) -> tuple[Header, ...]:
 def envelope(
     status: int, name: str, message: str, details: Mapping[str, Any], headers: tuple[Header, ...] = ()
 ) -> Answer:
-    """The answer with a status that tells of an error by its name, a message and details."""
+    """Return a response with an error's status, name, message and details."""
     shown = {key: _short(value) for key, value in details.items()}
     error = {"status": status, "name": name, "message": _short(message), "details": shown}
     body = {"data": None, "error": error}
     try:
         text = orjson.dumps(body)
-    except TypeError:  # A value that is quoted has no UTF-8 form.
+    except TypeError:  # A quoted value can't be encoded as UTF-8.
         text = json.dumps(body).encode()
     return Answer(text, status, headers=headers)
 
@@ -58,16 +58,16 @@ EXPOSED_HEADERS = (
 )
 ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 ALWAYS_ALLOWED_HEADERS = ("Content-Type", "Authorization", "Origin", "Accept")
-MAX_AGE = ("Access-Control-Max-Age", "31536000")  # seconds; browsers have shorter limits of their own
+MAX_AGE = ("Access-Control-Max-Age", "31536000")  # seconds; browsers use less
 CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
 _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED_HEADERS)
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """The headers of any answer to a page of an origin ("" where the request names none).
+    """Return the CORS headers of any response to a page of an origin ("" if the request has no Origin).
 
-    An origin that the site names may send credentials. `*` allows none, so that any page may have the answer
-    and caches may give the same to all.
+    Pages of a listed origin may send credentials. With `*`, every page may read responses but not send
+    credentials, so shared caches can reuse responses.
     """
     if "*" in origins:
         return _ANY_ORIGIN
@@ -77,12 +77,14 @@ def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
-    """What answers depend on because of these origins."""
+    """Return the request headers by which responses vary because of these origins."""
     return ("Origin",) if origins and "*" not in origins else ()
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """What a browser is told that asks whether a request is allowed; None for any other request."""
+    """Return the headers of a response to a CORS preflight from an allowed origin; None for any other
+    request.
+    """
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None
@@ -93,7 +95,7 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
 
 
 def _allowed_headers(wanted: str) -> str:
-    """Return the request headers that a page may send: the usual ones, then the others that it asks for."""
+    """Return the request headers that a page may send: the usual ones, then the others it requests."""
     usual = {name.lower() for name in ALWAYS_ALLOWED_HEADERS}
     others = (name.strip() for name in wanted.split(","))
     return ",".join(

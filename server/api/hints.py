@@ -1,4 +1,4 @@
-"""Hints in the server's log about requests that do not do what their sender wants; each is logged once."""
+"""Hints in the server's log about ineffective or refused requests; each is logged once."""
 
 import json
 import logging
@@ -13,9 +13,9 @@ from server.errors import ForbiddenError, NotAllowedBySettingError
 from server.query.parse import PARAMETERS
 from server.schema.spelling import suggestion
 
-MAX_SHOWN_CHARS = 40  # Characters of a parameter that a hint quotes.
+MAX_SHOWN_CHARS = 40  # Characters of a parameter that are quoted.
 _HASH_BYTES = 8
-# Parameters of other APIs, and those that Strapi's content API accepts and ignores.
+# Parameters of other APIs, and those that Strapi's content API ignores.
 OTHER_NAMES: Mapping[str, str] = {
     "limit": "pagination[limit]",
     "start": "pagination[start]",
@@ -39,15 +39,15 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """Logs each message once after a start, a limited number in all, for all workers that share it."""
+    """A log that writes each message once per start, and a limited number in all. All workers share it."""
 
     def __init__(self, most: int) -> None:
-        self._logged = mmap.mmap(-1, most * _HASH_BYTES)  # memory that forked processes share
+        self._logged = mmap.mmap(-1, most * _HASH_BYTES)  # shared by forked processes
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a message, unless one with this key was logged before, or the table of keys is full.
+        """Log a message unless its key was logged before or the table of keys is full.
 
-        `message` makes it, and is called only then.
+        `message` is called only if it is logged.
         """
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
@@ -62,14 +62,14 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the operator of the server. Those that a client can cause at will have a limit."""
+    """Hints for the server's operator. The number of hints that clients can cause is limited."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))
     parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
 
     def note_error(self, error: Exception) -> None:
-        """Log which setting or permission would allow a request that was refused."""
+        """Log the setting or permission that would allow a refused request."""
         if isinstance(error, NotAllowedBySettingError):
             self.settings.warn("", lambda: f"a request was refused (logged once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
@@ -96,7 +96,7 @@ class Hints:
 
 
 def _ignored(name: str) -> str:
-    """Return the hint for an ignored parameter; finding a similar name takes 20 µs."""
+    """Return the hint for an ignored parameter. Finding a similar name takes 20 µs."""
     meant = OTHER_NAMES.get(name)
     near = f'did you mean "{meant}"?' if meant else suggestion(name, WITH_EFFECT)
     what = f"{json.dumps(name)} is not a parameter and was ignored (logged once)"

@@ -1,7 +1,7 @@
-"""Who a request is from: a token, a user who has logged in, or else the public.
+"""Identification of a request's sender: an API token, a signed-in user or the public.
 
-The accounts are opened for the first request that needs them. A request of the public that has nothing to
-do with users needs none, so a worker that only answers such requests never loads what reads tokens.
+The accounts are opened at the first request that needs them. A worker that serves only public requests
+without users never imports the code for tokens.
 """
 
 import logging
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("bifolio")
 
 NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer bifolio_…"
-COOKIE_SCHEME = (
-    "Studio"  # stands for `Bearer` where the credentials came in the cookie (server.api.studio.cookie)
-)
+COOKIE_SCHEME = "Studio"  # replaces `Bearer` if credentials came in the cookie (server.api.studio.cookie)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +41,23 @@ class _Opened:
 
     @property
     def is_current(self) -> bool:
-        """Whether nobody has removed the database, or put another in its place."""
+        """Whether the database has been neither removed nor replaced."""
         return self.directory.accounts.is_current
 
 
 class Identities:
-    """Everything that can say who a request is from: tokens, users, sessions; and users as documents.
+    """The tokens, users and sessions that identify senders; and users as documents.
 
-    Safe to use from many threads. To be made after a fork, since a database is not shared by processes.
+    Safe for use from many threads. Create it after a fork, because processes can't share a database
+    connection.
     """
 
     def __init__(
         self, root: Path, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
     ) -> None:
-        """`accounts`: those of the site at `root`, where they are open already. `key`: that of its sessions,
-        so that all processes of a server have the same, whatever becomes of its file.
+        """`accounts` are the open accounts of the site at `root`, if they are open.
+
+        `key` signs session tokens. All processes of a server get the same one, even if its file changes.
         """
         self._root, self._settings, self._accounts, self._key = root, settings, accounts, key
         self._lock = RLock()
@@ -65,39 +65,39 @@ class Identities:
         self._outage = Outage(self._open, "the accounts database")
 
     def directory(self) -> "Directory":
-        """Whom the site knows. Raises UnavailableError where the accounts can't be read."""
+        """Return the accounts, opening them if necessary. Raises UnavailableError if they can't be read."""
         return self._current().directory
 
     def user_index(self) -> UserIndex:
-        """The users as documents. Raises UnavailableError."""
+        """Return the users as documents. Raises UnavailableError."""
         return self._current().user_index
 
     @property
     def are_open(self) -> bool:
-        """Whether the accounts were opened, which takes long."""
+        """Whether the accounts are open. Opening them takes long."""
         return self._opened is not None
 
     @property
     def are_read_only(self) -> bool:
-        """Whether the accounts are known to be read alone, in a database that refuses to write."""
+        """Whether the accounts are open and their database is known to refuse writes."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
     def changed(self, key: str) -> None:
-        """A notice says that somebody has changed an account, or with "", that many may have."""
+        """Drop a changed account from the cache; with "", mark all accounts as outdated."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
             known.forget(key) if key else known.expire()
 
     def _current(self) -> "_Opened":
-        """What is open; opened now for the first time, or since somebody has removed the database."""
+        """Return the open accounts, opening them for the first time or after the database was replaced."""
         opened = self._opened
         if opened is not None and opened.is_current:
             return opened
         self._outage.check()
         with self._lock:
-            self._outage.check()  # Who has waited while another tried is told what came of it.
+            self._outage.check()  # Another thread may have failed while this one waited.
             try:
                 return self._open()
             except SetupError as error:
@@ -108,7 +108,7 @@ class Identities:
                 raise UnavailableError() from error
 
     def _open(self) -> "_Opened":
-        """Open the accounts, unless that is done. Raises SetupError."""
+        """Open the accounts unless they are open. Raises SetupError."""
         with self._lock:
             before = self._opened
             if before is not None and before.is_current:
@@ -121,23 +121,24 @@ class Identities:
 
     @property
     def users(self) -> "Users":
-        """The users of the site."""
+        """Return the users of the site."""
         return self.directory().users
 
     @property
     def logins(self) -> "Logins":
-        """The logins of these users."""
+        """Return the logins of these users."""
         return self.directory().logins
 
     @property
     def sessions(self) -> "JsonWebTokens":
-        """What makes and reads the tokens of users."""
+        """Return the issuer and reader of JSON web tokens."""
         return self.directory().sessions
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """The name and e-mail address that an actor signs with; a token, and the public, have no address.
+        """Return the commit author of an actor: name and e-mail address, "" if it has none.
 
-        The machine's owner signs with those that commits are made in the name of.
+        Both are "" for the owner, whose commits have git's configured author. Tokens and the public have a
+        name only.
         """
         if actor is OWNER:
             return "", ""
@@ -147,11 +148,11 @@ class Identities:
     def identify(
         self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
     ) -> Actor:
-        """Who an Authorization header speaks for: a token, a user, or else the public.
+        """Return the actor of an Authorization header: an API token, a user or the public.
 
-        Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
-        public may do what is asked. `ended` takes a session that a changed password has ended.
-        Raises NeedsThreadPool where that can't be said without waiting, and the thread must not (`waits`).
+        Raises UnauthorizedError for an unknown, expired or revoked token, even if the public may do the same.
+        `ended` accepts a session that a password change has ended. Without `waits`, raises NeedsThreadPool
+        instead of waiting.
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
@@ -173,7 +174,9 @@ class Identities:
         return token.actor()
 
     def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
-        """Who a JSON web token speaks for; where that is refused, it is not for what was read a while ago."""
+        """Return the user of a JSON web token. Reads the user again before refusing, in case the cache is
+        outdated.
+        """
         by_login = scheme == COOKIE_SCHEME or settings.auth.refresh
         if not by_login:
             claims = self.sessions.read(text)

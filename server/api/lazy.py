@@ -1,4 +1,4 @@
-"""What is made when it is first needed, since many runs never need it."""
+"""Values created at first use, because many runs never need them."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that the first call makes, and every later call returns. Safe to use from many threads.
+    """A value that the first call creates and later calls return. Safe for use from many threads.
 
-    Where making it raises an error, the next call tries again.
+    If creating it raises an error, the next call tries again.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:

@@ -1,4 +1,4 @@
-"""What every handler of Flask needs of a request: state, parameters, body; and JSON as a response."""
+"""Helpers for Flask handlers: a request's state, parameters, body and caller, and JSON responses."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -32,47 +32,47 @@ from server.service.render import dumps
 from server.site.site import State
 
 FORM = "application/x-www-form-urlencoded"
-# The content types of a body that is read as JSON.
+# Media types of bodies that are parsed as JSON.
 JSON_TYPES = frozenset(
     ("application/json", "application/json-patch+json", "application/vnd.api+json", "application/csp-report")
 )
 
 
 def state_of(request: Request) -> State:
-    """The one state of a request, taken at the entrance (`server.api.entrance`)."""
+    """Return the state that a request reads, as chosen by `server.api.entrance`."""
     return cast(State, request.environ[STATE])
 
 
 def commit_of(request: Request) -> str:
-    """The commit that a request is answered from; "" for the current state."""
+    """Return the commit that a request reads; "" for the current state."""
     return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
 
 def budget_of(request: Request) -> Budget:
-    """What a request may still cost; it begins at the entrance as well."""
+    """Return the budget of a request, which starts at the entrance."""
     return cast(Budget, request.environ[BUDGET])
 
 
 def parameters(request: Request) -> dict[str, object]:
-    """The query string as nested values. Raises ValidationError."""
+    """Parse the query string into nested values. Raises ValidationError."""
     return parse_query(request.environ.get("QUERY_STRING", ""))
 
 
 def prefers(request: Request, name: str) -> bool:
-    """Whether a request states a preference (RFC 7240), whatever value or parameters it has."""
+    """Whether a request states a preference (RFC 7240), with any value or parameters."""
     stated = parse_list_header(request.headers.get("Prefer", ""))
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
 def operation_of(request: Request) -> Operation:
-    """The operation that a request is for. Raises KeyError where there is none."""
+    """Return the operation of a request. Raises KeyError if there is none."""
     return BY_ID[request.endpoint or ""]
 
 
 def options_of(request: Request) -> tuple[str, ...]:
-    """The methods that the path of a request has, as `Allow` lists them. Raises NotFoundError if it has none.
+    """Return the methods of a request's path for `Allow`. Raises NotFoundError if it has none.
 
-    Every path below /api has OPTIONS.
+    Every path below /api supports OPTIONS.
     """
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)
@@ -82,7 +82,7 @@ def options_of(request: Request) -> tuple[str, ...]:
 
 
 def not_found(request: Request) -> ApiError:
-    """The error for a path that nothing is at, or for a method that it does not have."""
+    """Return the error for an unknown path, or for a method that the path does not support."""
     allowed = options_of(request)
     if request.method in READ_METHODS and ("GET" in allowed or allowed == ("OPTIONS",)):
         return NotFoundError()
@@ -90,10 +90,10 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """The body of a request as a tree, from JSON or a form in bracket notation; None where it has neither.
+    """Parse a body of JSON, or of a form in bracket notation; None if it is neither, or empty.
 
-    Raises PayloadTooLargeError for more bytes than the operation takes, and ValidationError, also for more
-    values than are read (`api.limits.values`).
+    Raises PayloadTooLargeError above the operation's limit in bytes, and ValidationError for invalid input or
+    more values than `api.limits.values`.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -104,7 +104,7 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    if len(data) > SMALL_BODY_BYTES:  # It may take long, and so waits until other costly requests are done.
+    if len(data) > SMALL_BODY_BYTES:  # Parsing may be slow, so it waits for a turn.
         budget_of(request).take_turn()
     try:
         return qs.parse(data.decode()) if form else _read_json(data.decode("utf-8-sig"), request)
@@ -122,20 +122,20 @@ def _read_json(text: str, request: Request) -> object:
 
 
 def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
-    """JSON bytes as a response. `cache_control`: where it is not what `server.api.response` makes it."""
+    """Return a response with a JSON body. `cache_control` replaces the default of `server.api.response`."""
     headers = {"Cache-Control": cache_control} if cache_control else None
     return Response(body, status, headers, content_type=JSON)
 
 
 def answer_within(request: Request, value: object, cache_control: str = "") -> Response:
-    """A value as JSON. Raises LimitError where that is larger than an answer may be."""
+    """Return a value as a JSON response. Raises LimitError if it exceeds the request's budget."""
     body = dumps(value)
     budget_of(request).write(len(body))
     return answer(body, cache_control=cache_control)
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """A response with its cache tags, where the site has them; one from a past state needs none."""
+    """Add cache tags to a response if the site has them enabled and the request reads the current state."""
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
@@ -170,7 +170,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def tell_commit(response: Response, commit: str) -> Response:
-    """Return an answer that names a commit, if there is one."""
+    """Add the Bifolio-Commit header to a response if a commit is given."""
     if commit:
         response.headers[COMMIT_HEADER] = commit
     return response

@@ -1,8 +1,8 @@
-"""What a request is answered with, and the one way in which that is sent.
+"""HTTP responses, from their content to sending.
 
-An `Answer` says what is answered and who may keep it. `represent` makes of it what one client gets: with
-the headers that every answer has, an entity tag, a compressed body. `send` hands that to the server, or
-304 where the client has it already.
+An `Answer` has the content of a response and its caching rules. `represent` turns it into the response for
+one client, with common headers, an entity tag and compression. `send` passes that to the server, or 304 if
+the client has the same version.
 """
 
 import gzip
@@ -23,9 +23,9 @@ StartResponse = Callable[..., Any]
 
 JSON = "application/json; charset=utf-8"
 READ_METHODS = ("GET", "HEAD")
-CACHE_TAG = "Cache-Tag"  # the header that says what an answer was made of (service.cache_tags)
+CACHE_TAG = "Cache-Tag"  # types and documents in a response (service.cache_tags)
 
-# Cache-Control: who may store an answer. Whoever does must ask the server each time whether it still holds.
+# Values of Cache-Control. Stored responses must be revalidated before each use.
 PUBLIC_REVALIDATE = "public, max-age=0, must-revalidate"
 PRIVATE_REVALIDATE = "private, no-cache"
 NO_STORE = "no-store"
@@ -35,33 +35,33 @@ SECURITY_HEADERS: tuple[Header, ...] = (
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "SAMEORIGIN"),
 )
-# How each encoding is made, the best first.
+# In order of preference.
 ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 4),
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
-MIN_COMPRESSED_BYTES = 1024  # To compress a smaller body saves nothing.
-# A larger body is compressed less well, in a third of the time, and by one request of a process at a time.
+MIN_COMPRESSED_BYTES = 1024  # Compressing a smaller body saves nothing.
+# A larger body is compressed at a lower quality, in a third of the time, and requires a turn.
 FAST_COMPRESSION_BYTES = 256 * 1024
-# An event loop compresses no larger body: that takes some milliseconds.
+# Larger bodies are compressed off the event loop, because that takes some milliseconds.
 OFF_LOOP_COMPRESSION_BYTES = 64 * 1024
 QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
 }
-# A name and its quality in Accept-Encoding. werkzeug reads it too, but takes 25 ms of every start.
+# A name and its quality in Accept-Encoding. werkzeug's parser would add 25 ms to every start.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
-MAX_ACCEPT_CHARS = 200  # Characters of Accept-Encoding that are read; known clients send some thirty.
+MAX_ACCEPT_CHARS = 200  # Of Accept-Encoding; known clients send some thirty.
 _STATUS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
-BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")  # A 304 does not have these headers.
+BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")  # omitted from a 304
 
 
 class Answer(NamedTuple):
-    """An answer to a request, the same for every client that may have it.
+    """A response, before it is encoded for one client.
 
-    `body` is all of it, or a stream of its parts, which is sent as it is. `etag` may be left to `represent`.
-    `cache_control` is EVERYBODY, CALLER, NOBODY or another value of the header; "" leaves it to `represent`.
-    `vary` names the headers of the request that the answer depends on.
+    `body` is complete, or an iterable of parts that is streamed unchanged. `etag` may be left to `represent`.
+    `cache_control` is PUBLIC_REVALIDATE, PRIVATE_REVALIDATE, NO_STORE or another value of the header; ""
+    leaves it to `represent`. `vary` names the request headers that the response depends on.
     """
 
     body: bytes | Iterable[bytes]
@@ -74,9 +74,9 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """An answer as one client gets it; `etag` is what If-None-Match is compared with, "" where it is not.
+    """A response as sent to one client. If-None-Match is compared with `etag`, unless that is "".
 
-    `body` is empty where it would have cost much to compress it and this client needs only the headers.
+    `body` is empty if this client needs only the headers and compression would be costly.
     """
 
     status: str
@@ -86,15 +86,15 @@ class Representation(NamedTuple):
 
 
 def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
-    """Headers without those of some names."""
+    """Return headers except those with the given names."""
     return tuple(header for header in headers if header[0] not in names)
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """An answer as the client of a request gets it.
+    """Return the response for the client of a request.
 
-    A successful read that has no entity tag gets one of its bytes. `vary` names what every answer depends
-    on, beside what this one does. Raises BusyError and NeedsThreadPool for a large body to compress.
+    A successful read without an entity tag gets one derived from its bytes. `vary` is added to the response's
+    own. Raises BusyError and NeedsThreadPool if a large body must be compressed.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS
@@ -117,7 +117,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Answer a request; `more` are headers of this answer alone."""
+    """Send a response, or 304 if the client has it; `more` are headers of this response only."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])
@@ -129,13 +129,13 @@ def send(
 
 
 def encoding_for(environ: Environ) -> str:
-    """The best encoding of those that a client takes (Accept-Encoding); "" where it takes none of ours."""
+    """Return the best supported encoding in Accept-Encoding; "" if there is none."""
     accepted = environ.get("HTTP_ACCEPT_ENCODING")
     return _encoding_for(accepted[:MAX_ACCEPT_CHARS]) if accepted else ""
 
 
 def in_brotli(body: bytes, quality: int) -> bytes:
-    """A body in brotli, by a quality from 0 to 11, for what is compressed once and sent often."""
+    """Compress a body with brotli, at a quality from 0 to 11."""
     return bytes(brotli.compress(body, quality=quality))
 
 
@@ -148,7 +148,7 @@ def _encoding_for(accepted: str) -> str:
 
 
 def matches(known: str, etag: str) -> bool:
-    """Whether If-None-Match names an answer, in whatever encoding it was sent."""
+    """Whether If-None-Match contains an entity tag, with any encoding."""
     if known.strip() == "*":
         return True
     stem = etag[:-1]
@@ -159,12 +159,16 @@ def matches(known: str, etag: str) -> bool:
 
 
 def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
-    """The header that names what an answer depends on, each once."""
+    """Return the Vary header without duplicates; no header if there are no names."""
     return (("Vary", ", ".join(dict.fromkeys(names))),) if names else ()
 
 
 def _cache_control(answer: Answer, environ: Environ) -> str:
-    """As the answer says, else: a successful read is the caller's, or everybody's where none is named."""
+    """Return the Cache-Control of a response: its own, else the default.
+
+    By default, a successful read is private if the request has credentials, and public otherwise. No other
+    response is stored.
+    """
     if answer.cache_control:
         return answer.cache_control
     if answer.status != 200 or environ["REQUEST_METHOD"] not in READ_METHODS:
@@ -173,15 +177,15 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 
 
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
-    """The encoding that a body of some bytes is sent in, "" for none.
+    """Return the encoding for a body of a given size; "" for none.
 
-    A large one has to wait for its turn, so that only a read can: a write is done when it is answered.
+    Compressing a large body has to wait for a turn. Only reads can do so: a write is already done.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 
 
 def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Iterable[Header]:
-    """The headers that tell of a body; its length aside."""
+    """Yield the headers that describe a body, except Content-Length."""
     if body:
         yield "Content-Type", content_type
     if encoding:
@@ -191,13 +195,13 @@ def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Ite
 
 
 def _needs_headers_only(environ: Environ, etag: str) -> bool:
-    """Whether a read is answered without a body: a HEAD, and what the client has already."""
+    """Whether a read needs no body: it is a HEAD, or the client has this version."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     return environ["REQUEST_METHOD"] == "HEAD" or bool(known and matches(known, etag))
 
 
 def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
-    """A body in an encoding. Raises BusyError and NeedsThreadPool, for a large one."""
+    """Compress a body. Raises BusyError and NeedsThreadPool for a large one."""
     if not encoding:
         return body
     if len(body) > OFF_LOOP_COMPRESSION_BYTES:
@@ -209,7 +213,7 @@ def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
 
 
 def _close(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
-    """No body, in place of one that is not sent."""
+    """Close a body that is not sent, and return an empty one."""
     close = getattr(body, "close", None)
     if close is not None:
         close()

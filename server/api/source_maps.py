@@ -1,7 +1,8 @@
-"""Says where a text comes from, in characters that nobody sees: the encoding of `@vercel/stega`.
+"""Source maps: the origin of each text, appended in invisible characters, in the encoding of `@vercel/stega`.
 
-The four characters are the digits 0 to 3. Four zeros begin a mark; each character of its JSON follows as four
-digits, the high ones first."""
+Four zero-width characters are the digits 0 to 3. A mark begins with four zeros. Each character of its JSON
+follows as four digits, most significant first.
+"""
 
 import json
 import re
@@ -26,28 +27,28 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode(source: Mapping[str, str]) -> str:
-    """The mark of a source, whose empty values are left out: `documentId`, `type`, `path`, `model`, …"""
+    """Encode a text's origin as a mark, without empty values: `documentId`, `type`, `path`, `model`, …"""
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
 
 def _quote(value: str) -> str:
-    """A value as URLSearchParams writes it: all but ASCII letters and digits, *, -, . and _ is encoded."""
+    """Encode a value as URLSearchParams does: all except ASCII letters, digits, *, -, . and _."""
     return quote_plus(value, safe="*", errors="replace").replace("~", "%7E")
 
 
 # --- marking --------------------------------------------------------------------------------------
 
-HEADER = "Strapi-Encode-Source-Maps"  # `true` asks for marks
-COSTLY_BYTES = 64 * 1024  # To mark a larger response is costly.
-# The types whose texts are marked. A `uid` is none of them: it is a part of addresses.
+HEADER = "Strapi-Encode-Source-Maps"  # `true` requests marks
+COSTLY_BYTES = 64 * 1024  # Marking a larger response requires a turn.
+# Attribute types that are marked. `uid` is excluded because it is used in URLs.
 MARKED_TYPES = frozenset(
     (
         *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
         *("date", "time", "datetime", "timestamp"),
     )
 )
-# All other fields of a file are for machines.
+# All other fields of a file are for programs.
 FILE_TEXT_FIELDS = frozenset(("name", "alternativeText", "caption"))
 _ADDRESS = re.compile(r"(?:https?://|/|#|mailto:|tel:)\S*")
 _MAX_INTEGER_DIGITS = 18
@@ -56,7 +57,7 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What texts come from: a document, and within it a component; `names` is `path` without indices."""
+    """The origin of texts: a document, and a path in it; `names` is `path` without indices."""
 
     document_id: str
     locale: str
@@ -67,7 +68,7 @@ class _Source:
     names: str = ""
 
     def inside(self, name: str, index: int | None = None) -> "_Source":
-        """What the texts of an attribute come from."""
+        """Return the origin of an attribute's texts."""
         path = f"{self.path}.{name}" if self.path else name
         names = f"{self.names}.{name}" if self.names else name
         if index is not None:
@@ -75,16 +76,16 @@ class _Source:
         return _Source(self.document_id, self.locale, self.unmarked, self.model, self.kind, path, names)
 
     def of(self, type_: Type) -> "_Source":
-        """The same place, where what is there is of another type."""
+        """Return the same origin with another type."""
         kind = "" if type_.kind == "component" else type_.kind
         return _Source(self.document_id, self.locale, self.unmarked, type_.uid, kind, self.path, self.names)
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """The answer to a read of a type with marks in it. Raises LimitError where that is too large."""
+    """Return the body of a content read with marks in its texts. Raises LimitError if it is too large."""
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
-    # Numbers are written again as they were.
+    # Keep numbers exactly as written.
     answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
     marker = _Marker(state, budget)
     for document in _objects(answer["data"]):
@@ -93,14 +94,14 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Marks the documents of one answer in place."""
+    """Adds marks to the documents of one response, in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
         self.previews, self.budget = state.settings.preview, budget
 
     def document(self, document: dict[str, Any], type_: Type) -> None:
-        """Mark a document, unless it is a user, a role or a file, which are not edited as documents."""
+        """Mark a document, except users, roles and files, which are not edited as documents."""
         if "documentId" not in document or type_.uid in ACCOUNT_UIDS or type_.uid == UPLOAD:
             return
         unmarked = self.previews.get(type_.singular, _NO_PREVIEW).unmarked
@@ -108,7 +109,7 @@ class _Marker:
         self.texts(document, type_, _Source(document["documentId"], locale, unmarked, type_.uid, type_.kind))
 
     def texts(self, values: dict[str, Any], type_: Type, source: _Source) -> None:
-        """Mark the attributes of a document or a component."""
+        """Mark the attributes of a document or component."""
         for name, value in values.items():
             attribute = type_.attributes.get(name)
             inner = source.inside(name)
@@ -132,7 +133,7 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the files of an attribute; of several, all have the place of the attribute."""
+        """Mark the files of an attribute; all have the attribute's path, without an index."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -140,7 +141,7 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first text of each block, and the alternative text of images; code stays as it is."""
+        """Mark the first text of each block, and the alternative text of images; code is unchanged."""
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)
@@ -152,7 +153,7 @@ class _Marker:
                         self.block_text(image, "alternativeText", source)
 
     def entries(self, block: dict[str, Any], source: _Source) -> None:
-        """Mark each entry of a list, also of lists in it."""
+        """Mark each entry of a list, including nested lists."""
         for entry in _objects(block.get("children")):
             if entry.get("type") == "list":
                 self.entries(entry, source)
@@ -160,21 +161,21 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first text in a node of a block; whether there is one."""
+        """Mark the first text in a node of a block. Returns whether there is one."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
         return any(self.first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
-        """Mark one text of a block: it leads to the whole attribute."""
+        """Mark one text of a block with the path of the whole attribute."""
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
 
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
-        """A text with its mark; anything else as it is, and so are addresses, which marks would break."""
+        """Return a text with its mark; other values and URLs, which a mark would break, are unchanged."""
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value
-        # In the order of the reference implementation, which front ends may compare as text.
+        # The reference implementation's order, because front ends may compare the text.
         told = encode(
             {
                 "documentId": source.document_id,
@@ -191,7 +192,7 @@ class _Marker:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """The objects in a list, or the one that a value is."""
+    """Return the objects in a list, or a single object; nothing for other values."""
     items = value if isinstance(value, list) else [value]
     return (item for item in items if isinstance(item, dict))
 

@@ -1,4 +1,4 @@
-"""The body of a webhook's request: an event, and the document or media file that it is about."""
+"""Bodies of webhook requests: an event, with its document or media file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,13 +22,13 @@ from server.site.site import Site, State
 
 # --- body -----------------------------------------------------------------------------------------
 
-_TOP = ("event", "createdAt", "model", "uid")  # of what an event says: the rest is in `bifolio`
+_TOP = ("event", "createdAt", "model", "uid")  # at the top level; other fields are in `bifolio`
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """The body that tells of an event, with what it is about as that is in a state.
+    """Return the body for an event, with the document or file as it is in a state.
 
-    Without `drafts`, it has no draft.
+    Without `drafts`, it contains no draft.
     """
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
@@ -41,7 +41,7 @@ def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
 
 
 def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
-    """A media file as the upload API shows it; its ids alone where it is gone."""
+    """Render a media file as the upload API does; only its ids if it was deleted."""
     type_ = state.schema.types[UPLOAD]
     settings, snapshot = state.settings, state.snapshot
     file = snapshot.get(type_, event.document_id, settings.locales.default, PUBLISHED)
@@ -54,10 +54,10 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """The version of a document that an event is about, with everything populated.
+    """Render the version of a document that an event refers to, with everything populated.
 
-    Its ids alone where it is gone, or is a draft without `drafts_too`. One that would be larger than an
-    answer may be is not populated.
+    Returns only its ids if it was deleted, or is a draft without `drafts_too`. A document that would exceed
+    the limits is not populated.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -86,9 +86,9 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
-    """A selection that shows all relations and media, and components with theirs; but no users.
+    """Return a selection of all relations, media and components, except users.
 
-    What components `above` hold again inside of themselves is shown once.
+    Components nested in themselves (`above`) are populated only once.
     """
     nodes = []
     for name in type_.populatable:
@@ -113,11 +113,11 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
 
 
 def make_deliverer(site: Site, timing: Timing) -> Deliverer:
-    """Return the job, which renders bodies from the site as it is shown."""
+    """Return the delivery job, which renders bodies from the site's current state."""
 
     def render(event: Event, drafts: bool) -> bytes:
         if event.document_id:
-            site.record()  # A change is recorded and then shown, under the lock that this takes.
+            site.record()  # Takes the lock under which a change is recorded and then shown.
         return body_of(site.state, event, drafts=drafts)
 
     return Deliverer(site.root, lambda: site.state.settings, render, timing)

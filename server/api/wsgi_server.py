@@ -1,7 +1,7 @@
-"""Runs the server: a few processes, each with an event loop and a few threads.
+"""The server: several worker processes, each with an event loop and some threads.
 
-The site is loaded before the socket opens; the workers are forked from the process that loaded it,
-and end when that does, however it ended. One of them leads: it watches the files for all.
+The site is loaded before the socket opens. The workers are forked from the process that loaded it, and end
+when it ends for any reason. The leader is the worker that watches the files for all.
 """
 
 import gc
@@ -56,17 +56,17 @@ from server.site.site import Site
 from server.write.precondition import use_key
 
 MAX_DEFAULT_WORKERS = 4
-GC_THRESHOLDS = (20_000, 20, 50)  # Few objects here are in cycles, and a collection delays responses.
+GC_THRESHOLDS = (20_000, 20, 50)  # Few objects are in cycles, and a collection delays responses.
 OTHER_KEY_MESSAGE = (
     "The server that last opened these accounts had another key: logins and entity tags of one machine are "
     "not good at another. Give all the same BIFOLIO_JWT_SECRET (said once where it was changed)"
 )
-# A thread computes for so long until others have a turn: the event loop waits for that.
+# The event loop waits for at most this long while another thread computes.
 SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket for a server, which does not listen yet. Raises SetupError where the port can't be had."""
+    """Return a bound socket that does not listen yet. Raises SetupError if the port is not available."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -79,7 +79,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Let clients connect. Raises SetupError if another server has begun to listen on the port."""
+    """Accept connections. Raises SetupError if another server listens on the port."""
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:
@@ -94,10 +94,9 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """What is wrong with the accounts, "" where nothing is; content is served in any case.
+    """Return a description of a problem with the accounts, "" if there is none; content is served anyway.
 
-    Raises SetupError where the key of sessions or the store of rates can't be used, or the state folder not
-    be trusted.
+    Raises SetupError if the session key or the rate store is unusable, or the state folder is unsafe.
     """
     check_state_folder(root)
     if settings.api.rate_limit:
@@ -116,16 +115,14 @@ def check_accounts(root: Path, settings: Settings) -> str:
 
 
 def worker_count(wanted: int | None) -> int:
-    """Return the number of workers: the wanted one, else one per core up to MAX_DEFAULT_WORKERS."""
+    """Return the number of workers: `wanted`, else one per core up to MAX_DEFAULT_WORKERS."""
     return wanted or min(cores(), MAX_DEFAULT_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all processes of a server share: the log of changes, the socket that clients connect to, how
-    many event streams each has open, the counts of requests, who is at which document, how many requests
-    each client has made, the reports of jobs, whether a refused request was logged with its setting, and
-    whether they log JSON.
+    """Resources shared by all processes of a server: the change log, the listening socket, the counts of
+    event streams and requests, presence, rate limits, job reports, hints, and whether the log is JSON.
     """
 
     log: ChangeLog
@@ -147,11 +144,11 @@ def serve(
     ready: Callable[[], None],
     report: Report,
 ) -> None:
-    """Serve an open site until SIGTERM, or until another generation does; then finish what has begun.
+    """Serve an open site until SIGTERM or until the next generation takes over; then finish open requests.
 
-    Where its past holds a state, that is what is served, and nothing can be written.
-    Each worker is forked with the site as it is here; one that ends unasked is replaced. `ready` is
-    called once, and `report` of what changes on disk, in one process alone.
+    If `opened.past` holds a state, it is served, read-only. Each worker is forked with the site as loaded
+    here, and replaced if it ends unexpectedly. Workers of the first generation call `ready`. `report`
+    receives changes on disk, from one process only.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
@@ -163,9 +160,9 @@ def serve(
         listen(shared.listener)
     else:
         change = site.succeed(log)
-        give_back()  # what the record took, before each worker has it as its own
+        give_back()  # the memory for the record, before each worker gets a copy
         report(change, time.perf_counter() - began)
-        opened.recorder.database.close()  # which no process may use that was not the one to open it
+        opened.recorder.database.close()  # only the process that opened it may use it
     retiring = threading.Event()
     watched = Watched(
         opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices, shared.jobs
@@ -192,21 +189,21 @@ def _begin_log(*, as_json: bool) -> None:
     handler = JsonHandler() if as_json else logging.StreamHandler()
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=form, handlers=[handler])
-    logging.getLogger("bifolio").setLevel(logging.INFO)  # what is well again; at that level, libraries chat
+    logging.getLogger("bifolio").setLevel(logging.INFO)  # includes recoveries; libraries are too verbose
 
 
 def _start(
     opened: OpenSite, shared: Shared, key: str, report: Report, watched: Watched
 ) -> tuple[Entrance, Leader]:
-    """What an answering process does before its first request; returns the WSGI app, and what may lead."""
+    """Prepare a worker before its first request. Returns the WSGI app and the candidate for leader."""
     site = opened.site
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
     worker = shared.log.enter()
     shared.streams.enter(worker)
     shared.counts.enter(worker)
-    site.catch_up()  # with what has changed since the parent read the site
-    site.recover()  # of a worker that this one replaces
+    site.catch_up()  # changes since the parent loaded the site
+    site.recover()  # an interrupted write of a worker that this one replaces
     Runner([FollowLog(site, opened.timing)]).start()
     watched.notices.listen(COMMITS, partial(wake_for, site.root))
     watched.notices.start()
@@ -222,7 +219,7 @@ def _start(
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
-    """What serves the event streams of an answering process."""
+    """Return the hub for the event streams of a worker."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
@@ -236,7 +233,7 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
 
 
 def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:
-    """Leave everything to the next generation, once this is to be done."""
+    """Hand over to the next generation when `retiring` is set."""
     retiring.wait()
     server.retire()
     leader.stop()
@@ -250,10 +247,9 @@ def make_app(
     limited: CountTable | None = None,
     hints: Hints | None = None,
 ) -> Entrance:
-    """The entrance to a site, whose handlers are loaded when the first request needs one.
+    """Return the entrance to a site, which imports the handlers at the first request that needs one.
 
-    `key` is that of its sessions, and `past` its states at commits, where these are known; `limited` counts
-    the requests of each client.
+    `key` signs session tokens; `limited` counts the requests of each client.
     """
     settings = site.state.settings
     identities = Identities(site.root, settings, key=key)
