@@ -1,1 +1,1 @@
-"""Limits the requests of each client: how they are counted, by all workers and by all machines."""
+"""Rate limits: counting the requests of each client, across workers and machines."""

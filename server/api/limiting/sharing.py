@@ -1,9 +1,9 @@
-"""Has all machines of a site count the requests of a client together: one process of each tells the others.
+"""Rate limits shared between the machines of a site: one process of each exchanges counts in a store.
 
-A request is counted in the memory of its machine, and waits for nothing. Twice a second, what was counted is
-added up in a store, and what there is of the same clients at all machines is taken over. A machine tells of a
-client once it has used up 1 / EXCHANGES_PER_LIMIT of the limit more, so many clients with few requests cost
-the store nothing. While the store is away, each machine counts for itself.
+A request is counted in its machine's memory, without waiting. Twice a second, the new counts are added up in
+the store, and the totals of the same clients replace the local counts. A client is exchanged once its
+requests have used another 1 / EXCHANGES_PER_LIMIT of the limit, so many clients with few requests do not
+burden the store. While the store is unavailable, each machine counts by itself.
 """
 
 import logging
@@ -25,17 +25,17 @@ from server.jobs.job import Job, JobContext, JobFailedError, Timing
 log = logging.getLogger("bifolio")
 
 EXCHANGES_PER_LIMIT = 16
-MEMORY, ENVIRONMENT = "memory", "env:"  # what the setting may be, or begin with, beside an address
+MEMORY, ENVIRONMENT = "memory", "env:"  # A setting that is not an address: this value, or this prefix.
 BATCH_CLIENTS = 1000
 
 
 def is_shared(settings: Settings) -> bool:
-    """Whether requests are limited, and counted by several machines together."""
+    """Whether requests are limited and several machines share the counts."""
     return bool(settings.api.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError where the store of a site has no driver, or the environment no address of it."""
+    """Raise SetupError if the store's driver is missing or the environment does not contain its address."""
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -46,7 +46,7 @@ def check_store(settings: Settings) -> None:
 
 
 class ShareCounts(Job):
-    """Tells what is counted in a table, and takes over what others tell. For settings that `is_shared`."""
+    """The job that exchanges the counts of a table with a store. Requires `is_shared` settings."""
 
     name = "share-limits"
 
@@ -58,16 +58,16 @@ class ShareCounts(Job):
         self._is_away = False
 
     def start(self, context: JobContext) -> None:
-        """Prepare the store, which is not connected to yet."""
+        """Prepare the store without connecting to it."""
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Exchange counts once. While the store is away, it is tried again less often."""
+        """Exchange counts once. Returns the pause in seconds; an unavailable store is retried less often."""
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
             exchange(self._table, self._store, least, self._limit.get_expiry())
-        except Exception as error:  # Each driver has its own.
+        except Exception as error:  # Each driver has its own errors.
             self._store.close()
             reason = reason_of(error)
             if not self._is_away:
@@ -86,7 +86,7 @@ class ShareCounts(Job):
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Tell a store of the clients with at least so many requests that it does not know, once."""
+    """Add the counts of clients with at least `least` unsent requests to a store, and apply its totals."""
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:
@@ -98,7 +98,7 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _url(written: str) -> str:
-    """The address of a store, which may be in the environment, since it can have a password."""
+    """Return the address of a store, which may be in the environment because it can contain a password."""
     if written.startswith(ENVIRONMENT):
         return os.environ.get(written.removeprefix(ENVIRONMENT), "")
     return written

@@ -1,4 +1,4 @@
-"""Where the machines of a site add up the requests of each client: in PostgreSQL, in Redis or Valkey."""
+"""Stores that add up the requests of each client across machines: PostgreSQL, Redis and Valkey."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -10,12 +10,12 @@ from server.api.limiting.table import Unsent
 
 TIMEOUT_S = 1.0
 SWEEP_INTERVAL_S = 60.0
-# Nothing is lost that matters where the server crashes: so what is counted is in no write-ahead log.
+# Losing counts in a crash does no harm, so the table is not in the write-ahead log.
 _TABLE = (
     "CREATE UNLOGGED TABLE IF NOT EXISTS rate_counts"
     " (client TEXT PRIMARY KEY, count BIGINT NOT NULL, ends TIMESTAMPTZ NOT NULL)"
 )
-# In one order, so that two machines never wait for each other.
+# Sorted, so that two machines never deadlock.
 _ADD = """
 INSERT INTO rate_counts AS kept (client, count, ends)
 SELECT client, amount, now() + %s * interval '1 second'
@@ -25,23 +25,24 @@ ON CONFLICT (client) DO UPDATE SET
     ends = CASE WHEN kept.ends > now() THEN kept.ends ELSE excluded.ends END
 RETURNING client, count, extract(epoch FROM ends - now())::float
 """
-Totals = Mapping[
-    bytes, tuple[int, float]
-]  # by client: how many requests there are, and seconds that are left
+# By client: the number of requests, and the seconds left in the window.
+Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Adds up counts. Its methods raise whatever its driver does where it can't be used."""
+    """A store of counts. Its methods raise the errors of its driver."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add to the counts of some clients, whose windows may begin."""
+        """Add to the counts of clients and return their totals; a window of `window_s` starts if none is
+        open.
+        """
 
     def close(self) -> None:
-        """Let go of it; it is opened again when it is used."""
+        """Close the connection; the next use opens it again."""
 
 
 class PostgresStore:
-    """A table in the database of the accounts, which is written once for many clients."""
+    """A table in the accounts' database, with one statement for many clients."""
 
     def __init__(self, postgres: Any, url: str) -> None:
         """`postgres` is the module server.database.postgres."""
@@ -50,7 +51,7 @@ class PostgresStore:
         self._forget_at = 0.0
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add to the counts of some clients. Raises psycopg.Error."""
+        """Add to the counts of clients and return their totals. Raises psycopg.Error."""
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
             self._connection.execute(_TABLE)
@@ -69,16 +70,16 @@ class PostgresStore:
 
 
 class RedisStore:
-    """Redis or Valkey, as the library limits uses them; `prefix` tells the site from others."""
+    """Redis or Valkey, through the library limits; `prefix` distinguishes sites."""
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
         storage = storage_from_string(url, **options)
-        assert isinstance(storage, Storage)  # and not one of asyncio
+        assert isinstance(storage, Storage)  # not an asyncio one
         self._storage, self._prefix = storage, prefix
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add to the counts of some clients. Raises redis.RedisError."""
+        """Add to the counts of clients and return their totals. Raises redis.RedisError."""
         totals = {}
         for one in counts:
             key = f"{self._prefix}/{one.id.hex()}"
@@ -87,4 +88,4 @@ class RedisStore:
         return totals
 
     def close(self) -> None:
-        """Its connections are made anew by themselves."""
+        """Do nothing: the connections reopen by themselves."""

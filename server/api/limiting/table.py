@@ -1,8 +1,7 @@
-"""How many requests each client has made in its window, in memory that all workers of a server share.
+"""The number of requests of each client in its window, in memory shared by all workers.
 
-It is bounded, whoever asks: where there is no place for another client, the one with the fewest requests is
-forgotten, so that whoever asks most is forgotten last. A client can be in few places only, by a number
-that nobody outside can know.
+The table has a fixed size. A client fits in few slots, chosen by a hash with a secret key. If they are full,
+a new client replaces the one with the fewest requests, so the busiest clients stay longest.
 """
 
 import mmap
@@ -13,34 +12,37 @@ from hashlib import blake2b
 
 from server.site.change_log import SharedLock
 
-SETS, WAYS = 4096, 8  # A client has 8 possible places, in one of 4096 sets.
+SETS, WAYS = 4096, 8  # A client has 8 possible slots, in one of 4096 sets.
 ID_BYTES = 16
 _SLOTS = SETS * WAYS
 
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """The requests of a client that other machines have not been told of."""
+    """The requests of a client that have not been sent to the store."""
 
     id: bytes
     count: int
 
 
 class CountTable:
-    """The counts of all workers. To be made before they are forked; safe for many threads."""
+    """The counts of all workers. Create it before forking them; safe for use from many threads."""
 
     def __init__(self) -> None:
         view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))
         times, end = _SLOTS * ID_BYTES, _SLOTS * 8
         self._ids = view[:times]
-        self._ends = view[times : times + end].cast("d")  # when the window ends, in seconds since 1970
+        self._ends = view[times : times + end].cast("d")  # end of the window, in seconds since 1970
         self._counts = view[times + end : times + 2 * end].cast("Q")
         self._unsent = view[times + 2 * end :].cast("Q")
         self._key = secrets.token_bytes(16)
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Count requests of a client, by its id; how many there are in their window, and when that ends."""
+        """Count requests of a client. Returns the number in its window, and the window's end.
+
+        The end is in seconds since 1970.
+        """
         places, now = self._places(client), time.time()
         with self._lock:
             slot = self._find(client, places)
@@ -56,7 +58,7 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, least: int, most: int) -> list[Unsent]:
-        """The clients with at least so many requests to be told of, at most so many, those with the most."""
+        """Return up to `most` clients with at least `least` unsent requests, those with the most first."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
@@ -68,7 +70,7 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Take over what there is of a client at all machines, and how long its window lasts there."""
+        """Apply a client's total across all machines, and the seconds left in its window there."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:
@@ -93,5 +95,5 @@ class CountTable:
 
 
 def id_of(key: str) -> bytes:
-    """The id of a client, which is the same at all machines."""
+    """Return the id of a client, which is the same on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()
