@@ -1,1 +1,1 @@
-"""What whoever runs a server is told: health, metrics, and a line for each request (docs/monitoring.md)."""
+"""Monitoring for operators: health, metrics and a request log (docs/monitoring.md)."""

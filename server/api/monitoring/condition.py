@@ -1,4 +1,4 @@
-"""What condition a server is in: whether its accounts answer, and what waits to be committed or sent."""
+"""The condition of a server: accounts, events, media, the git remote, and pending work."""
 
 import time
 from collections import Counter
@@ -27,25 +27,25 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The parts of a server beside its content, each READY_STATUS or not, and what waits in them."""
+    """The status of each part of a server other than its content, and the work pending in it."""
 
     accounts: str
-    commits: int  # writes that are in the files and not in git yet
+    commits: int  # writes not committed yet
     events: str
     last_event: int
-    deliveries: Mapping[str, int]  # those of each webhook that wait, or are tried again
-    media: str  # READY_STATUS also without a bucket
-    remote: RemoteStatus | None  # how what is served stands to the git remote; None where none is followed
-    push: Backlog | None  # what the git remote has not got yet; None where nothing is pushed
+    deliveries: Mapping[str, int]  # pending or retried, by webhook
+    media: str  # READY_STATUS if there is no bucket
+    remote: RemoteStatus | None  # None if no git remote is followed
+    push: Backlog | None  # commits not pushed yet; None if the site does not push
 
     @property
     def lag(self) -> float:
-        """For how many seconds what is served has been behind what the git remote is known to have."""
+        """Return for how many seconds the served content has lagged behind the git remote."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
-        """As `/_health/ready` has it; `all_of_it`: with names, and the reasons, which name files."""
+        """Return the condition as `/_health/ready` shows it; `all_of_it` adds names, reasons and files."""
         return {
             "content": READY_STATUS,
             "accounts": self.accounts,
@@ -59,7 +59,7 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """The condition that the server of a site is in now. It may have to wait for a database elsewhere."""
+    """Return the current condition of a site's server. It may wait for a remote database."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -79,7 +79,7 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
 
 
 def _backlog(site: Site) -> Backlog:
-    """What is not pushed yet; why that is not known if git fails."""
+    """Return the unpushed commits; only the error if git fails."""
     try:
         return backlog(site.root, site.state.settings)
     except GitError as error:
@@ -110,7 +110,7 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """How many versions of documents there are: by type, locale and status."""
+    """Yield the number of document versions by type, locale and status."""
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}
@@ -121,9 +121,9 @@ def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
 
 
 def problems_of(site: Site) -> Mapping[str, int]:
-    """How many problems the files of a site have, by severity.
+    """Return the number of problems in a site's files by severity.
 
-    Relations that lead nowhere are not among them: to tell of these, files have to be read.
+    Broken relations are not counted, because finding them requires reading files.
     """
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)

@@ -1,4 +1,4 @@
-"""The routes of whoever runs a server: /_health/ready and /metrics."""
+"""Handlers of /_health/ready and /metrics."""
 
 import re
 from contextlib import suppress
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched, bucket: SiteBucket) -> None:
-    """The routes, of a server that is watched."""
+    """Bind the operations of monitoring."""
     look = partial(condition, site, identities, watched.recorder, bucket)
 
     def make() -> "Metrics":
@@ -40,7 +40,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
         longest, found = _longest_lag(), look()
         may = False
         if found.remote or found.push:
-            with suppress(ApiError):  # Who the caller is may be what can't be asked now.
+            with suppress(ApiError):  # The accounts may be unavailable.
                 may = actor_of(request).may("metrics", "read")
         late = longest is not None and found.lag > longest
         return answer(dumps({"data": found.as_json(all_of_it=may)}), 503 if late else 200)
@@ -52,7 +52,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
 
 
 def _longest_lag() -> int | None:
-    """For how many seconds a server may be behind the remote, as asked for. Raises ValidationError."""
+    """Parse `lag`: the maximum lag behind the remote, in seconds. Raises ValidationError."""
     given = parameters(request).get("lag")
     if given is None:
         return None

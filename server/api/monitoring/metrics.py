@@ -1,4 +1,4 @@
-"""What /metrics says: the counts of all workers, and the condition of the server, for Prometheus."""
+"""Metrics for Prometheus at /metrics: the counts of all workers and the server's condition."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Makes the text of all metrics of a site's server."""
+    """Collector of all metrics of a site's server."""
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition
@@ -29,15 +29,15 @@ class Metrics(Collector):
         self._of_state: tuple[Any, list[Metric]] = (None, [])
 
     def text(self) -> bytes:
-        """Everything that is counted, in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: what there is, is known once it is collected."""
+        """Return nothing: the metrics are known only when they are collected."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics as they are now."""
+        """Yield the current metrics."""
         yield from _of_requests(self._counts)
         yield from self._content()
         yield _of_problems(self._site)
@@ -48,7 +48,7 @@ class Metrics(Collector):
         yield from _of_condition(self._condition())
 
     def _content(self) -> list[Metric]:
-        """What a state comes to, which takes a look at all documents, and so is made once for each."""
+        """Return the metrics of a state, computed once for each, because that reads all documents."""
         state = self._site.state
         if self._of_state[0] is not state:
             self._of_state = (state, [_of_documents(self._site), _of_state(self._site)])
@@ -115,7 +115,7 @@ def _of_processes(counts: RequestCounts) -> Iterator[Metric]:
 
 
 def _resident(process: int) -> int:
-    """The memory that a process takes, in bytes; 0 where the system does not say."""
+    """Return the resident memory of a process, in bytes; 0 if the system does not report it."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
     except (OSError, ValueError, IndexError):

@@ -1,7 +1,8 @@
-"""How many requests were answered, and how quickly, in memory that all workers share.
+"""The number and duration of requests, in memory shared by all workers.
 
-Each worker counts in a place of its own, so that none waits for another. A worker that has ended leaves its
-counts where they are, and a later one goes on with them: what is counted never gets less."""
+Each worker writes to a slot of its own, so workers never wait for each other. When a worker ends, a later one
+continues its slot, so counts never decrease.
+"""
 
 import mmap
 import os
@@ -27,21 +28,21 @@ STATUSES = (
     *(400, 401, 403, 404, 405, 406, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 422, 423, 428, 429),
     *(431, 499),
     *(500, 501, 502, 503, 504, 507),
-    0,  # any other
+    0,  # uncommon ones
 )  # fmt: skip
 BUCKET_BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-MAX_WORKERS = 64  # By their numbers.
+MAX_WORKERS = 64  # Worker numbers are taken modulo this.
 _METHOD = {method: number for number, method in enumerate(METHODS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
-_PROCESS, _CACHED, _HEAD = 0, 1, 2  # what a place begins with: whose it is, and the bytes that one keeps
+_PROCESS, _CACHED, _HEAD = 0, 1, 2  # a slot's header: process id and cache size in bytes
 _BUCKETS = len(BUCKET_BOUNDS_S) + 1
-_TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)  # of each route: its buckets, then microseconds
+_TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)  # by route: buckets, then the sum in microseconds
 _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Durations of the requests of a route: how many up to each of BUCKET_BOUNDS_S, and their sum."""
+    """Durations of a route's requests: the number in each bucket of BUCKET_BOUNDS_S, and their sum."""
 
     route: str
     counts: tuple[int, ...]
@@ -49,7 +50,7 @@ class Durations:
 
 
 class RequestCounts:
-    """The counts of all workers. Made before the workers are forked; each then enters with its number."""
+    """The counts of all workers. Create it before forking; each worker then calls `enter`."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * _SIZE * 8)
@@ -58,14 +59,14 @@ class RequestCounts:
         self._place = 0
 
     def enter(self, worker: int) -> None:
-        """Count in the place of the worker with a number from now on."""
+        """Count in the slot of a worker from now on."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
         self._numbers[self._place + _PROCESS] = os.getpid()
 
     def count(self, path: str, method: str, status: int, seconds: float | None) -> None:
-        """Count a request that was answered; `seconds` is None for one whose answer is a stream."""
+        """Count a response; `seconds` is None for a stream."""
         route = route_of(path)
         cell = (route * len(METHODS) + _METHOD.get(method, len(METHODS) - 1)) * len(STATUSES)
         cell += self._place + _HEAD + _STATUS.get(status, len(STATUSES) - 1)
@@ -77,11 +78,11 @@ class RequestCounts:
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def keep(self, cached: int) -> None:
-        """Say how many bytes of answers this process keeps."""
+        """Record the size of this process's response caches, in bytes."""
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """How many requests were answered: route, method, status (0 for a rare one), and how many."""
+        """Yield the number of responses: route, method, status (0 for an uncommon one), number."""
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -90,7 +91,7 @@ class RequestCounts:
                 yield ROUTES[route], METHODS[method], STATUSES[status], count
 
     def durations(self) -> Iterator[Durations]:
-        """How long requests took, of each route that was asked for."""
+        """Yield the durations of each route that had requests."""
         sums = self._sums(_TIMES, _SIZE)
         for number, route in enumerate(ROUTES):
             *counts, microseconds = sums[number * (_BUCKETS + 1) : (number + 1) * (_BUCKETS + 1)]
@@ -98,7 +99,7 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """The processes that are alive, and how many bytes of answers each keeps."""
+        """Yield the ids of live processes and the size of their response caches, in bytes."""
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
@@ -118,27 +119,30 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often a process reports the size of its cac
 
 
 class Observer:
-    """Notes the requests of one process. `kept` is how many bytes of answers it keeps; `log`: log each."""
+    """Counter and logger of the requests of one process.
+
+    `kept` returns the size of its response caches in bytes; `log` writes a log line for each request.
+    """
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
         self._counts, self._kept, self._log = counts, kept, log
         self._next = 0.0
 
     def begin(self, environ: Environ) -> None:
-        """A request has arrived."""
+        """Record the arrival of a request."""
         environ[BEGAN] = time.perf_counter()
         if self._log:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """This thread begins to answer a request; returns what its answer says of it."""
+        """Record that this thread starts on a request. Returns headers for its response."""
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
-        """A request was answered; where it `streams`, what it took says nothing."""
+        """Record a response; the duration of one that `streams` is not counted."""
         now = time.perf_counter()
         seconds = None if streams else now - environ[BEGAN]
         self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)
@@ -155,9 +159,9 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What records the events of a site, the counts of its requests and streams, who is where, and its jobs.
+    """The monitored parts of a server: events, counts of requests and streams, presence and jobs.
 
-    `notices` are those of each process: it starts them for itself.
+    Each process starts its own `notices`.
     """
 
     recorder: Recorder
@@ -169,5 +173,5 @@ class Watched:
 
     @classmethod
     def alone(cls, root: Path, accounts: str) -> "Watched":
-        """What there is of the site at `root` where one process alone answers."""
+        """Return the monitored parts of the site at `root` for a server of a single process."""
         return cls(Recorder(root, accounts=accounts))

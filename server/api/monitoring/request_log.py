@@ -1,4 +1,4 @@
-"""The log as JSON, one object a line (`bifolio serve --log json`): each request, and other log lines."""
+"""The log in JSON, one object per line (`bifolio serve --log json`): requests and other messages."""
 
 import json
 import logging
@@ -20,9 +20,9 @@ from server.site.change import Change
 from server.site.site import State
 
 HEADER = "X-Request-Id"
-MAX_PATH_CHARS = 1000  # Of a path, or of a query.
-SECRET_ROUTES = ("studio", "users")  # Their queries may have keys.
-# Secret parameters, which a client may have sent to another path, or in place of a header.
+MAX_PATH_CHARS = 1000  # Longer paths and queries are cut.
+SECRET_ROUTES = ("studio", "users")  # Their queries may contain keys.
+# Secrets that a client may have sent to the wrong path or in place of a header.
 _SECRETS = re.compile(
     r"((?:^|&)(?:key|code|confirmation|(?:access_?|refresh_?)?token|jwt|password|secret)=)[^&]*", re.I
 )
@@ -31,25 +31,25 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write one object to standard output, in one write, so that the lines of processes are never mixed."""
+    """Write one object to standard output in a single write, so that lines of processes never mix."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
-    with suppress(OSError):  # A log that nobody reads any more is no reason for a request to fail.
+    with suppress(OSError):  # A request must not fail because the log's reader has gone.
         os.write(sys.stdout.fileno(), line.encode(errors="replace") + b"\n")
 
 
 def request_id(asked: str) -> str:
-    """The id of a request: the one that it came with, where that is plain, else a new one."""
+    """Return the id that a request came with if it is well-formed, else a new one."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Say which request this thread answers from now on; "" for none."""
+    """Set the request that this thread is working on; "" for none."""
     _current.request = request
 
 
 def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Tell of a request that was answered; `began` is by `time.perf_counter`."""
+    """Log a completed request; `began` is a time of `time.perf_counter`."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": request,
@@ -71,10 +71,10 @@ def _shown(path: str, query: str) -> str:
 
 
 class JsonHandler(logging.Handler):
-    """Writes what is logged, with the request that it was logged for."""
+    """Logging handler that writes JSON with the id of the current request."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record."""
+        """Write one log record."""
         told = {"logger": record.name, "message": record.getMessage()}
         if request := getattr(_current, "request", ""):
             told["request"] = request
@@ -88,7 +88,7 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """A server's log for programs; what a terminal leaves out as `quiet` is left out here as well."""
+    """The server's messages as JSON; `quiet` omits the same ones as on a terminal."""
 
     quiet: bool = False
 
@@ -99,9 +99,9 @@ class JsonLog:
         seconds: float,
         url: str,
         commit: tuple[str, str, str] | None = None,
-        studio: str = "",  # A log is kept, and a key to the studio is for one person at a terminal.
+        studio: str = "",  # Not logged: the one-time key is for a person at a terminal.
     ) -> None:
-        """Write that the server answers, with what there is, then each problem; see `Terminal.ready`."""
+        """Log that the server is ready, with the site's size, then each problem; see `Terminal.ready`."""
         versions = sum(len(table.versions) for table in state.snapshot.tables.values())
         told = {"name": state.settings.name, "url": url, "seconds": round(seconds, 3), "versions": versions}
         if commit:
@@ -110,7 +110,7 @@ class JsonLog:
         self._problems(problems, "problem")
 
     def change(self, change: Change, seconds: float) -> None:
-        """Write what a change read and wrote, then each problem that came or went."""
+        """Log the files that a change read and wrote, then each new or fixed problem."""
         parts = ("read", "removed", "written", "deleted")
         told = {part: list(paths) for part in parts if (paths := getattr(change, part))}
         if (told or change.reloaded) and not self.quiet:
@@ -121,11 +121,11 @@ class JsonLog:
             self._problems(change.fixed, "fixed")
 
     def tell(self, line: str) -> None:
-        """Write a remark."""
+        """Log a message."""
         write_line("info", "log", {"message": line})
 
     def warn(self, line: str) -> None:
-        """Write what is wrong and does not keep the server from serving."""
+        """Log a warning that does not stop the server."""
         write_line("warning", "log", {"message": line})
 
     def _problems(self, problems: Sequence[Problem], event: str) -> None:
