@@ -1,1 +1,1 @@
-"""The studio: the page at /studio where editors work, and how they come in (docs/studio.md)."""
+"""The studio: the editors' page at /studio, and signing in to it (docs/studio.md)."""

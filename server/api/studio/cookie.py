@@ -1,10 +1,13 @@
-"""The cookie of the studio: which requests it speaks for, and how it is given and taken away.
+"""The studio's session cookie: when it authenticates a request, and how it is set and cleared.
 
-A browser sends a cookie along with requests of other pages too. So this one counts only for requests that the
-studio's own page has made: those with the header `Bifolio-Studio`, which a page of another origin can't send
-together with a cookie, unless `api.cors` names it; that come from this origin, by what the browser says, so
-that no other origin may use the cookie, named or not; and that have no `Authorization`, which wins. All
-others are requests of the public (docs/studio.md).
+Browsers also send a cookie with requests of other pages. So it counts only if a request meets all of these
+conditions; other requests are public (docs/studio.md):
+
+- It has the header `Bifolio-Studio`. A page of another origin can't send that with a cookie unless `api.cors`
+  lists the origin.
+- It comes from this origin according to the browser, so that no other origin can use the cookie, listed or
+  not.
+- It has no `Authorization` header, which takes precedence.
 """
 
 from typing import TYPE_CHECKING
@@ -25,14 +28,14 @@ OTHER_PAGE_MESSAGE = "A request of the studio must come from its own page"
 
 
 def use_cookie(environ: Environ) -> None:
-    """Let a request of the studio's page be made by whom its cookie stands for.
+    """Authenticate a request of the studio's page by its cookie.
 
-    Raises ForbiddenError for one that says so and was made by a page of another origin, and
-    UnauthorizedError for one of the machine's owner that was made elsewhere.
+    Raises ForbiddenError if a page of another origin made the request, and UnauthorizedError if the cookie is
+    the owner's and the request came from another machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
-        del environ["HTTP_AUTHORIZATION"]  # Who sends the scheme itself has not come in with the cookie.
+        del environ["HTTP_AUTHORIZATION"]  # A client must not use this scheme itself.
     if HEADER not in environ or "HTTP_AUTHORIZATION" in environ or path.startswith(f"{PATH}/"):
         return
     value = read_cookie(environ)
@@ -45,10 +48,10 @@ def use_cookie(environ: Environ) -> None:
 
 
 def require_own_page(environ: Environ) -> None:
-    """Raise ForbiddenError for a request that no page of this origin has made.
+    """Raise ForbiddenError unless a page of this origin made the request.
 
-    Browsers say in `Sec-Fetch-Site` who makes a request, where they hold the connection for safe; elsewhere
-    they say at least in `Origin` who writes.
+    Over connections they consider secure, browsers name the requesting site in `Sec-Fetch-Site`. Otherwise,
+    they send `Origin` at least with writes.
     """
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:
@@ -62,21 +65,21 @@ def require_own_page(environ: Environ) -> None:
 
 
 def is_at_machine(environ: Environ) -> bool:
-    """Whether a request is made at the machine itself, under a name that no other machine can have."""
+    """Whether a request comes from this machine and was addressed to a loopback name."""
     try:
         name = urlsplit(f"//{host_of(environ)}").hostname or ""
-    except ValueError:  # It is no name at all.
+    except ValueError:  # It is not a valid host.
         return False
     return is_loopback(environ.get("REMOTE_ADDR", "")) and is_loopback(name)
 
 
 def host_of(environ: Environ) -> str:
-    """The host and port that a request was sent to."""
+    """Return the host and port that a request was sent to."""
     return str(environ.get("HTTP_HOST", "")).lower()
 
 
 def read_cookie(environ: Environ) -> str:
-    """The value of the cookie, "" where there is none."""
+    """Return the value of the cookie; "" if there is none."""
     name = _name(environ)
     for part in environ.get("HTTP_COOKIE", "").split(";"):
         key, _, value = part.strip().partition("=")
@@ -86,7 +89,7 @@ def read_cookie(environ: Environ) -> str:
 
 
 def set_cookie(request: "Request", response: "Response", value: str, lifetime_s: float) -> None:
-    """Give the browser the cookie; without a value, have it forget the one it has."""
+    """Set the cookie in a response; without a value, delete it."""
     secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
     response.set_cookie(
         _name(request.environ),
@@ -100,11 +103,11 @@ def set_cookie(request: "Request", response: "Response", value: str, lifetime_s:
 
 
 def _scheme(environ: Environ) -> str:
-    """The scheme of the header Authorization, "" where there is none."""
+    """Return the scheme of the Authorization header; "" if there is none."""
     return str(environ.get("HTTP_AUTHORIZATION", "")).partition(" ")[0]
 
 
 def _name(environ: Environ) -> str:
-    """The cookie's name, with the port: all servers of a host share its cookies."""
+    """Return the cookie's name, which includes the port, because all servers on a host share cookies."""
     port = host_of(environ).rpartition("]")[2].rpartition(":")[2]
     return f"bifolio_studio_{port}" if port.isdigit() else "bifolio_studio"

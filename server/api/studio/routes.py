@@ -1,7 +1,7 @@
-"""GET /studio: the page where editors work; and /studio/-/session, where they come in and leave.
+"""The studio's page at GET /studio, and its sessions at /studio/-/session.
 
-The page is the same for everybody and says nothing of the site: what it shows, it asks the API for. Its files
-are below `/studio/-/`, where no content type can be; every other path is a place in the page itself.
+The page is the same for all users and contains no site data; it reads those from the API. Its files are below
+`/studio/-/`, which no content type can use. Every other path is a view within the page.
 """
 
 import re
@@ -27,21 +27,21 @@ from server.service.cache_tags import tag_of_bytes
 from server.site.site import Site
 
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
-# Plain modules in a checkout; in a package, what vendor/studio.mjs bundles of them.
+# Plain modules in a checkout; in a package, the bundles of vendor/studio.mjs.
 PAGE = Path(__file__).parent / "page"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Qualities of brotli. The best takes half a second for the largest file, and as long for all modules, which a
-# first visit waits for; a quick one takes 30 ms for those, and makes them 8 % larger.
+# Qualities of brotli. The best takes half a second for the largest file, and as long for all modules, which
+# would delay a first visit. The quick one takes 30 ms for the modules, which become 8 % larger.
 BEST_BROTLI_QUALITY, QUICK_BROTLI_QUALITY = 11, 5
 VENDOR = "vendor/"
 PRELOADED_MODULES = (
     "documents/list-page.js",
     "documents/document-page.js",
-)  # the pages that pages.js loads, and that most people come for
+)  # the most used pages that pages.js imports on demand
 IMPORT = re.compile(r'(?:^|[;}])(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)"', re.MULTILINE)
 SHEET = "page.css"
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
@@ -109,22 +109,22 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
 
 
 def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
-    """The page, whose files are named from where it is shown, so that a proxy may add a path before it.
+    """Return the page, with relative URLs of its files, so that a proxy may add a path prefix.
 
-    It frames what is previewed, and nothing else.
+    Its policy allows only the previews' origins in frames.
     """
     up = "../" * (path.count("/") - 1)
     text = _index(at_home=at_home).replace('="./', f'="{up}studio/-/{_version()}/')
     framed = sorted({preview.origin or "'self'" for preview in settings.preview.values()})
     policy = f"{POLICY}; frame-src {' '.join(framed)}" if framed else POLICY
-    # The tag is that of both: a browser that knows the page asks for it again when the policy has changed.
+    # The tag covers the policy too, so that browsers fetch the page again when the policy changes.
     headers = {"Cache-Control": PUBLIC_REVALIDATE, "Content-Security-Policy": policy}
     headers["ETag"] = tag_of_bytes(f"{policy}\n{text}".encode())
     return Response(text, headers=headers, content_type="text/html; charset=utf-8")
 
 
 def _file(version: str, name: str) -> Response:
-    """A file of the page; as it is now, also for a page that was opened before the server was replaced."""
+    """Return the current version of a file, even to a page loaded before the server was replaced."""
     kind = KINDS.get(PurePosixPath(name).suffix)
     if name not in _files() or not kind:
         raise NotFoundError()
@@ -144,7 +144,7 @@ def _file(version: str, name: str) -> Response:
 # Saves 19 µs of 180 of a module of 1 kB in brotli, more of a larger one.
 @cache
 def compressed(name: str) -> bytes:
-    """Return a file of the page in brotli, as the package has it or compressed once by each process."""
+    """Return a file of the page in brotli: packaged, or compressed once per process."""
     packaged = _files().get(f"{name}.br")
     return packaged or in_brotli(
         _files()[name], BEST_BROTLI_QUALITY if name.startswith(VENDOR) else QUICK_BROTLI_QUALITY
@@ -154,23 +154,23 @@ def compressed(name: str) -> bytes:
 # Saves 14 ms of each file of the studio.
 @cache
 def _files() -> Mapping[str, bytes]:
-    """The files of the page, by their paths below it, as they are sent: its stylesheets as one."""
+    """Return the files of the page by relative path, as sent: stylesheets are combined."""
     files = {p.relative_to(PAGE).as_posix(): p.read_bytes() for p in sorted(PAGE.rglob("*")) if p.is_file()}
     files |= {SHEET: _SHEETS.sub(lambda found: files[found[1].decode()], files[SHEET])}
     return {name: _without_comments(data) if name.endswith(".js") else data for name, data in files.items()}
 
 
 def _without_comments(module: bytes) -> bytes:
-    """A module without the comments that stand on lines of their own; all else stays on its line."""
+    """Remove the comments of a module that have lines of their own, keeping line numbers."""
     return _COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), module)
 
 
 # Saves 12 ms of the page of the studio.
 @cache
 def _index(*, at_home: bool) -> str:
-    """The page, with the modules that it needs, so that a browser need not find them one by one.
+    """Return the page with links to preload its modules, so that a browser need not discover them one by one.
 
-    Home is painted without those that show lists and forms: what is `ahead`, the page loads after that
+    On the home page, modules for lists and forms have `rel="ahead"` and load after the first paint
     (ahead.js).
     """
     first = modules_of("main.js")
@@ -182,7 +182,7 @@ def _index(*, at_home: bool) -> str:
 
 
 def modules_of(first: str) -> list[str]:
-    """The modules that one imports, also by way of others; not what is imported only when it is needed."""
+    """Return the modules that a module imports statically, directly or indirectly."""
     found, waiting = set[str](), [first]
     while waiting:
         name = waiting.pop()
@@ -197,5 +197,5 @@ def modules_of(first: str) -> list[str]:
 # Saves 7 ms of each file of the studio.
 @cache
 def _version() -> str:
-    """What names the files as they are, so that browsers may keep them."""
+    """Return a digest of all files, used in URLs so that browsers can cache the files."""
     return blake2b(repr(sorted(_files().items())).encode(), digest_size=8).hexdigest()
