@@ -1,1 +1,1 @@
-"""The handlers of operations: one module for each part of the API, and what they share of forms and users."""
+"""Handlers of operations, one module for each part of the API, with shared code for writes and sign-in."""

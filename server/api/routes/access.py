@@ -1,4 +1,4 @@
-"""The route of `/access`: whom the server takes its caller for, what that one may do, and with what."""
+"""The route of `/access`: how the server identifies the caller, and the caller's permissions."""
 
 from flask import Response, request
 

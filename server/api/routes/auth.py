@@ -1,4 +1,4 @@
-"""/api/auth/… and /api/connect/…: logins, registration, passwords and e-mail addresses of users."""
+"""/api/auth/… and /api/connect/…: login, registration, passwords and e-mail confirmation."""
 
 from urllib.parse import urlencode
 
@@ -26,13 +26,11 @@ from server.errors import ApplicationError, ValidationError
 from server.service.forms import read_form, refuse_others
 from server.service.render import dumps
 
-NO_PROVIDER_MESSAGE = (
-    "This provider is disabled"  # Logging in with an account of another site (OAuth) is not offered.
-)
+NO_PROVIDER_MESSAGE = "This provider is disabled"  # OAuth login is not supported.
 
 
 def bind(handles: Handlers, identities: Identities) -> None:
-    """Bind the operations below `/api/auth` and `/api/connect`."""
+    """Bind the operations under `/api/auth` and `/api/connect`."""
     outbox = mail.Outbox()
 
     def count_mail(email: str) -> None:
@@ -63,7 +61,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("changePassword")
     def change_password() -> Response:
-        # It is the current password that counts here, not when the session began.
+        # Ended sessions are accepted: the current password is the proof.
         actor = require_permission(request, "auth", "changePassword", ended=True)
         user = identities.users.get(actor.user_id) if actor.user_id else None
         if user is None:
@@ -85,7 +83,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
-        # Neither the answer nor the time that it takes tells who has an account.
+        # The response and its timing must not reveal whether the account exists.
         outbox.put(lambda: _mail_reset(settings, identities, email))
         return answer(dumps({"ok": True}))
 
@@ -96,7 +94,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
-        # Who has the code can read mail to the address: that confirms it.
+        # The code was sent by mail, so it also confirms the address.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
             identities.directory().attempts.succeeded(attempt_at(request, user, identifier))
@@ -125,7 +123,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     @handles("returnFromProvider")
     def return_from_provider(provider: str) -> Response:
         require_permission(request, "auth", "callback")
-        if provider == "local":  # a login without its form
+        if provider == "local":  # a login without a body
             read_form(None, LOGIN)
         raise ApplicationError(NO_PROVIDER_MESSAGE)
 

@@ -1,4 +1,4 @@
-"""POST /batch: several writes of content as one, all of which are made or none (docs/batch.md)."""
+"""POST /batch: several writes of content that succeed or fail together (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,11 +37,11 @@ from server.service.read import Caller, Rendering
 from server.service.render import dumps
 from server.service.write import Command, Writes, Written
 
-MAX_PATH_CHARS = 40_000  # With its query.
-_MAX_NAME_CHARS = 100  # Characters of a word for which a similar one is searched.
+MAX_PATH_CHARS = 40_000  # Including the query.
+_MAX_NAME_CHARS = 100  # The most characters of a name that are compared for suggestions.
 _OPERATION_KEYS = ("method", "path", "body", "ifMatch", "prefer")
 _ACTION = re.compile(rf"(.+)/actions/({'|'.join(ACTIONS)})/?")
-# What is written in another way, by the part of a path behind /api/.
+# Why paths outside content can't be written in a batch, by their first segment after /api/.
 _OTHERS = {
     "upload": "files can't be uploaded or changed in a batch",
     "users": "users can't be written in a batch",
@@ -75,7 +75,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
 
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
-    """The operations of a body, and its message. Raises ValidationError."""
+    """Return the operations and the message of a body. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
         raise ValidationError('A batch is an object with a list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
@@ -99,7 +99,7 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
-    """Yield the operations of a batch as the service takes them, each when those before it are read."""
+    """Yield the operations of a batch for the service, each parsed only when it is needed."""
     for number, one in enumerate(wanted):
         with of_operation(number):
             operation = _operation(one, caller)
@@ -134,10 +134,10 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 
 
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
-    """Return the type that a path names, and the id in it.
+    """Return the type and document id of a path.
 
-    Raises ForbiddenError for a type that the caller may neither find nor write, before anything is told of
-    it, and ValidationError for what no write has.
+    Raises ForbiddenError for a type that the caller may neither find nor write, before an error reveals
+    anything about it, and ValidationError if the path and verb are not those of a write.
     """
     schema = caller.state.schema
     found = content_at(path, schema)
@@ -167,14 +167,15 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
 
 
 def _may_use(caller: Caller, type_: Type) -> bool:
-    """Return whether a caller may find documents of a type, or write them in any way."""
+    """Return whether a caller may find or write documents of a type."""
     return may_find(caller.actor, type_.uid) or may_write(caller.actor, [type_])
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return what an operation came to: its document as it is after the whole batch.
+    """Return the result of an operation: its document as it is after the whole batch.
 
-    There is no body if that is deleted, or if the answer has no room for it: it is written already.
+    `body` is None if the document was deleted, or if it exceeds the limits of a response; it is already
+    written then.
     """
     try:
         shown = written.render()

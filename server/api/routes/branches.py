@@ -88,7 +88,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """The name of a new branch, and what it begins at. Raises ValidationError."""
+    """Return the name and the origin of a new branch from a body. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -98,7 +98,10 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """What to merge into, "" for what is served; the message; how conflicts end. Raises ValidationError."""
+    """Parse a body into the target branch ("" for the served one), message and conflict resolution.
+
+    Raises ValidationError.
+    """
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
     if not isinstance(into, str) or not isinstance(message, str):
@@ -116,7 +119,7 @@ def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:
-    """A document that differs, as JSON. Raises LimitError before the answer gets larger than it may be."""
+    """Return a changed document as JSON. Raises LimitError if the response gets too large."""
     shown = {
         "type": change.type.singular,
         "documentId": change.document_id,

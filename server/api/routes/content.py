@@ -1,6 +1,6 @@
-"""Writes of content: documents, single types, and what is done to one as a whole (docs/writing.md).
+"""Writes of documents and single types, and actions such as publish (docs/writing.md).
 
-`server.api.entrance` reads content.
+`server.api.entrance` handles reads.
 """
 
 from functools import partial
@@ -28,7 +28,7 @@ from server.service.write import Command, Writes
 
 
 def bind(handles: Handlers, writes: Writes) -> None:
-    """Bind the operations of content types that write."""
+    """Bind the operations that write content."""
 
     def type_of(api_id: str, kind: str) -> Type | None:
         type_ = state_of(request).schema.endpoints.get(api_id)
@@ -50,7 +50,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
         if type_ is None:
             raise not_found(request)
         caller, verb, params = caller_of(request), VERBS[request.method], parameters(request)
-        permit(caller.reader(type_), verb, params)  # Nothing of a body is read from who may not write.
+        permit(caller.reader(type_), verb, params)  # Check permissions before reading the body.
         data = None if verb is Verb.DELETE else data_of(read_body(request))
         document_id = document_id and compose(document_id)
         if_match, merge = request.headers.get("If-Match"), prefers(request, MERGE)

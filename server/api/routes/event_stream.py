@@ -1,4 +1,4 @@
-"""`GET /events` as a stream: which events it begins with, and whether there may be one more."""
+"""`GET /events` as an event stream: its first event, and the limits on open streams."""
 
 from flask import Request, Response
 
@@ -13,29 +13,29 @@ from server.events.reading import Selection
 from server.events.resume import start_position
 from server.events.stream import CONTENT_TYPE, Stream
 
-# nginx, and what does as it does, would wait for more before it passes on a part.
+# X-Accel-Buffering keeps nginx and similar proxies from buffering the stream.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 TOO_MANY_MESSAGE = "Too many event streams are open; try again"
 TOO_MANY_OF_CLIENT_MESSAGE = "Too many event streams are open from this address; try again"
 
 
 def wants_stream(request: Request) -> bool:
-    """Whether a request asks for a stream, and not for JSON."""
+    """Whether a request accepts an event stream instead of JSON."""
     return "text/event-stream" in request.headers.get("Accept", "").lower()
 
 
 def stream(
     request: Request, database: EventDatabase, actor: Actor, selection: Selection, since: int | None
 ) -> Response:
-    """A stream of the events after the one that `Last-Event-ID` names, else after `since`, None for now.
+    """Return a stream of the events after `Last-Event-ID`, or else after `since` (None: from now on).
 
-    Raises BusyError where as many are open as may be, of all clients or of this one.
+    Raises BusyError if too many streams are open in total or for this client.
     """
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):
         raise BusyError(TOO_MANY_MESSAGE)
-    # From this machine come the clients of a proxy that settings do not name.
+    # A loopback address may belong to a proxy missing from the settings, with many clients behind it.
     sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
     if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
         raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)

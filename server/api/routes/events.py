@@ -81,7 +81,7 @@ _COMMENTS_AND_INDENTATION = re.compile(r"^\s*(//.*)?\n?", re.MULTILINE)
 
 
 def script() -> str:
-    """The script, with the names of the events that it listens to."""
+    """Return the reload script with the names of its events filled in."""
     text = _COMMENTS_AND_INDENTATION.sub("", _SOURCE.read_text(encoding="utf-8"))
     return text.replace("KINDS", json.dumps([*KINDS, "restart"], separators=(",", ":")))
 
@@ -89,9 +89,10 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """The tags that the answer to a path with a query has; `subjects` are the types that it may be about.
+    """Return the cache tags of the response to a path with a query.
 
-    What is not there yet has the tags that it will have. Raises ValidationError, and what a read raises.
+    `subjects` are the types that a response about all content may include. A missing document has the tags it
+    would get. Raises ValidationError and the errors of a read.
     """
     if not isinstance(address, str):
         raise ValidationError('"of" must be the address of an answer, such as /api/articles?populate=author')

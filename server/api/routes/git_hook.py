@@ -1,6 +1,6 @@
-"""The webhook of the git remote: `POST /git/hook`, signed with a secret that both know.
+"""The webhook of the git remote: `POST /git/hook`, signed with a shared secret.
 
-Whoever it is from, all that it does is that the remote is asked sooner.
+Even a forged request could only trigger an early fetch from the remote.
 """
 
 import hmac
@@ -27,9 +27,9 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """The header of a signature, and what stands before the HMAC-SHA-256 of the body, in hexadecimal digits.
+    """A signature header: the HMAC-SHA-256 of the body in hexadecimal digits, after a prefix.
 
-    Where it is `plain`, the header has the secret itself.
+    If `plain` is set, the header contains the secret itself.
     """
 
     header: str
@@ -37,16 +37,16 @@ class Scheme:
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Whether a header says that a body is from who knows the secret; it takes the same time always."""
+        """Whether a header value proves the secret, compared in constant time."""
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
         return hmac.compare_digest(given.encode(), expected.encode())
 
 
-# The first that a request has counts. GitHub sends two, of which X-Hub-Signature is by an older hash.
+# The first header present is checked. GitHub also sends X-Hub-Signature, with an older hash.
 SCHEMES = (
-    Scheme("X-Hub-Signature-256", "sha256="),  # GitHub; Gitea and Forgejo as well
+    Scheme("X-Hub-Signature-256", "sha256="),  # GitHub, also Gitea and Forgejo
     Scheme("X-Forgejo-Signature"),
     Scheme("X-Gitea-Signature"),
     Scheme("X-Gogs-Signature"),
@@ -56,7 +56,7 @@ SCHEMES = (
 
 
 def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> None:
-    """Raise UnauthorizedError where a request is not signed with the secret."""
+    """Raise UnauthorizedError if a request is not signed with the secret."""
     sent = {name.lower(): value for name, value in headers.items()}
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
     if found is None:
@@ -70,7 +70,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Bind the operations of `/git/hook`; other machines are told by notices."""
+    """Bind the operations of `/git/hook`; notices pass the pushed commit on to other machines."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -90,14 +90,14 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
 
 
 def _body() -> bytes:
-    """The body as it was sent, for its signature is of that. Raises PayloadTooLargeError."""
+    """Return the unparsed body, which the signature covers. Raises PayloadTooLargeError."""
     if (request.content_length or 0) > MEDIUM_BODY_BYTES:
         raise PayloadTooLargeError(f"The body has more than {MEDIUM_BODY_BYTES:,} bytes")
     return request.get_data(cache=False, parse_form_data=False)
 
 
 def _read(body: bytes) -> Any:
-    """The JSON of a body, or of the `payload` of a form. Raises ValidationError."""
+    """Parse the JSON of a body, or of the `payload` field of a form. Raises ValidationError."""
     try:
         text = body.decode()
         if request.mimetype == FORM:
@@ -108,13 +108,13 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Return the pushed branches, each with its commit; empty if the event is not a push."""
+    """Yield each pushed branch with its commit ("" if unknown); nothing if the event is not a push."""
     if not isinstance(told, dict):
         return
     ref = told.get("ref")
     if isinstance(ref, str) and ref.startswith(BRANCH_PREFIX):
         yield ref.removeprefix(BRANCH_PREFIX), _commit(told.get("after"))
-    push = told.get("push")  # of Bitbucket
+    push = told.get("push")  # Bitbucket
     changes = push.get("changes") if isinstance(push, dict) else None
     for change in changes if isinstance(changes, list) else ():
         new = change.get("new") if isinstance(change, dict) else None

@@ -1,4 +1,4 @@
-"""The handlers of operations, by the ids of their rows in the table (`server.api.operations.table`)."""
+"""Registry of handlers by operation id (`server.api.operations.table`)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -11,15 +11,15 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class Handlers:
-    """A decorator that binds a function to operations: `@handles("findUsers")`."""
+    """Registry and decorator that binds a function to operations: `@handles("findUsers")`."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Bind a handler to operations: it gets the variables of their paths as arguments.
+        """Bind a handler to operations; it receives their path variables as arguments.
 
-        Raises KeyError for an id that no row of the table has.
+        Raises KeyError for an id that is missing from the table.
         """
 
         def bind(handler: Handler) -> Handler:
@@ -30,5 +30,5 @@ class Handlers:
 
     @property
     def by_id(self) -> Mapping[str, Any]:
-        """Every handler by the id of its operation."""
+        """Return the handlers by operation id."""
         return self._by_id

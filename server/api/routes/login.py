@@ -1,4 +1,4 @@
-"""A login: who proves to be which user; the answer with its tokens, and the cookie that may hold one."""
+"""Password checks, login responses with their tokens, and the cookie of the refresh token."""
 
 import re
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
-COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # with "httpOnly", a request asks for the cookie by itself
+COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # the value "httpOnly" requests the cookie
 MAX_AGENT_CHARS = 1024
-# What tells a browser and a system in a User-Agent: of several that are there, the first one counts.
+# Patterns that identify the browser and system in a User-Agent. The first match wins.
 _BROWSERS = {
     "Edge": r"\bEdg(e|A|iOS)?/",
     "Opera": r"\b(OPR|Opera)/",
@@ -46,9 +46,9 @@ _SYSTEMS = {
 
 
 def prove_password(request: Request, body: object) -> User:
-    """The user whose name or address and password a body has; each try is counted.
+    """Return the user whose identifier and password are in a body, and count the attempt.
 
-    Raises ValidationError, RateLimitError, and ApplicationError for one who may not log in now.
+    Raises ValidationError, RateLimitError, and ApplicationError if the user may not log in now.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -66,18 +66,18 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """An attempt at the account that somebody names, or at the name where there is none."""
+    """Return an attempt on the account with an identifier, or on the identifier if no account has it."""
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """An attempt at the account of a user by an identifier, or at that alone."""
+    """Return an attempt on a user's account, or on the identifier if the user is None."""
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count an attempt; return what it was counted for. Raises RateLimitError where it is one too many."""
+    """Count an attempt and return the keys it was counted for. Raises RateLimitError at the limit."""
     taken = attempts.take(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
@@ -85,13 +85,13 @@ def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
 
 
 def device_of(body: object) -> str:
-    """The id that a body gives the device (`deviceId`), "" for none."""
+    """Return the `deviceId` of a body, cut to its maximum length; "" without one."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
 
 def refuse_unready(user: User, settings: Settings) -> None:
-    """Raise ApplicationError for a user who may not log in now."""
+    """Raise ApplicationError if the user is blocked or must confirm the e-mail address first."""
     if user.blocked:
         raise ApplicationError("Your account has been blocked by an administrator")
     if settings.auth.confirm_email and not user.confirmed:
@@ -99,7 +99,7 @@ def refuse_unready(user: User, settings: Settings) -> None:
 
 
 def login_answer(request: Request, user: User, body: object = None) -> Response:
-    """The answer to a user who has just proved who it is; the body may name the device (`deviceId`)."""
+    """Return the login response for an authenticated user; the body may contain a `deviceId`."""
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
@@ -111,7 +111,7 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
 
 
 def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """The answer that gives a login's two tokens: in its body, or the one to refresh with in a cookie."""
+    """Return the response with the access token and, in its body or a cookie, the refresh token."""
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
@@ -124,21 +124,24 @@ def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, 
 
 
 def forget_cookie(request: Request, response: Response) -> None:
-    """Have the browser forget the cookie."""
+    """Delete the cookie of the refresh token in the browser."""
     _set_cookie(request, response, "", expires=0)
 
 
 def in_cookie(request: Request, settings: Settings) -> bool:
-    """Whether the refresh token of a request's answer is a cookie: what came in one never leaves it."""
+    """Whether the response sends the refresh token as a cookie.
+
+    A token that arrived in a cookie is never returned in a body.
+    """
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
 
 
 def read_sign_in(request: Request) -> object:
-    """The body of a request that signs somebody in. Raises ValidationError.
+    """Return the body of a sign-in request. Raises ValidationError.
 
-    Where that sets a cookie, a form is refused: a page of any origin can have a browser send one, and so sign
-    its user in as somebody else.
+    If sign-in sets a cookie, forms are refused: any origin can make a browser submit one, and so sign its
+    user in to another account.
     """
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("Where auth.cookie is set, a body must be JSON")
@@ -153,7 +156,7 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """What a person would call a User-Agent's device, such as Firefox on Linux; None for an unknown one."""
+    """Return a readable name for the device of a User-Agent, such as Firefox on Linux, or None."""
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 

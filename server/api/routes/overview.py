@@ -1,4 +1,4 @@
-"""GET /overview: the numbers of documents by type, and those changed last (docs/querying.md)."""
+"""GET /overview: document counts by type, and the latest changes (docs/querying.md)."""
 
 from flask import Response, request
 

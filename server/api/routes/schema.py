@@ -1,4 +1,4 @@
-"""/api/content-type-builder and /api/i18n: content types, components and locales, for generators of code."""
+"""/api/content-type-builder and /api/i18n: content types, components and locales, for code generators."""
 
 import os
 
@@ -58,15 +58,16 @@ def bind(handles: Handlers, site: Site) -> None:
 
 
 def _kind(value: object) -> str:
-    """The kind of content types that is asked for; "" for both. Raises ValidationError."""
+    """Return the requested kind of content types, "" for both. Raises ValidationError."""
     if value not in (None, "", "collectionType", "singleType"):
         raise ValidationError("kind must be one of the following values: collectionType, singleType")
     return str(value or "")
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """When the settings were made and changed; for a site that has none, when its first files were committed,
-    and for one without commits, when it was loaded.
+    """Return when the settings file was created and last changed.
+
+    Without that file, the site's first commit counts, and without commits the time of loading.
     """
     committed = site.git.committed
     try:

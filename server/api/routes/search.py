@@ -1,4 +1,4 @@
-"""GET /search: ranked search across all that the caller may find (docs/search.md)."""
+"""GET /search: ranked search across all documents that the caller may find (docs/search.md)."""
 
 from flask import Response, request
 

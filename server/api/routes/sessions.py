@@ -1,4 +1,4 @@
-"""/api/auth/refresh, logout and sessions: logins that are renewed, where `auth.refresh` is set (else 404)."""
+"""/api/auth/refresh, logout and sessions: renewable logins, if `auth.refresh` is set (otherwise 404)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,12 +19,12 @@ def bind(handles: Handlers, identities: Identities) -> None:
     """Bind the operations of sessions."""
 
     def permit(action: str) -> None:
-        if not state_of(request).settings.auth.refresh:  # There is no such path, whoever asks.
+        if not state_of(request).settings.auth.refresh:  # The path does not exist, for any caller.
             raise NotFoundError()
         require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
-        """The user who asks and the login by which that is known. Raises UnauthorizedError for any other."""
+        """Return the caller's user id and login id. Raises UnauthorizedError without a valid access token."""
         permit(action)
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         claims = identities.sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None
@@ -37,7 +37,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return body if isinstance(body, dict) else {}
 
     def refresh_token() -> str:
-        """The refresh token that a request carries, "" where it has none."""
+        """Return the refresh token of the request's cookie or body, "" without one."""
         token = request.cookies.get(COOKIE) or form().get("refreshToken")
         return token if isinstance(token, str) else ""
 
@@ -88,7 +88,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
 
 def _login_json(login: Login, current: str) -> dict[str, Any]:
-    """A login as its user sees it: no token, and nothing of other users."""
+    """Return a login as JSON for its user, without tokens."""
     named = {"deviceName": login.device_name} if login.device_name else {}
     return {
         "id": login.id,

@@ -1,4 +1,4 @@
-"""The routes of `/source`: the file that a version of a document is in, its path and its text."""
+"""The routes of `/source`: path and text of the file of a document version."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -80,7 +80,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
 
 
 def _require_known(names: Iterable[str]) -> None:
-    """Raise ValidationError for a parameter that there is not."""
+    """Raise ValidationError for an unknown parameter."""
     for name in names:
         if name not in _PARAMETERS:
             raise ValidationError(
@@ -89,7 +89,7 @@ def _require_known(names: Iterable[str]) -> None:
 
 
 def _new_source(body: Any, if_match: str | None) -> NewSource:
-    """Return what a body asks for. Raises ValidationError."""
+    """Parse a body and `If-Match` into the new text of a file. Raises ValidationError."""
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, dict) or len(data) != 1 or not {"text", "otherKeys"} >= data.keys():
         raise ValidationError(

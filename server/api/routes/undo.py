@@ -1,4 +1,4 @@
-"""`POST /batch/undo/{id}`: takes a write back whose answer has offered that (docs/batch.md)."""
+"""`POST /batch/undo/{id}`: undo a write whose response offered it (docs/batch.md)."""
 
 from flask import Response, request
 
@@ -11,7 +11,7 @@ from server.service.write import Writes
 
 
 def bind(handles: Handlers, writes: Writes) -> None:
-    """Bind the operation that takes a write back."""
+    """Bind the operation that undoes a write."""
 
     @handles("undoWrite")
     def undo(key: str) -> Response:

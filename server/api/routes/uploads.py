@@ -1,4 +1,4 @@
-"""GET /uploads/…: the files of content/uploads/, as they are on disk or in a bucket, or were at a commit."""
+"""GET /uploads/…: media files of content/uploads/, from disk, a bucket or a commit."""
 
 import os
 
@@ -11,8 +11,8 @@ from server.documents.ids import compose
 from server.service.cache_tags import tags_of_file
 from server.service.media_files import MediaFile, MediaFiles
 
-FILE_MAX_AGE_S = 3600  # so long a client may keep a file without asking again
-REDIRECT_MAX_AGE_S = 300  # and where to get it; less than a signed URL can be used
+FILE_MAX_AGE_S = 3600  # how long clients may cache a file
+REDIRECT_MAX_AGE_S = 300  # how long they may cache a redirect; shorter than a signed URL is valid
 
 
 def bind(handles: Handlers, files: MediaFiles) -> None:
@@ -23,10 +23,10 @@ def bind(handles: Handlers, files: MediaFiles) -> None:
         snapshot, key = state_of(request).snapshot, compose(path)
         found = files.find(snapshot, commit_of(request), key)
         response = _redirect(found) if isinstance(found, str) else _send(found)
-        if not files.is_served(commit_of(request)):  # No cache that others share may keep it.
+        if not files.is_served(commit_of(request)):  # Shared caches must not store it.
             response.cache_control.public = False
             response.cache_control.private = True
-        # An SVG or HTML file is shown, but can't run script on the site's origin.
+        # SVG and HTML files are displayed, but can't run scripts on the site's origin.
         response.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
 
@@ -37,7 +37,7 @@ def _redirect(url: str) -> Response:
 
 
 def _send(found: MediaFile) -> Response:
-    """Return a file, or the part of it that the request asks for."""
+    """Return the response with a file, or with the requested range of it."""
     file = found.file
     size = os.fstat(file.fileno()).st_size
     response = send_file(

@@ -1,6 +1,6 @@
 """/api/users and /api/users-permissions: users and roles.
 
-Responses with users are bare, without the envelope of content, as clients expect.
+Responses about users have no envelope, because Strapi clients expect none.
 """
 
 from flask import Response, request

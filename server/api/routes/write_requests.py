@@ -1,7 +1,7 @@
-"""What requests that write have in common: the branch, dry runs, `Prefer: undo`, the message, the commit.
+"""Shared parts of write requests: branch, dry run, `Prefer: undo`, commit message, and their responses.
 
-A dry run is a parameter, and no preference (RFC 7240): that may be ignored, and a dry run that is ignored
-writes.
+A dry run is a parameter, not a preference (RFC 7240): servers may ignore preferences, and an ignored dry run
+would write.
 """
 
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ from server.service.dry_run import FileChange
 from server.service.write import Result, UndoOffer, Writes
 
 WRITE_METHODS = ("POST", "PUT", "DELETE")
-DRY_RUN = "dryRun"  # the parameter
-_LIKE = "dryrun"  # the parameter and its misspellings in lower case, without hyphens
-MESSAGE = "Bifolio-Message"  # the header that has the message of a commit
+DRY_RUN = "dryRun"  # query parameter
+_LIKE = "dryrun"  # it and its misspellings, in lower case without hyphens and underscores
+MESSAGE = "Bifolio-Message"  # header of the commit message
 MAX_MESSAGE_CHARS = 10_000
-MERGE, UNDO = "merge", "undo"  # preferences
+MERGE, UNDO = "merge", "undo"  # values of `Prefer`
 UNDO_HEADER = "Bifolio-Undo"
 APPLIED = "Preference-Applied"
-STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}  # of the answer to a write; otherwise 200
+STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}  # status of the response to a write; otherwise 200
 VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
-# --- what a request says -------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------
 
 
 def open_branch(writes: Writes) -> None:
-    """Let a write that names a branch (`?branch=NAME`) be one of the state of that branch.
+    """Point a write with `?branch=NAME` at the state of that branch.
 
-    Raises ForbiddenError, ValidationError, and what `Writes.on_branch` raises.
+    Raises ForbiddenError, ValidationError, and the errors of `Writes.on_branch`.
     """
     environ = request.environ
     if request.method not in WRITE_METHODS or "branch" not in environ.get("QUERY_STRING", ""):
@@ -53,9 +53,9 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Refuse a dry run of what has none, and a parameter that is spelled nearly so. Raises ValidationError.
+    """Raise ValidationError for an unsupported dry run, or for a misspelled parameter.
 
-    Other parameters that are not known are ignored. Here that would write.
+    Other unknown parameters are ignored, but ignoring this one would write.
     """
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
@@ -70,18 +70,18 @@ def open_dry_run() -> None:
 
 
 def is_like_dry_run(name: str) -> bool:
-    """Return whether a parameter is the one for dry runs, or a misspelling of it."""
+    """Return whether a parameter is `dryRun` or a misspelling of it."""
     return name.replace("-", "").replace("_", "").lower() == _LIKE
 
 
 def is_dry_run() -> bool:
-    """Return whether the current request is for a dry run."""
+    """Return whether the current request is a dry run."""
     query = request.environ.get("QUERY_STRING", "")
     return DRY_RUN in query and parse_query(query).get(DRY_RUN) == "true"
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the message that a request has for its commit. Raises ValidationError if it is too long."""
+    """Return the commit message of a request. Raises ValidationError if it is too long."""
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"{MESSAGE} must have at most {MAX_MESSAGE_CHARS:,} characters")
@@ -89,15 +89,15 @@ def message_of(request: Request, otherwise: str = "") -> str:
 
 
 def data_of(body: Any) -> Any:
-    """Return the new values in a body, `{"data": {…}}`; None if it has none."""
+    """Return the new values in a body, `{"data": {…}}`, or None."""
     return body.get("data") if isinstance(body, dict) else None
 
 
-# --- what it is answered -------------------------------------------------------------------------
+# --- responses -----------------------------------------------------------------------------------
 
 
 def answer_write(result: Result) -> Response:
-    """Answer with the one document that a command wrote, or with the files of a dry run."""
+    """Return the response with the one document that a command wrote, or with the files of a dry run."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
@@ -111,20 +111,20 @@ def answer_write(result: Result) -> Response:
 
 
 def answer_files(files: Sequence[FileChange]) -> Response:
-    """Answer a dry run with the files that would change."""
+    """Return the response to a dry run, with the files that would change."""
     shown = [{"path": file.path, "action": file.action, "lines": file.lines} for file in files]
     return answer_within(request, {"data": {"files": shown}})
 
 
 def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
-    """Return what the body of an answer says of it if the write can be taken back."""
+    """Return the `undo` key of a response body, or an empty mapping if the write can't be undone."""
     if offer is None:
         return {}
     return {"undo": {"id": offer.id, "expires": from_seconds(offer.expires.timestamp())}}
 
 
 def tell_undo(response: Response, offer: UndoOffer | None) -> Response:
-    """Return an answer with the headers that say that the write can be taken back, if it can."""
+    """Return a response with the headers of an undo offer, if there is one."""
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))
         response.headers[APPLIED] = ", ".join(applied)

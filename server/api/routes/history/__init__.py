@@ -1,1 +1,1 @@
-"""/history: the commits of documents, how versions differ, who wrote what, and versions back again."""
+"""/history: commits of documents, differences between versions, blame, and restore."""

@@ -1,4 +1,4 @@
-"""The history of one document as JSON: its versions, how two differ, where each value is from."""
+"""The history of one document as JSON: versions, differences and blame."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,13 +16,16 @@ from server.service.history import DocumentHistory, Histories
 from server.service.render import dumps
 from server.storage.git.log import Commit
 
-MessageOf = Callable[[Commit], str]  # the message of a commit as the caller may read it
+MessageOf = Callable[[Commit], str]  # the commit message that the caller may read
 
 
 def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
-    """One version as an entry of the list, with the values before and after it."""
+    """Return a version as a list entry; `values` are those before and after it.
+
+    `attributes` is None if a file of the version can't be read.
+    """
     commit = version.commit
     unread = any(
         path and said is None for path, said in zip((version.before, version.path), values, strict=True)
@@ -38,13 +41,13 @@ def entry(
 
 
 def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """What is said of a commit wherever it is named; nothing but the date of what is not committed."""
+    """Return the id, author and date of a commit as JSON; only the date if nothing is committed."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
 
 def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
-    """The attributes that differ as JSON, each with both values, and the lines of a text that has several."""
+    """Return changed attributes as JSON, each with both values, and a line diff for multi-line texts."""
     return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
         for name, d in found.items()
@@ -52,7 +55,7 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 
 def _diff(histories: Histories, one: DocumentHistory) -> Response:
-    """How the version at one commit differs from that at another, or from the files as they are now."""
+    """Return the differences between the versions at two commits, or at a commit and in the current files."""
     one.of_one_file()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
@@ -72,7 +75,7 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
 
 
 def _blame(histories: Histories, one: DocumentHistory) -> Response:
-    """Which commit each attribute, and each line of a text, is from."""
+    """Return the commit that last changed each attribute, and each line of a text."""
     found, budget = histories.origins(one), one.caller.budget
     commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
     data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
@@ -85,9 +88,9 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Where an attribute is from, of commits by their ids.
+    """Return the commit of an attribute and of its lines; `commits` are JSON by commit id.
 
-    Raises LimitError before the answer gets larger than it may be.
+    Raises LimitError before the response gets too large.
     """
     said = commits[_id_of(found.version)]
     budget.write(len(dumps(said)))
@@ -98,5 +101,5 @@ def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget)
     return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in found.lines]}
 
 
-# What can be read of a version, by the last part of the path.
+# Handlers of reads of a version, by the last path segment.
 READS: Mapping[str, Callable[[Histories, DocumentHistory], Response]] = {"diff": _diff, "blame": _blame}

@@ -102,7 +102,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
         return restore(history(api_id, document_id, "restore"))
 
     def restore(one: DocumentHistory) -> Response:
-        histories.require_restore(one)  # Nothing of a body is read from who may not write.
+        histories.require_restore(one)  # Check permissions before reading the body.
         at, status, fields = _restoring(read_body(request), one.attributes)
         if_match, message = request.headers.get("If-Match"), message_of(request)
         result = histories.restore(
@@ -142,7 +142,7 @@ def _page(
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """The commit that a body names, the status there, if it says one, and the attributes to restore.
+    """Return the commit, the status ("" if missing) and the attributes to restore from a body.
 
     Raises ValidationError.
     """

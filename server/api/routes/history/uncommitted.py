@@ -1,4 +1,4 @@
-"""What is in no commit yet as JSON, and commits of it that somebody asks for."""
+"""Uncommitted changes as JSON, and commits on request."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -27,7 +27,7 @@ from server.storage.git.repository import under_way
 
 
 def listed(site: Site, past: PastStates, caller: Caller) -> Response:
-    """The files that are not committed as they are, with what has changed in each."""
+    """Return the files with uncommitted changes, each with its changed attributes."""
     state, params = caller.state, parameters(request)
     page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, state.settings)
     found = list_uncommitted(site, past, caller, page)
@@ -44,7 +44,7 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """What has changed in one file: by attribute, and, for full access, by line."""
+    """Return the changes of one file by attribute and, with full access, by line."""
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else shown_differences(found.attributes)
@@ -54,16 +54,16 @@ def diff(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
-    """Commit some of the files, in the name of who asks."""
+    """Commit the requested files in the caller's name."""
     past.require_commits()
     message, files = _wanted(read_body(request))
-    message_of(request)  # The body has the message; one in the header is held to its bound all the same.
+    message_of(request)  # The message is in the body; one in the header must still not be too long.
     made = commit_files(writes, caller, files, message)
     return tell_commit(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:
-    """The message of a commit, and the paths of its files. Raises ValidationError."""
+    """Return the commit message and the file paths of a body. Raises ValidationError."""
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
@@ -76,14 +76,14 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
 
 
 def _when(after: timedelta | None) -> str:
-    """When writes are committed, as `git.commit` of site.yaml has it."""
+    """Return when writes are committed, as in `git.commit` of site.yaml: "off", "each" or a delay."""
     if after is None:
         return "off"
     return f"{after.total_seconds():g}s" if after else "each"
 
 
 def _shown(one: ChangedFile, state: State, root: Path) -> Mapping[str, Any]:
-    """A file as JSON: what was done to it, and of which document it is."""
+    """Return a changed file as JSON, with its action and its document."""
     version = one.version("")
     document = None
     if one.type and one.document_id:
