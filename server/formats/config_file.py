@@ -25,11 +25,14 @@ class ConfigFile:
     positions: Positions
     top: Position | None = None
 
-    def get(self, *at: str) -> Tree:
-        """Return the value at a path of keys, or None."""
+    def get(self, *at: str | int) -> Tree:
+        """Return the value at a path of keys and list positions, or None."""
         value: Tree = self.data
         for key in at:
-            value = value.get(key) if isinstance(value, dict) else None
+            if isinstance(value, dict):
+                value = value.get(key)
+            else:
+                value = value[key] if isinstance(value, list) and isinstance(key, int) else None
         return value
 
     def entries(self, *at: str) -> list["ConfigFile"]:
@@ -64,14 +67,8 @@ class ConfigFile:
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
         """Return an error for the value at a path of keys; `must` completes "must …": "be true or false"."""
-        value: Any = self.data
-        for key in at:
-            if isinstance(value, dict):
-                value = value.get(key)
-            else:
-                value = value[key] if isinstance(value, list) and isinstance(key, int) else None
         name = ".".join(key for key in at if isinstance(key, str))
-        return self.refuse(f"{name} must {must} (found {describe_value(value)})", fix, *at)
+        return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
         """Return an error at a key instead of its value."""
