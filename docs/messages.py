@@ -14,7 +14,13 @@ SERVER = Path(__file__).parents[1] / "server"
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "messages of settings": ("config",),
     "messages of schemas": ("schema",),
-    "messages of checks": ("site/check", "site/problems.py", "index/dangling.py", "documents/encode.py"),
+    "messages of checks": (
+        "site/check",
+        "site/configure.py",
+        "site/problems.py",
+        "index/dangling.py",
+        "documents/encode.py",
+    ),
     "messages of files": (
         "formats",
         "storage/read.py",

@@ -91,18 +91,18 @@ def configuration_links(root: Path) -> Iterator[SetupError]:
             yield SetupError(problem.path, None, problem.message, problem.fix)
 
 
-def check_state_folder(root: Path) -> None:
+def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
     """Raise SetupError if .bifolio/ comes with the content: anyone who can commit could choose the keys."""
-    if (root / STATE_FOLDER).is_symlink():
-        raise SetupError(STATE_FOLDER, None, "is a link", "replace it by a folder")
+    if (root / name).is_symlink():
+        raise SetupError(name, None, "is a link", "replace it by a folder")
     try:
-        tracked = is_tracked(root, STATE_FOLDER)
+        tracked = is_tracked(root, name)
     except GitError as error:  # A site with a damaged repository is still served.
-        log.warning("%s: can't check whether the keys in %s are in git: %s", root, STATE_FOLDER, error)
+        log.warning("%s: can't check whether the keys in %s are in git: %s", root, name, error)
         return
     if tracked:
-        fix = f"run `git rm -r --cached {STATE_FOLDER}` and delete {STATE_FOLDER}/jwt.key"
-        raise SetupError(STATE_FOLDER, None, "is in git, with the keys of the site", fix)
+        fix = f"run `git rm -r --cached {name}` and delete {name}/jwt.key"
+        raise SetupError(name, None, "is in git, with the keys of the site", fix)
 
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:

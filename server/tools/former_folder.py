@@ -7,7 +7,7 @@ from pathlib import Path
 
 from server.errors import SetupError
 from server.paths import STATE_FOLDER
-from server.storage.git.repository import is_tracked
+from server.site.configure import check_state_folder
 
 FORMER_FOLDER = ".quire"
 MAX_ADDRESS_BYTES = 104  # of a Unix socket on the strictest systems
@@ -16,17 +16,13 @@ MAX_ADDRESS_BYTES = 104  # of a Unix socket on the strictest systems
 def adopt_former_folder(root: Path) -> str:
     """Rename `.quire/` to `.bifolio/` and return a line about it; "" if there is nothing to do.
 
-    If both exist, the former one stays unused. Raises SetupError if a server uses it, if it is a link or in
-    git (commits would choose the site's keys), or if it can't be renamed; raises GitError.
+    If both exist, the former one stays unused. Raises SetupError if a server uses it, if it can't be renamed,
+    or as `check_state_folder` does.
     """
     former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
-    if not os.path.lexists(former) or os.path.lexists(folder):
+    if not former.is_dir() or os.path.lexists(folder):
         return ""
-    if former.is_symlink() or not former.is_dir():
-        raise SetupError(FORMER_FOLDER, None, "is not a folder", "replace it by a folder, or delete it")
-    if is_tracked(root, FORMER_FOLDER):
-        fix = f"run `git rm -r --cached {FORMER_FOLDER}` and delete {FORMER_FOLDER}/jwt.key"
-        raise SetupError(FORMER_FOLDER, None, "is in git, with the keys of the site", fix)
+    check_state_folder(root, FORMER_FOLDER)
     if any(_listens(path) for path in former.glob("serve-*.sock")):
         raise SetupError(FORMER_FOLDER, None, "a server still uses it", "stop that server first")
     try:

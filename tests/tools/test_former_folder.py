@@ -81,8 +81,14 @@ def test_a_link_is_not_adopted(root: Path, tmp_path_factory: pytest.TempPathFact
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "state"
     (root / FORMER_FOLDER).rename(elsewhere)
     (root / FORMER_FOLDER).symlink_to(elsewhere)
-    assert "is not a folder" in run("check", "--site", str(root)).stderr
+    assert ".quire: is a link" in run("check", "--site", str(root)).stderr
     assert elsewhere.is_dir()
+
+
+def test_a_file_of_that_name_is_left_alone(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, FORMER_FOLDER: "1.0.0\n"})  # Getty's Quire keeps its version there.
+    assert run("token", "list", "--site", str(tmp_path)).exit_code == 0
+    assert (tmp_path / FORMER_FOLDER).read_text() == "1.0.0\n"
 
 
 def test_a_folder_beside_the_new_one_stays(root: Path) -> None:
