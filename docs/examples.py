@@ -24,17 +24,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
 from docs.forks import COMMAND
+from docs.settled import processes_in
 from tests.servers import free_port
 
 PORT, OTHER = "1337", "1338"  # the site's port, and one for what an example serves besides
 _BLOCK = re.compile(r"^```(console|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "\x01"
-MAX_PAGE_S, TIMED_OUT_STATUS = 240, 124  # the status of coreutils' `timeout`
+MAX_PAGE_S = 240
 _EMPTY = "<!-- in an empty folder -->"
 _BACKGROUND = re.compile(r"^bifolio serve(.*&)$")
 _KEY = re.compile(r"(?<=studio\?key=)\S+")  # with which whoever has it edits a site
@@ -131,23 +132,34 @@ def _run(root: Path, blocks: list[list[str]], formats: Path | None) -> list[str]
         with _served(root, site, formats) if formats else _nothing(site) as port:
             ports = {PORT: port, OTHER: str(free_port())}
             environment = {**_environment(), "SPARE": str(free_port()), "PAGE": folder}
-            done = subprocess.run(
-                ["timeout", str(MAX_PAGE_S), "bash", "-c", _script(blocks, ports)],
+            with subprocess.Popen(
+                ["bash", "-c", _script(blocks, ports)],
                 cwd=site,
                 env={**environment, "PYTHONPATH": str(root)},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                check=False,
-            )
-            if done.returncode == TIMED_OUT_STATUS:
-                commands = list(chain(*blocks))
-                raise SystemExit(f"still waiting after {MAX_PAGE_S} s: {commands[done.stdout.count(_MARK)]}")
-        text = done.stdout.replace(environment["SPARE"], PORT).replace(folder, "/srv")
+            ) as shell:
+                printed, ended = _output_of(shell, folder)
+            if not ended:
+                command = list(chain(*blocks))[printed.count(_MARK)]
+                raise SystemExit(f"still waiting after {MAX_PAGE_S} s: {command}")
+        text = printed.replace(environment["SPARE"], PORT).replace(folder, "/srv")
         for shown, real in ports.items():
             text = text.replace(real, shown)
     answers = [part.strip("\n") for part in text.split(_MARK)[:-1]]
     return [answer + "\n" if answer else "" for answer in answers]
+
+
+def _output_of(shell: subprocess.Popen[str], folder: str) -> tuple[str, bool]:
+    """Return the output of a page's shell and whether it ended in time; if not, end the page's processes."""
+    try:
+        return shell.communicate(timeout=MAX_PAGE_S)[0], True
+    except subprocess.TimeoutExpired:
+        for process in processes_in(folder):
+            with suppress(ProcessLookupError):  # It has just ended.
+                os.kill(int(process), signal.SIGTERM)
+        return shell.communicate()[0], False
 
 
 def _script(blocks: list[list[str]], ports: Mapping[str, str]) -> str:

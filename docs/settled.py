@@ -14,10 +14,11 @@ QUIET_S, PAUSE_S, LONGEST_S = 0.3, 0.02, 20.0
 
 def is_busy(folder: str) -> bool:
     """Whether a thread of a process with its current folder there is running, or waits for a disk."""
-    return any(state in "RD" for pid in _working_in(folder) for state in _states(pid))
+    return any(state in "RD" for pid in processes_in(folder) for state in _states(pid))
 
 
-def _working_in(folder: str) -> Iterator[str]:
+def processes_in(folder: str) -> Iterator[str]:
+    """Yield the ids of other processes whose current folder is there."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             inside = f"{os.readlink(f'/proc/{pid}/cwd')}/".startswith(f"{folder}/")
