@@ -11,7 +11,14 @@ from server.documents.document import Document
 from server.documents.password_masks import HIDDEN, without_hashes
 from server.documents.path_rules import MARKDOWN, TOML
 from server.documents.values import same_values
-from server.errors import ConflictError, ForbiddenError, NotFoundError, PreconditionError, ValidationError
+from server.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    PreconditionError,
+    ValidationError,
+    with_fix,
+)
 from server.formats import frontmatter
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Plain, SyntaxProblem, Tree, is_null
@@ -238,7 +245,7 @@ def _locate_errors(path: str) -> Iterator[None]:
 
 def _text_error(path: str, line: int | None, message: str, fix: str) -> ValidationError:
     prefix = f"line {line}: " if line else ""
-    return ValidationError(f"{prefix}{message}{f' ({fix})' if fix else ''}", {"line": line, "file": path})
+    return ValidationError(f"{prefix}{with_fix(message, fix)}", {"line": line, "file": path})
 
 
 def _unmask(context: Context, document: Document, text: str, shown: Masked) -> str:
