@@ -19,7 +19,6 @@ FOLDERS = {
     "": DOCS / "site",
 }
 TYPES = {".html", ".js", ".svg"}
-_BIFOLIO = (sys.executable, "-c", "from server.commands.cli import main; main()")
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -51,7 +50,9 @@ def main() -> int:
     port = parser.parse_args().port
     server = front(port + 1)
     print(f"Front page: http://127.0.0.1:{port + 1}/", flush=True)
-    with subprocess.Popen([*_BIFOLIO, "serve", "--site", str(DOCS), "--port", str(port)]) as serving:
+    with subprocess.Popen(
+        [sys.executable, "-m", "server", "serve", "--site", str(DOCS), "--port", str(port)]
+    ) as serving:
         try:
             return serving.wait()
         except KeyboardInterrupt:  # The server has it as well, and ends.

@@ -29,9 +29,8 @@ TERMINAL_ACTOR = Actor("terminal", everything=True)
 UNKNOWN_STATUS = 3  # Exit status if the log does not reach back that far.
 EMPTY_COLUMN = "-"
 BATCH_EVENTS = 1000  # Events read at once.
-_PLACE = re.compile(
-    r"(?:([0-9a-f]{8})-)?([0-9]{1,18})"
-)  # a position as --save writes it, or a sequence number
+# A position as --save writes it, or a sequence number.
+_PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 
 
