@@ -122,7 +122,7 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return the ancestors of a commit that are no ancestors of another; empty if either is missing."""
+        """Return the ancestors of a commit without those of another; empty if either is missing."""
         some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:
             return git_or_fail(self._root, *some).split()

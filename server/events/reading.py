@@ -1,4 +1,4 @@
-"""Reading of the event log for a caller: the selected events, as far as it may see them."""
+"""Reader of the event log for a caller: the selected events that it may see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

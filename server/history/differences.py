@@ -321,7 +321,7 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Return a value as JSON: relations as documentIds, media as paths, components as far as visible.
+    """Return a value as JSON: relations as documentIds, media as paths, only visible components.
 
     A biginteger is a text, as in any response, because many clients can't represent its digits.
     """

@@ -20,7 +20,7 @@ from server.service.read import Caller
 
 FindUser = Callable[[int], User | None]
 
-# Actions that change content or the repository. Nobody has them while a past commit is served.
+# Actions that change content or the repository. No caller has them while a past commit is served.
 CHANGING_ACTIONS = {
     "create",
     "update",

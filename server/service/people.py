@@ -150,7 +150,7 @@ def get_role(reader: Reader, key: str) -> bytes:
 
 
 def own_id(actor: Actor) -> int:
-    """Return the id of the calling user. Raises UnauthorizedError if nobody is signed in."""
+    """Return the id of the calling user. Raises UnauthorizedError if the caller is not signed in."""
     if actor.user_id is None:
         raise UnauthorizedError("Unauthorized")
     return actor.user_id

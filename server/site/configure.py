@@ -126,5 +126,5 @@ def is_configuration(path: str) -> bool:
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
     """Return the signatures of site.yaml and the schema files, by path, for comparison."""
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
-    # Without the ctime: a new hard link to a file is no change of settings.
+    # Without the ctime: a new hard link to a file does not change settings.
     return {path: signature and (*signature[:3], 0) for path, signature in found.items()}

@@ -56,7 +56,7 @@ EMPTY_TIMEOUT_S = 0.1  # A file that is empty for longer counts as empty.
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Return whether a rescan would find changes, as far as can be told without the lock."""
+    """Return whether a rescan would probably find changes, without taking the lock."""
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
         return True

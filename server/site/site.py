@@ -246,7 +246,7 @@ class Site:
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
-        """Return whether `refresh` would find changes, as far as can be told without the write lock."""
+        """Return whether `refresh` would probably find changes, without taking the write lock."""
         if self._replica.is_replaced:
             return False
         self.catch_up()

@@ -33,7 +33,7 @@ Folders = tuple[tuple[Path, int], ...]  # with the inode of each
 class Watcher(Job):
     """Job that refreshes a site when its files change.
 
-    Two threads listen to the operating system. They are no jobs because they block; they collect hints and
+    Two threads listen to the operating system. They are not jobs, because they block; they collect hints and
     wake the job.
     """
 

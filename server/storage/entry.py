@@ -33,7 +33,7 @@ class Entry:
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
-# A picture's size and its formats; None if it is no picture or they are not made.
+# A picture's size and its formats; None if it is not a picture or they have not been made.
 ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
 NO_FACTS: ImageFacts = (None, None)
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)

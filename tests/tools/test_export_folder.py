@@ -211,7 +211,7 @@ def test_a_link_to_a_folder_is_followed_and_a_link_inside_of_it_is_not(root: Pat
     before = files_of(elsewhere)
     (root / "content/notes/a.json").unlink()
     for options in ([], ["--force"]):
-        assert "api: is no folder of its own" in refused(root, tmp_path / "current", *options)
+        assert "api: is not a folder of this export" in refused(root, tmp_path / "current", *options)
     assert files_of(elsewhere) == before
 
 

@@ -115,7 +115,7 @@ _PROBLEM = object_of(
 _META = object_of(
     {
         "checkedAt": TIMESTAMP,
-        "current": {**FLAG, "description": "Whether the site is unchanged since, as far as known."},
+        "current": {**FLAG, "description": "Whether no change of the site is known since."},
         **dict.fromkeys(("errors", "warnings", "fixable"), COUNT),
         "more": {**COUNT, "description": "Number of problems that are not listed."},
         "pagination": ref("Pagination"),

@@ -1,4 +1,4 @@
-"""Check for files in content folders that are no documents, with the likely reason."""
+"""Check for files in content folders that are not documents, with the likely reason."""
 
 import os.path
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Relations to users, as far as a check can see the users: a clone has no accounts database."""
+"""Check of relations to users, if the accounts database exists: a clone has none."""
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users

@@ -1,7 +1,7 @@
 """Detection of uncommitted writes that a git command has reverted, to repeat them.
 
 `git reset --hard`, `git checkout PATH` and `git restore` restore files that differ from the index, as
-uncommitted writes do. A write was acknowledged, so it outlasts such a command. Edits by hand are no git
+uncommitted writes do. A write was acknowledged, so it outlasts such a command. Edits by hand are not git
 commands and stay, even if they undo a write.
 """
 

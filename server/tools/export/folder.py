@@ -232,7 +232,7 @@ class Folder:
             if above in self._folders:
                 return
             if above in self._others:
-                raise SetupError(str(self.root / above), None, "is no folder of its own", "remove it")
+                raise SetupError(str(self.root / above), None, "is not a folder of this export", "remove it")
             if above in self._sizes and above not in self._owned and not self.force:
                 raise self._refuse(above)
             above = above.rpartition("/")[0]
