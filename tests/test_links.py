@@ -1,5 +1,6 @@
 """Links in a site: what they may lead to is served, and nothing else is read or written through one."""
 
+import errno
 import json
 import os
 import threading
@@ -16,7 +17,7 @@ from server.auth.session_key import session_key
 from server.commands.cli import main
 from server.errors import SetupError
 from server.site.site import Site
-from server.storage.links import may_lead, open_file
+from server.storage.links import has_links, may_lead, open_file
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, make, schema, write
 
@@ -250,6 +251,19 @@ def test_what_was_swapped_for_a_link_is_not_opened(tmp_path: Path) -> None:
     for path in ("content/b.txt", "content/c/jwt.key"):
         with pytest.raises(OSError, match="does not lead to content"):
             open_file(root, path)
+
+
+def test_a_link_that_is_replaced_while_it_is_resolved_counts_as_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"elsewhere/one.yaml": "title: Elsewhere\n"})
+    (tmp_path / "notes").symlink_to("elsewhere")
+
+    def replaced(path: str) -> str:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+
+    monkeypatch.setattr(os, "readlink", replaced)  # as if a folder had replaced the link
+    assert has_links(str(tmp_path), "notes/one.yaml", {})
 
 
 def test_no_race_of_links_gets_a_secret_out_or_a_file_overwritten(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ misleading link is a problem, as is an unreadable folder.
 import os
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
@@ -220,8 +221,9 @@ def _link_is_sound(
 
 
 def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
-    if target := inner_path(os.path.realpath(path), top):
-        result.links[shown] = target
+    with suppress(OSError):  # Another process replaces the link; the next walk finds the new one.
+        if target := inner_path(os.path.realpath(path), top):
+            result.links[shown] = target
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:

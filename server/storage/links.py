@@ -52,9 +52,16 @@ def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
     """Whether a path may contain a link. `plain` caches which folders do not."""
     folder = os.path.dirname(path)
     if folder not in plain:
-        full = f"{top}/{folder}" if folder else top
-        plain[folder] = os.path.realpath(full) == full
+        plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)
     return not plain[folder] or os.path.islink(f"{top}/{path}")
+
+
+def _is_plain(folder: str) -> bool:
+    """Whether a folder exists and its path contains no links."""
+    try:
+        return os.path.realpath(folder, strict=True) == folder
+    except OSError:  # Without `strict`, too, if another process replaces a link meanwhile.
+        return False
 
 
 def may_lead(path: str, target: str) -> bool:
