@@ -131,6 +131,7 @@ def test_one_server_at_a_time_takes_over(tmp_path: Path, servers: list[Server]) 
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
     launch(servers, root, port)
+    until((root / f".bifolio/serve-{port}.sock").exists)  # offered after the first answer
     taken = take_over(root, port)
     assert taken is not None
     servers.append(start(root, port, "--workers=1", "--quiet", "--takeover"))

@@ -88,7 +88,7 @@ def test_a_theme_is_chosen_and_remembered(scheme: str, page: Page, studio: Studi
     page.reload()
     is_shown(page)
     until(lambda: page.evaluate(ground) != by_system)
-    open_palette(page, "theme of the system")
+    open_palette(page, "system theme")
     page.keyboard.press("Enter")
     until(lambda: page.evaluate(ground) == by_system)
 
