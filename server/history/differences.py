@@ -339,7 +339,7 @@ def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
 
 def _component(component: Component, viewer: Viewer) -> dict[str, Any]:
     inner = zip(component.type.attributes.values(), component.values, strict=True)
-    members = {a.name: value_json(a, value, viewer) for a, value in inner if viewer.sees(a)}
+    members = {a.name: value_json(a, value, viewer) for a, value in inner if viewer.sees(component.type, a)}
     return {"__component": component.type.uid, **members}
 
 

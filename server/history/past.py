@@ -334,6 +334,13 @@ class PastStates:
             self._head = head, read_tree(self.site.root, head) if head else {}
         return self._head[1]
 
+    def schema(self, commit: str) -> Schema:
+        """Return the schema at a commit. Raises ConflictError if the commit's configuration is invalid."""
+        past = self._find_known(commit)
+        if past is not None:
+            return past.configuration.schema
+        return self._configuration(commit, read_tree(self.site.root, commit), self._current()).schema
+
     def _configuration(self, commit: str, blobs: Blobs, current: PastState) -> Configuration:
         """Return a commit's configuration; an equal schema of a known state is reused."""
         ids = frozenset((path, blob.id) for path, blob in configuration_files(blobs).items())

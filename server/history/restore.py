@@ -17,7 +17,7 @@ def restore_values(
     """Return the data of a write that restores some attributes.
 
     Missing media files and invisible relation targets are left out, because a write can't name them.
-    Attributes that were passwords are left out too.
+    Attributes that were passwords are left out too, and members of components that another schema hides.
     """
     names = set(fields)
     data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in names}
@@ -47,6 +47,7 @@ def _component(component: Component, viewer: Viewer, *, is_zone: bool) -> Mappin
         attribute.name: _input(attribute, value, viewer)
         for attribute, value in inner
         if not attribute.derived and attribute.type != "password"  # Its hash would be treated as a password.
+        if not viewer.is_hidden_elsewhere(component.type, attribute)
     }
     members = {name: value for name, value in members.items() if mask_hashes(value) == value}
     return {"__component": component.type.uid, **members} if is_zone else members

@@ -6,30 +6,41 @@ from typing import Any
 from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED
-from server.schema.model import Attribute, Type
+from server.schema.model import Attribute, Schema, Type
 from server.site.site import State
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """An actor that views earlier versions; `state` determines which documents are drafts."""
+    """An actor that views earlier versions; `state` determines which documents are drafts.
+
+    `others` are further schemas that may hide attributes: the served one and that of the commit read, if
+    `state` belongs to another branch.
+    """
 
     actor: Actor
     state: State
+    others: tuple[Schema, ...] = ()
 
     def attributes(self, type_: Type) -> list[Attribute]:
         """Return the attributes of a type whose history is visible."""
-        return [attribute for attribute in type_.attributes.values() if self.sees(attribute)]
+        return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
 
-    def sees(self, attribute: Attribute) -> bool:
+    def sees(self, type_: Type, attribute: Attribute) -> bool:
         """Return whether the history of an attribute is visible.
 
         Private attributes, passwords, derived relations and relations to types that the actor may not find
         are not.
         """
-        if attribute.private or attribute.derived or attribute.type == "password":
+        if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False
         return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
+
+    def is_hidden_elsewhere(self, type_: Type, attribute: Attribute) -> bool:
+        """Return whether one of `others` hides an attribute."""
+        types = (schema.types.get(type_.uid) for schema in self.others)
+        found = (one.attributes.get(attribute.name) for one in types if one)
+        return any(one and not one.visible for one in found)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the visible targets of a relation.

@@ -1,7 +1,7 @@
 """Document history: versions, differences, authorship of values, restoring."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,12 +16,13 @@ from server.history.restore import restore_values
 from server.history.versions import ACTIONS, Deleted, Timeline, Version, Versions, deleted_documents
 from server.history.viewer import Viewer
 from server.query.parse import read_status, written_locale
-from server.schema.model import Attribute, Type
+from server.schema.model import Attribute, Schema, Type
 from server.service.commit_visibility import message_for
 from server.service.document_write import Operation, Verb, permit
 from server.service.read import Caller, Params
 from server.service.write import Command, Result, Writes
 from server.site.site import Site, State
+from server.storage.git.branches import merge_base
 from server.storage.git.log import Commit
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
@@ -31,7 +32,7 @@ from server.storage.store import Store
 class DocumentHistory:
     """The versions of a document that a caller may see, newest first.
 
-    `params` select the locale and status of one version.
+    `params` select the locale and status of one version. `others` are as in `Viewer`.
     """
 
     caller: Caller
@@ -40,6 +41,7 @@ class DocumentHistory:
     versions: list[Version]
     store: Store
     params: Params
+    others: tuple[Schema, ...] = ()
 
     @property
     def state(self) -> State:
@@ -49,7 +51,7 @@ class DocumentHistory:
     @property
     def viewer(self) -> Viewer:
         """The caller as a viewer of earlier versions."""
-        return Viewer(self.caller.actor, self.state)
+        return Viewer(self.caller.actor, self.state, self.others)
 
     @property
     def attributes(self) -> list[Attribute]:
@@ -168,7 +170,8 @@ class Histories:
             versions = [version for version in versions if version.status != DRAFT]
         if not versions and not self._versions.is_there(state, type_, document_id, drafts=sees_drafts):
             raise NotFoundError()
-        return DocumentHistory(caller, type_, document_id, versions, self.store(state), params)
+        others = (self.site.state.schema,) if caller.branch else ()
+        return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, others)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
         """Return the deleted documents of a type. Raises the errors of `of`."""
@@ -194,8 +197,10 @@ class Histories:
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
+        history = self._hide_as_at(to, history)
         if since or since_status:
             since = self.past.resolve(since) if since else to
+            history = self._hide_as_at(since, history)
             before = history.content_at(since, since_status)
         else:
             since = self._before_last(versions, to)
@@ -241,7 +246,9 @@ class Histories:
         Raises NotFoundError if that version does not exist, and the errors of `Writes.write`.
         """
         verb = self.require_restore(history)
-        content = history.content_at(self.past.resolve(at), status)
+        commit = self.past.resolve(at)
+        history = self._hide_as_at(commit, history)
+        content = history.content_at(commit, status)
         if content is None:
             raise NotFoundError(f'The document has no such version at "{at}"')
         data: dict[str, Any] = restore_values(history.attributes, content.values, fields, history.viewer)
@@ -249,6 +256,16 @@ class Histories:
         expected_tag = if_match if verb is Verb.UPDATE else None
         operation = Operation(history.type, verb, document_id, history.params, data, expected_tag)
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
+
+    def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
+        """Return a history that hides also what the schema at a commit hides, if another branch has that.
+
+        Otherwise, a branch whose schema lacks `private` would show the private values of all branches.
+        """
+        head = self.writes.head(history.caller) or self.past.require_commits()
+        if not commit or merge_base(self.site.root, commit, head) == commit:
+            return history
+        return replace(history, others=(*history.others, self.past.schema(commit)))
 
     def store(self, state: State) -> Store:
         """Return a store that reads earlier versions of files with a state's schema and settings."""

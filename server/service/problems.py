@@ -258,7 +258,7 @@ class ProblemViewer:
         attribute = type_.attributes.get(str(names[0]))
         if attribute is None:
             return True
-        if not Viewer(self.caller.actor, self.caller.state).sees(attribute):
+        if not Viewer(self.caller.actor, self.caller.state).sees(type_, attribute):
             return False
         if len(names) == 1:
             return not dangling or self._sees_targets(attribute)

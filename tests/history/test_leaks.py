@@ -107,8 +107,8 @@ def actions(api: Api, who: str) -> list[str]:
     return [version["action"] for version in api.get("/history/articles/a", who).data]
 
 
-def restore(api: Api, who: str, at: str, **more: object) -> int:
-    return api.ask("POST", "/history/articles/a/restore", who, json={"at": at, **more}).status
+def restore(api: Api, who: str, at: str, path: str = "articles/a", **more: object) -> int:
+    return api.ask("POST", f"/history/{path}/restore", who, json={"at": at, **more}).status
 
 
 def test_history_in_a_hidden_type_is_not_revealed(twins: Twins) -> None:
@@ -236,4 +236,64 @@ def test_password_hashes_stay_hidden_after_a_change_of_the_attribute(
         shown = api.ask("POST", "/history/vaults/a/restore", json=body)
         assert (shown.status, shown.data["name"]) == (200, "Then")
         assert "$" not in shown.raw.decode() + api.read("content/vaults/a.yaml")
+    api.accounts.close()
+
+
+def vaults(secret: dict[str, object], part: dict[str, object]) -> dict[str, str]:
+    return {
+        **component("page.part", {"name": STRING, "code": part}),
+        **collection(
+            "vault",
+            {
+                "name": STRING,
+                "secret": secret,
+                "parts": {"type": "component", "component": "page.part", "repeatable": True},
+            },
+        ),
+    }
+
+
+PRIVATE = {"type": "string", "private": True}
+
+
+@pytest.mark.parametrize("hidden_on", ["main", "other"])
+def test_a_branch_where_a_value_is_public_does_not_restore_it_from_where_it_is_private(
+    tmp_path: Path, hidden_on: str
+) -> None:
+    """The branch `old` is from before the value became private, on the served branch or on another one."""
+    write(tmp_path, {"site.yaml": SITE, **vaults(STRING, STRING), "content/vaults/a.yaml": "name: Old\n"})
+    commit_all(tmp_path)
+    git(tmp_path, "branch", "old")
+    if hidden_on != "main":
+        git(tmp_path, "checkout", "-qb", hidden_on)
+    kept = "name: Kept\nsecret: The walrus\nparts:\n  - name: One\n    code: The narwhal\n"
+    write(tmp_path, {**vaults(PRIVATE, PRIVATE), "content/vaults/a.yaml": kept})
+    commit(tmp_path, 1)
+    git(tmp_path, "checkout", "-q", "main")
+    api = make(tmp_path, {})
+    may = ("vault.find", "vault.findOne", "vault.update", "branch.find", "branch.update", *HISTORY)
+    api.token("editor", may=may)
+
+    diff = api.get(f"/history/vaults/a/diff?from=old&to={hidden_on}", "editor")
+    assert (diff.status, "Kept" in diff.raw.decode()) == (200, True)
+    assert not re.search("walrus|narwhal", diff.raw.decode())
+    for branch in {"old", "main"} - {hidden_on}:
+        path = f"/history/vaults/a/restore?branch={branch}"
+        restored = api.ask("POST", path, "editor", json={"at": hidden_on})
+        assert (restored.status, restored.data["name"]) == (200, "Kept")
+        file = "content/vaults/a.yaml"
+        text = api.read(file) if branch == "main" else git(tmp_path, "show", f"{branch}:{file}")
+        assert ("name: One" in text, re.search("walrus|narwhal", text)) == (True, None)
+    api.accounts.close()
+
+
+def test_a_value_that_a_branch_itself_made_public_is_restored_on_it(tmp_path: Path) -> None:
+    private = vaults(PRIVATE, PRIVATE)
+    write(tmp_path, {"site.yaml": SITE, **private, "content/vaults/a.yaml": "name: A\nsecret: The walrus\n"})
+    commit_all(tmp_path)
+    write(tmp_path, {**vaults(STRING, STRING), "content/vaults/a.yaml": "name: A\n"})
+    commit(tmp_path, 1)
+    api = make(tmp_path, {})
+    assert restore(api, "full", "main~", "vaults/a") == 200
+    assert "walrus" in api.read("content/vaults/a.yaml")
     api.accounts.close()

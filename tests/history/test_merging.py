@@ -1043,3 +1043,44 @@ def test_a_note_created_in_two_formats_has_the_keys_of_both(api: Api) -> None:
     assert text.startswith("name: New\nmine: 1\nother:")
     assert "true" in text
     assert "'1'" in text
+
+
+SECRET = {"title": STRING, "code": {"type": "password"}}
+PART = {"name": STRING, "code": {"type": "password"}}
+PARTS = {"type": "component", "component": "page.part", "repeatable": True}
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[Api]:
+    """A site whose passwords are plain text on the branch `next`, which is older."""
+    old = {
+        **component("page.part", {"name": STRING, "code": STRING}),
+        **collection("vault", {"title": STRING, "code": STRING, "parts": PARTS}),
+        "content/vaults/a.yaml": "title: A\n",
+    }
+    made = serve(tmp_path, old)
+    write(tmp_path, {**component("page.part", PART), **collection("vault", {**SECRET, "parts": PARTS})})
+    commit_all(tmp_path)
+    yield made
+    made.accounts.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("code", {"code": "walrus"}), ("parts", {"parts": [{"name": "One", "code": "walrus"}]})],
+)
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+def test_plain_text_of_a_branch_does_not_become_a_password(
+    plain: Api, name: str, data: dict[str, Any], method: str
+) -> None:
+    path = "/api/vaults/a" if method == "PUT" else "/api/vaults"
+    made = plain.ask(method, f"{path}?branch=next", json={"data": {"title": "Next", **data}})
+    assert made.status in (200, 201)
+    before = plain.read("content/vaults/a.yaml")
+    refused = merge(plain)
+    message = refused.body["error"]["message"]
+    assert (refused.status, f'"{name}" of vault/' in message, "walrus" in message) == (409, True, False)
+    assert plain.read("content/vaults/a.yaml") == before
+    plain.put(f"/api/vaults/{made.data['documentId']}?branch=next", {name: None if name == "code" else []})
+    assert merge(plain).status == 200
+    assert "walrus" not in plain.read("content/vaults/a.yaml")

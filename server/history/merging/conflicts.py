@@ -165,7 +165,7 @@ def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any
 
     def show(name: str) -> dict[str, Any]:
         attribute = type_.attributes[name]
-        if not is_readable or not viewer.sees(attribute):
+        if not is_readable or not viewer.sees(type_, attribute):
             return {}
         values = {
             side: value_json(attribute, values[name], viewer) if values else None

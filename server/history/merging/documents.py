@@ -1,17 +1,17 @@
 """Merging of documents: those that a branch has changed, and their merged files."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from server.documents.document import Document
 from server.documents.three_way_merge import Conflict, Merged, merge
-from server.documents.values import same_values
+from server.documents.values import components_in, same_values
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.history.merging.other_keys import changes_other_keys, merge_other_keys
 from server.history.merging.sides import File, Version, read_files
-from server.schema.model import Type
+from server.schema.model import Attribute, Schema, Type
 from server.storage.files import ignored, is_utf_8, size_signature
 from server.storage.git.repository import Staged
 from server.storage.git.tree import merge_text
@@ -159,6 +159,41 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
         other = three.merged_for_ours().values or values
         values.update({name: other[name] for name in inner})
     return values
+
+
+def require_passwords(
+    key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
+) -> None:
+    """Raise ConflictError if a merge would take a password from a branch where it is a plain value.
+
+    That branch stores it as its caller sent it: as plain text, or as a hash of the caller's choice. `theirs`
+    is the schema of the branch, and `given` are attributes whose values the merge's body sets, hashed.
+    """
+    before = values_of(three.ours.document) if three.ours else {}
+    for name, attribute in three.type.attributes.items():
+        value = values[name]
+        if name in given or same_values(value, before.get(name)):
+            continue
+        if _has_plain_password(three.type, attribute, value, theirs):
+            raise ConflictError(
+                f'"{name}" of {name_of(key, three.type)} contains a password, which the branch stores as '
+                "plain text; remove it there, and set it after the merge"
+            )
+
+
+def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: Schema) -> bool:
+    """Return whether a value contains a password that is another kind of attribute in `theirs`."""
+    if attribute.holds_components:
+        return any(
+            _has_plain_password(component.type, inner, value, theirs)
+            for component in components_in(value)
+            for inner, value in zip(component.type.attributes.values(), component.values, strict=True)
+        )
+    if attribute.type != "password" or value is None:
+        return False
+    their_type = theirs.types.get(type_.uid)
+    their_attribute = their_type.attributes.get(attribute.name) if their_type else None
+    return their_attribute is None or their_attribute.type != "password"
 
 
 def _is_whole(conflict: Conflict) -> bool:

@@ -21,6 +21,7 @@ from server.history.merging.documents import (
     Three,
     documents_in,
     name_of,
+    require_passwords,
     resolved_values,
     write_merged,
 )
@@ -37,6 +38,7 @@ from server.storage.store import Store
 from server.write.context import Context, Values
 from server.write.faults import error_of_body
 from server.write.passwords import hash_passwords
+from server.write.source import has_passwords
 from server.write.validate import Validator
 from server.write.write import Writer
 
@@ -45,9 +47,13 @@ Outcome = str | Staged | None  # a file's text, its git object, or None if it is
 
 @dataclass(slots=True)
 class Plan:
-    """The files that a merge changes in its target, and the documents among them."""
+    """The files that a merge changes in its target, and the documents among them.
+
+    `their_schema` is that of the branch, if documents have passwords.
+    """
 
     sides: Sides
+    their_schema: Schema | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     documents: dict[Key, Three] = field(default_factory=dict)
 
@@ -82,6 +88,8 @@ class Planner:
         schema, settings = self._configuration(plan, files, before, unmerged)
         store = Store(self.root, schema, settings, CommitTimes().timestamps)
         plan.documents = documents_in(store, files)
+        if not self.whole and any(has_passwords(schema, three.type) for three in plan.documents.values()):
+            plan.their_schema = self.past.schema(sides.theirs)
         paths = {path for three in plan.documents.values() for path in three.paths}
         others = {path: file for path, file in files.items() if path not in paths}
         require_merge(self.actor, plan.documents, others)
@@ -172,7 +180,9 @@ class Planner:
                 return
             values = self._resolve(context, three, merged, choices)
         else:
-            values = merged.values
+            choices, values = None, merged.values
+        if values is not None and plan.their_schema:
+            require_passwords(key, three, values, plan.their_schema, choices[1] if choices else ())
         settled = {str(c.path[0]) if c.path else "" for c in merged.conflicts if len(c.path) < 2}
         texts = write_merged(context, three, values, Decisions(unmerged.side_of_file, settled))
         outcomes: dict[str, Outcome] = dict(texts)

@@ -69,7 +69,7 @@ def shown_deleted(
     """Return deleted documents as JSON, each with its title before the deletion. Raises LimitError."""
     contents = values_of(store, [versions[0] for _, versions in documents], budget)
     name = title_of(type_)
-    told = name if name and viewer.sees(type_.attributes[name]) else ""
+    told = name if name and viewer.sees(type_, type_.attributes[name]) else ""
     return [
         _shown(document_id, versions, mask_hashes((before or {}).get(told)), message)
         for (document_id, versions), (before, _) in zip(documents, contents, strict=True)
