@@ -37,7 +37,7 @@ class Outbox:
         try:
             self._waiting.put_nowait(job)
         except queue.Full:
-            log.error("a mail is dropped: %d are waiting already", MAX_QUEUED_MAILS)
+            log.error("a mail was dropped: %d are already queued", MAX_QUEUED_MAILS)
 
     def _work(self) -> None:
         while True:
@@ -45,7 +45,7 @@ class Outbox:
             try:
                 job()
             except Exception:
-                log.exception("a mail could not be made")
+                log.exception("a mail could not be written")
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
@@ -55,7 +55,7 @@ def send(settings: Settings, to: str, subject: str, text: str) -> bool:
     message["Subject"] = " ".join(subject.split())
     message.set_content(text)
     if not settings.mail.host:
-        log.warning("no mail server is set (mail.host in site.yaml); the mail to %s says:\n%s", to, text)
+        log.warning("no mail server is set (mail.host in site.yaml); not sent to %s:\n%s", to, text)
         return True
     try:
         with smtplib.SMTP(settings.mail.host, settings.mail.port, timeout=TIMEOUT_S) as server:

@@ -87,9 +87,7 @@ def rotate_key(root: Path, grace_s: float) -> None:
         fix = (
             f"set a new one there and the one of before in {PREVIOUS_KEY_VARIABLE}, then restart the servers"
         )
-        raise SetupError(
-            KEY_VARIABLE, None, "holds the key of this site, so that it can't be changed here", fix
-        )
+        raise SetupError(KEY_VARIABLE, None, "sets the key of this site, so it can't be changed here", fix)
     before, folder = session_key(root), state_folder(root)
     until_s = time.time() + grace_s
     try:

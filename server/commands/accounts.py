@@ -61,7 +61,7 @@ def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...],
         raise SetupError("--expires", None, what, "write 30d, 12h or 1y") from None
     with accounts_of(root) as (accounts, _):
         made = accounts.create_token(name, kind, permissions, span)
-    click.echo(f"Token {name} ({kind}). Copy it now: it is not shown again.", err=True)
+    click.echo(f"Token {name} ({kind}). Copy it now: it will not be shown again.", err=True)
     click.echo(made)
 
 

@@ -49,7 +49,7 @@ class Pool(Generic[C]):
         """
         slots = self._slots
         if not slots.acquire(timeout=seconds):
-            raise NoConnectionLeftError("all connections are in use")
+            raise NoConnectionLeftError("all database connections are in use")
         try:
             idle = self._idle
             connection = self._take(seconds)

@@ -151,7 +151,7 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 
 ABSENT: Any = object()
-NULL_TEXT_MESSAGE = 'the text "null" is in the place of null'
+NULL_TEXT_MESSAGE = 'the text "null" is written in place of null'
 # Types for which empty text means no value; browser editors write it for cleared fields.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}

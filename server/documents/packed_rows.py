@@ -184,7 +184,7 @@ def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError("these bytes are damaged") from error
+        raise ValueError("the cached bytes are damaged") from error
 
 
 class _Pickler(pickle.Pickler):

@@ -102,7 +102,7 @@ class EventDatabase:
         try:
             return make_engine(self.accounts, prepare, tables, size=1, replaced=_log_replacement)
         except ModuleNotFoundError as error:
-            raise LogUnavailableError(f"The log of events has no driver: {error}") from error
+            raise LogUnavailableError(f"The event log needs a database driver: {error}") from error
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
@@ -187,7 +187,7 @@ class EventDatabase:
         if not trouble.reason:
             return LogUnavailableError()
         error = LogUnavailableError if self._is_shared else StorageError
-        return error(f"The log of events can't be used: {trouble.reason}")
+        return error(f"The event log can't be used: {trouble.reason}")
 
 
 def _log_replacement() -> None:

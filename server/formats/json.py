@@ -71,10 +71,10 @@ _VALUES = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|\[\s*+\]|\{\s*+\}|[\[{,]', r
 _ENDS = {"}": "object", "]": "list"}
 # Messages of Python's parser → plain messages.
 _PROBLEMS = (
-    ("Expecting value", "a value is expected"),
-    ("Expecting property name", "a key in double quotes is expected"),
-    ("Expecting ','", "a comma or a closing bracket is expected"),
-    ("Expecting ':'", "a colon is expected"),
+    ("Expecting value", "expected a value"),
+    ("Expecting property name", "expected a key in double quotes"),
+    ("Expecting ','", "expected a comma or a closing bracket"),
+    ("Expecting ':'", "expected a colon"),
     ("Extra data", "more follows the value"),
     ("Unterminated string", "a text has no closing quote"),
     ("Invalid control", "a control character in a text has to be escaped"),
@@ -189,7 +189,7 @@ def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise SyntaxProblem(f'the key "{twice}" stands twice', None, "remove one of the two")
+        raise SyntaxProblem(f'the key "{twice}" occurs twice', None, "remove one of the two")
     return found
 
 

@@ -146,5 +146,5 @@ def _typed_scalar(text: Plain) -> Any:
     if _BASED.fullmatch(text):
         return int(text, 0)
     if _NO_NUMBER.fullmatch(text):
-        raise ValueError(f"{text} has no place in JSON")
+        raise ValueError(f"{text} can't be written in JSON")
     return str(text)

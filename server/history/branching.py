@@ -141,7 +141,7 @@ def fork_of(past: PastStates, commit: str) -> str:
     """Return the last common commit of a branch and what is checked out. Raises ConflictError."""
     base = merge_base(past.site.root, head_commit(past.site.root), commit)
     if not base:
-        raise ConflictError("The branch has no commit in common with the checked-out branch")
+        raise ConflictError("The branch and the checked-out branch have no common commit")
     return base
 
 

@@ -83,7 +83,7 @@ class Budget:
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
-            raise LimitError(f"The body has more than {limit:,} values; write less at once", "values")
+            raise LimitError(f"The body has more than {limit:,} values; write fewer at once", "values")
 
     def take_turn(self) -> None:
         """Wait until no other costly request of the process runs. Raises BusyError and NeedsThreadPool."""
@@ -122,13 +122,13 @@ class Budget:
         self._steps -= self._granted - self._left
         if self._steps < 0:
             limit = f"{settings.api.limits.steps:,} steps"
-            raise LimitError(f"The response takes more than {limit}; request less", "steps")
+            raise LimitError(f"The response needs more than {limit}; request less", "steps")
         self._granted = self._left = min(self._steps, STEPS_PER_CLOCK_READ)
         now = time.thread_time()
         if self._began is None:
             self._began = now
         if now - self._began > settings.api.limits.time.total_seconds():
-            raise LimitError("The response takes too long; request less", "time")
+            raise LimitError("The response would take too long; request less", "time")
         if now - self._began > COSTLY_CPU_S or self._costly:
             self.take_turn()
         if self._gone is not None and self._gone():

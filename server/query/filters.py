@@ -181,7 +181,7 @@ def _conditions(value: Any, key: str) -> list[Any]:
     if isinstance(value, dict):
         return [value]
     details = {"key": key, "source": "query", "param": "filters"}
-    raise ValidationError(f"{key} takes a list of conditions", details)
+    raise ValidationError(f"{key} must be a list of conditions", details)
 
 
 def _combine(parts: list[Filter], negated: bool) -> Filter:
@@ -261,7 +261,7 @@ def _text(value: Any, dotted: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValidationError(f"Invalid value at {dotted}: one value is expected")
+        raise ValidationError(f"Invalid value at {dotted}: expected one value")
     return value
 
 

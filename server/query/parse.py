@@ -75,9 +75,7 @@ def _whole(params: Mapping[str, Any], name: str, default: int) -> int:
     if value is None or value == "" or value == str(default):
         return default
     if not isinstance(value, str) or not _WHOLE_NUMBER.fullmatch(value):
-        raise ValidationError(
-            f"Invalid {name}: a whole number is expected", {"source": "query", "param": name}
-        )
+        raise ValidationError(f"Invalid {name}: expected a whole number", {"source": "query", "param": name})
     return int(value)
 
 
@@ -327,5 +325,5 @@ def _text(value: Any, param: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValidationError(f"Invalid {param}: one value is expected", {"source": "query", "param": param})
+        raise ValidationError(f"Invalid {param}: expected one value", {"source": "query", "param": param})
     return value

@@ -132,7 +132,7 @@ class _PopulateParser:
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
-                f"populate leads to more than {qs.MAX_POPULATED_ATTRIBUTES} attributes; populate less"
+                f"populate covers more than {qs.MAX_POPULATED_ATTRIBUTES} attributes; populate fewer"
             )
         path = (*path, name)
         if name not in type_.populatable and self.forgiving:
@@ -264,7 +264,7 @@ def _as_object(value: Any) -> dict[str, Any]:
         return _tree_of(_names(value, "populate"))
     if isinstance(value, dict):
         return dict(value)
-    raise ValidationError("Invalid populate: text, a list or an object is expected")
+    raise ValidationError("Invalid populate: expected text, a list or an object")
 
 
 def _refuse_objects(value: Any) -> None:
@@ -284,7 +284,7 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
         *above, last = name.split(".")
         if len(above) >= MAX_DEPTH:
             raise ValidationError(
-                f"populate leads {len(above) + 1} levels deep; at most {MAX_DEPTH} levels are read"
+                f"populate is {len(above) + 1} levels deep; the limit is {MAX_DEPTH} levels"
             )
         for part in above:
             if not isinstance(level.get(part), dict):

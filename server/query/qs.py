@@ -38,13 +38,13 @@ def parse(text: str) -> dict[str, Any]:
     if not text:
         return {}
     if len(text) > MAX_QUERY_CHARS:
-        raise ValidationError(f"The query has {len(text)} characters; at most {MAX_QUERY_CHARS} are read")
+        raise ValidationError(f"The query has {len(text)} characters; the limit is {MAX_QUERY_CHARS}")
     text = text.replace("%5B", "[").replace("%5D", "]").replace("%5b", "[").replace("%5d", "]")
     parts = text.split("&")
     _refuse_excess(parts)
     plain = _plain(text) if "%" in text else text
     if _CONTROL.search(plain):
-        raise ValidationError("The query has a control character in it")
+        raise ValidationError("The query contains a control character")
     params = decode(parts if len(parts) <= MAX_LIST_ITEMS else _number_keys(parts))
     return _numbers_first(params) if _NUMBERED.search(plain) else params
 
@@ -80,11 +80,11 @@ def write(params: Mapping[str, Any]) -> str:
 
 def _refuse_excess(parts: Sequence[str]) -> None:
     if len(parts) > MAX_PARAMETERS:
-        raise ValidationError(f"The query has {len(parts)} parameters; at most {MAX_PARAMETERS} are read")
+        raise ValidationError(f"The query has {len(parts)} parameters; the limit is {MAX_PARAMETERS}")
     for part in parts:
         depth = part.partition("=")[0].count("[")
         if depth > MAX_DEPTH:
-            raise ValidationError(f"The query is nested {depth} deep; at most {MAX_DEPTH} levels are read")
+            raise ValidationError(f"The query is nested {depth} levels deep; the limit is {MAX_DEPTH}")
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> t
     # Drop repeated keys, of which a request may contain thousands.
     distinct = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
     if len(distinct) > qs.MAX_SORT_KEYS:
-        raise ValidationError(f"The query has {len(distinct)} sort keys; at most {qs.MAX_SORT_KEYS} are read")
+        raise ValidationError(f"The query has {len(distinct)} sort keys; the limit is {qs.MAX_SORT_KEYS}")
     return tuple(distinct.values())
 
 
@@ -80,9 +80,7 @@ def _object(
 
 def _key(schema: Schema, type_: Type, path: AttributePath, order: str | None, param: str) -> Sort:
     if len(path) > MAX_DEPTH:
-        raise ValidationError(
-            f"A sort key leads {len(path)} levels deep; at most {MAX_DEPTH} levels are read"
-        )
+        raise ValidationError(f"A sort key is {len(path)} levels deep; the limit is {MAX_DEPTH} levels")
     steps: list[Step] = []
     for i, key in enumerate(path[:-1]):
         attribute = find_attribute(type_, key, path[:i], param)

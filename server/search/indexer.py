@@ -132,7 +132,7 @@ def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
         if not (indexer.folder / STATUS_FILE).exists():
-            raise OSError("its folder was deleted; it is built anew") from error
+            raise OSError("its folder was deleted; rebuilding it") from error
         raise
 
 

@@ -58,7 +58,7 @@ class Sync(Job):
                 return session.step()
         except DamagedIndex:
             self.close()
-            log.warning("the search index is damaged; it is built anew")
+            log.warning("the search index is damaged; rebuilding it")
             return 0.0
         except Exception as error:
             self.close()

@@ -174,7 +174,7 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
     known = (write for write in writes if not (chain and chain.changes(write.path)))
     stale = {write.path for write in known if is_stale(contents, write)}
     if stale:
-        raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
+        raise ConflictError(f"{min(stale)} was changed during this write; try again")
     return writes
 
 

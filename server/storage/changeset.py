@@ -75,7 +75,7 @@ class Changeset:
         try:
             return self._bytes(path).decode()
         except MISSING_FILE_ERRORS as error:
-            raise ConflictError(f"{path} was removed meanwhile; try again") from error
+            raise ConflictError(f"{path} was removed during this write; try again") from error
         except OSError as error:
             raise _refusal(path, error) from error
         except UnicodeDecodeError as error:

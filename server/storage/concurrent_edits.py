@@ -195,7 +195,7 @@ def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
 
 
 def _conflict(path: str, event: str) -> ConflictError:
-    return ConflictError(f"{path} {event} while this was being written; nothing was changed, try again")
+    return ConflictError(f"{path} {event} during this write; nothing was changed, try again")
 
 
 def _digest(data: bytes | None) -> str:

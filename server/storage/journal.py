@@ -115,9 +115,7 @@ class Journal:
         except OSError as error:
             self._clean(staged, new_folders)
             if self._is_lost(error):
-                raise ConflictError(
-                    f"{STATE_FOLDER}/ was deleted while this was being written; try again"
-                ) from error
+                raise ConflictError(f"{STATE_FOLDER}/ was deleted during this write; try again") from error
             reason = error.strerror or str(error)
             raise StorageError(
                 f"The files could not be written: {reason}", {"path": _reason_of(error, self.root)}

@@ -99,7 +99,7 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
         return
     inside = None if real is None else inner_path(real, top)
     if inside is None or (inside != path and not may_lead(path, inside)):
-        raise OSError(errno.ELOOP, "was replaced by a link that does not lead to content", path)
+        raise OSError(errno.ELOOP, "was replaced by a link to a file outside of the content", path)
 
 
 def _real_path(descriptor: int, path: str) -> str | None:

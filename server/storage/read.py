@@ -139,7 +139,7 @@ def refuse_unreadable(path: str, text: str) -> None:
             raise SyntaxProblem(f"more than {MAX_FILE_BYTES // 1_000_000} MB in one file", None)
         parse(path, text, None)
     except SyntaxProblem as error:
-        raise PayloadTooLargeError(f"The document would be too large: {error.message}") from error
+        raise PayloadTooLargeError(f"The document would become too large: {error.message}") from error
 
 
 def positions_of(path: str, text: str) -> Positions:

@@ -97,13 +97,13 @@ def unpack(data: bytes) -> KeptWrite:
     """Decode a kept write. Raises ValueError if it is damaged or of another version."""
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
-        raise ValueError("a kept write is damaged")
+        raise ValueError("a saved write is damaged")
     values = json.loads(text)
     try:
         permits = tuple(Permit(**permit) for permit in values["permits"])
         return KeptWrite(values["caller"], permits, tuple(KeptFile(**file) for file in values["files"]))
     except (KeyError, TypeError) as error:
-        raise ValueError("a kept write is of another version") from error
+        raise ValueError("a saved write has another version") from error
 
 
 # --- folder ---------------------------------------------------------------------------------------

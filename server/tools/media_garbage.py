@@ -26,7 +26,7 @@ BATCH_OBJECTS = 100  # Objects checked again and deleted by one request.
 HISTORY_TIMEOUT_S = 600.0  # For listing the files of all commits.
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
-NOTHING_NAMED = "the site names none of the objects that are there"
+NOTHING_NAMED = "the site refers to none of the objects in the bucket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
     names = named(root)
     used = [one for one in listed if _hash(one) in names]
     if listed and not used:
-        fix = "is media.store that of this site? delete the prefix with other tools if it is to go"
+        fix = "check that media.store belongs to this site; to remove the whole prefix, use another tool"
         raise SetupError("media gc", None, NOTHING_NAMED, fix)
     unused = [one for one in listed if _hash(one) not in names]
     old = [one for one in unused if _is_old(one.modified, grace)]

@@ -57,7 +57,7 @@ def free_path(
         is_free = type_.kind == "singleType" or not _is_taken(context, claim)
         if is_free and context.layout.claim(path) == claim:
             return path
-    raise ConflictError(f"there is no free name for a document at {path}")
+    raise ConflictError(f"no file name is free for a document at {path}")
 
 
 def _is_taken(context: Context, claim: Claim) -> bool:

@@ -253,7 +253,7 @@ def _unmask(context: Context, document: Document, text: str, shown: Masked) -> s
 
     def unmask(tree: Tree) -> Plain:
         if str(tree) not in kept:
-            raise ValidationError("A password can't be written here; keep its mask, or remove it")
+            raise ValidationError("A password can't be set in the source; keep its mask, or remove the line")
         return kept[str(tree)]
 
     if not has_passwords(context.snapshot.schema, document.type):

@@ -219,6 +219,6 @@ Supervisor(1, lambda: (print("works", flush=True), time.sleep(60))).run()
         told = process.communicate(timeout=5)[1].splitlines()
     assert process.returncode == 0
     assert [line.partition("worker 1 ")[2] for line in told] == [
-        "can't begin: Resource temporarily unavailable; tried again in 1 s",
-        "can't begin: Cannot allocate memory; tried again in 1 s",
+        "can't begin: Resource temporarily unavailable; retrying in 1 s",
+        "can't begin: Cannot allocate memory; retrying in 1 s",
     ]

@@ -54,7 +54,7 @@ def test_a_body_with_too_many_values_is_refused_at_once(api: Api, data: dict[str
     with computing_less_than(1):
         answer = api.ask("POST", "/api/notes", data=body, content_type="application/json")
     assert (answer.error["status"], answer.error["name"]) == (400, "ValidationError")
-    assert answer.error["message"] == "The body has more than 50,000 values; write less at once"
+    assert answer.error["message"] == "The body has more than 50,000 values; write fewer at once"
     assert answer.error["details"] == {"limit": "values"}
     assert api.files == before
 

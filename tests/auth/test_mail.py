@@ -78,4 +78,4 @@ def test_an_outbox_does_one_thing_after_the_other_whatever_happens(caplog: pytes
     outbox.put(lambda: 1 // 0)
     outbox.put(lambda: done.put(2))
     assert [done.get(timeout=5), done.get(timeout=5)] == [1, 2]
-    assert "a mail could not be made" in caplog.text
+    assert "a mail could not be written" in caplog.text

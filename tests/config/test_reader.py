@@ -102,12 +102,12 @@ WRONG = {
         (1, 'api.trusted_proxies must list addresses or networks (found "proxy.example")')
     ],
     "api: {page_size: {max: 0}}": [(1, 'api.page_size.max must be a whole number above 0 (found "0")')],
-    "api: {page_size: {max: .inf}}": [(1, "api.page_size.max: .inf has no place in JSON")],
+    "api: {page_size: {max: .inf}}": [(1, "api.page_size.max: .inf can't be written in JSON")],
     "auth: {session: 30}": [(1, 'auth.session must be a length of time (found "30")')],
     "auth: {confirm_email: no}": [(1, 'auth.confirm_email must be true or false (found "no")')],
     "search:\n  weights:\n    title: 101\n    body: .nan": [
         (3, 'search.weights.title must be a number from 0 to 100 (found "101")'),
-        (4, "search.weights.body: .nan has no place in JSON"),
+        (4, "search.weights.body: .nan can't be written in JSON"),
     ],
     "roles:\n  public:\n    a: [fnd]\n    b: [find, creat]\n  x: [a]": [
         (5, "roles.x must be a mapping (found a list)"),

@@ -166,7 +166,7 @@ def test_a_process_that_stands_still_in_a_transaction_holds_up_no_write(url: str
 
 def test_a_database_that_was_never_there_is_told_in_a_line(tmp_path: Path) -> None:
     log = EventDatabase(tmp_path, "postgresql://nobody@127.0.0.1:1/none")
-    with pytest.raises(LogUnavailableError, match="The log of events can't be used") as caught:
+    with pytest.raises(LogUnavailableError, match="The event log can't be used") as caught:
         log.bounds()
     assert "\n" not in caught.value.message
     began = time.monotonic()

@@ -173,7 +173,7 @@ REFUSED = {
     "json.md": ('{"a": 1,\n"b" 2}\nBody\n', "not JSON", 2),
     "list.yaml": ("- a\n- b\n", "must be a mapping", 1),
     "two.yaml": ("a: 1\n---\nb: 2\n", "second YAML document", 2),
-    "twice.json": ('{"a": 1, "a": 2}', "stands twice", None),
+    "twice.json": ('{"a": 1, "a": 2}', "occurs twice", None),
     "comma.json": ('{\n"a": 1,\n}', "not JSON", 2),
 }
 

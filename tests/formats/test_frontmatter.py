@@ -144,7 +144,7 @@ REFUSED = {
     "a list": ("---\n- a\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
     "text": ("---\njust text\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
     "broken YAML": ("---\ntitle: x\nsub: a: b\n---\n", "mapping values are not allowed", 3, "put text"),
-    "a key twice": ("---\na: 1\nb: 1\na: 2\n---\n", 'the key "a" stands twice', 4, "remove one"),
+    "a key twice": ("---\na: 1\nb: 1\na: 2\n---\n", 'the key "a" occurs twice', 4, "remove one"),
 }
 
 

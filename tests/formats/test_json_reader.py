@@ -46,13 +46,13 @@ def test_json_keeps_digits() -> None:
 BAD_JSON = {
     "a comma too many": ('{\n"a": 1,\n}', "not JSON: a comma before the end of the object", 2),
     "a comma too many in a list": ('{"a": [1, 2\n,\n]}', "a comma before the end of the list", 2),
-    "two commas": ('{"a": [1,\n, 2]}', "not JSON: a value is expected", 2),
-    "nothing": ("", "not JSON: a value is expected", 1),
+    "two commas": ('{"a": [1,\n, 2]}', "not JSON: expected a value", 2),
+    "nothing": ("", "not JSON: expected a value", 1),
     "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
     "two values": ("{}\n{}", "not JSON: more follows the value", 2),
     "NaN": ('{"a": NaN}', "NaN is not JSON", 1),
     "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not JSON", 2),
-    "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" stands twice', 3),
+    "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" occurs twice', 3),
     "half of a pair": ('{"a": "\\ud83d"}', "half of a surrogate pair", None),
     "too many digits": (f'{{"a":\n{"9" * 10_000}}}', f"a number has more than {MAX_DIGITS} digits", 2),
     "depth": ("[" * 100_000, "nested too deeply", None),
@@ -149,5 +149,5 @@ def test_text_that_is_never_closed_is_counted_at_once(end: str) -> None:
 
 def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
     keys = ",".join(f'"k{i}":0' for i in range(40_000))
-    with computing_less_than(2), pytest.raises(SyntaxProblem, match='"k39999" stands twice'):
+    with computing_less_than(2), pytest.raises(SyntaxProblem, match='"k39999" occurs twice'):
         read_json(f'{{{keys},"k39999":0}}')

@@ -111,7 +111,7 @@ def test_any_text_is_read_as_libyaml_reads_it_or_refused(text: str) -> None:
         expected = None
     # What YAML allows and a document can't have.
     refused = isinstance(found, SyntaxProblem) and (
-        "stands twice" in found.message or "is inside of itself" in found.message
+        "occurs twice" in found.message or "contains itself" in found.message
     )
     assert refused or found == expected
 
@@ -207,11 +207,11 @@ REFUSED = {
     "lines in quotes before it": ('a: "x\n  y"\nb: c: d\n', "mapping values are not", 3, "put text"),
     "an @": ("a: b\nc: @d\n", "cannot start any token", 2, "put text that begins with such a character"),
     "an unknown alias": ("a: b\nc: *d\n", "no anchor &d", 2, "put text that begins with * in quotes"),
-    "an alias inside of itself": ("a: &x\n  b: *x\n", "inside of itself", 2, "write it out"),
-    "a key twice": ("a: 1\nb: 2\na: 3\n", 'the key "a" stands twice', 3, "remove one of the two"),
+    "an alias inside of itself": ("a: &x\n  b: *x\n", "contains itself", 2, "write it out"),
+    "a key twice": ("a: 1\nb: 2\na: 3\n", 'the key "a" occurs twice', 3, "remove one of the two"),
     "a list as key": ("a: 1\n? [b]\n: c\n", "a key must be text", 2, "put it in quotes"),
     "two documents": ("a: 1\n---\nb: 2\n", "a second YAML document", 2, "keep one per file"),
-    "a merge of text": ("a: 1\n<<: b\n", "<< takes a mapping", 2, "point it at one"),
+    "a merge of text": ("a: 1\n<<: b\n", "<< must refer to a mapping", 2, "point it at one"),
     "an unknown tag": ("a: 1\nb: !python/object x\n", "tag !python/object is not known", 2, "remove the tag"),
     "an unknown tag on quotes": ("a: 1\nb: !x 'x'\n", "the tag !x is not known", 2, "remove the tag"),
     "an unknown tag on a mapping": ("a: 1\nb: !x {}\n", "the tag !x is not known", 2, "remove the tag"),

@@ -232,7 +232,7 @@ def test_a_folder_that_is_deleted_is_told_of_in_one_line(
         edit(site, "content/notes/three.json", title="Third note", body="gauge")
         until(indexed(search, site, "gauge", ["three", "two"]), WAIT_S)
     assert {record.getMessage() for record in caplog.records} == {
-        "the search index can't be written: its folder was deleted; it is built anew"
+        "the search index can't be written: its folder was deleted; rebuilding it"
     }
     assert capfd.readouterr().err == ""
 
@@ -245,7 +245,7 @@ def test_files_that_are_deleted_before_a_commit_are_told_of(tmp_path: Path) -> N
         writer.call("take", [Task("one", "note", "en", (Text("title", 1.0, "text", "Words"),))])
         shutil.rmtree(index)
         index.mkdir()
-        with pytest.raises(ChildProcessError, match=r"^its folder was deleted; it is built anew$"):
+        with pytest.raises(ChildProcessError, match=r"^its folder was deleted; rebuilding it$"):
             writer.call("commit", 1, 0, "shape")
 
 

@@ -187,7 +187,7 @@ def test_a_file_that_goes_away_between_two_looks_at_it_is_a_conflict(tmp_path: P
         finally:
             sys.setprofile(None)
     assert looks > 5
-    assert messages == {f"{TWO} was removed while this was being written; nothing was changed, try again"}
+    assert messages == {f"{TWO} was removed during this write; nothing was changed, try again"}
     assert list(journal.folder.iterdir()) == []
 
 
@@ -202,7 +202,7 @@ def test_a_file_that_appears_right_before_it_is_made_stays(tmp_path: Path) -> No
     _, message = run_disturbed(
         api, lambda made: commit(made, b"written"), at, lambda: (api.root / NEW).write_text("by hand")
     )
-    assert message == f"{NEW} appeared while this was being written; nothing was changed, try again"
+    assert message == f"{NEW} appeared during this write; nothing was changed, try again"
     assert contents(api.root) == {**old, NEW: "by hand"}
 
 

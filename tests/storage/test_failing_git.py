@@ -227,7 +227,7 @@ def test_a_server_whose_git_is_damaged_says_so(
     assert known.changed == {"folder/a.txt"}
     damage("diff")
     assert read_times(root, before=known) == known
-    assert "which files are not committed is not known: git diff has failed" in caplog.text
+    assert "git can't list the uncommitted files: git diff has failed" in caplog.text
 
 
 def test_a_write_whose_commit_was_begun_before_git_forgot_it_is_committed(root: Path) -> None:

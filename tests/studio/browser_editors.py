@@ -214,7 +214,7 @@ def test_the_keyboard_leaves_an_editor_and_a_failed_save_leads_into_it(form: Pag
     expect(data).to_be_focused()
     expect(data).to_have_attribute("aria-invalid", "true")
     error = form.locator(f"#{data.get_attribute('aria-describedby').split()[-1]}")
-    expect(error).to_have_text("Must be JSON: line 1, column 7: a value is expected")
+    expect(error).to_have_text("Must be JSON: line 1, column 7: expected a value")
     form.keyboard.press("Tab")
     expect(form.locator("#field-list")).to_be_focused()
     form.keyboard.press("Shift+Tab")

@@ -320,7 +320,7 @@ def test_a_base_url_is_put_before_the_addresses_of_media(kept: Path, tmp_path: P
 
 @pytest.mark.parametrize("url", ["example.org", "ftp://example.org", "https://", "https://example.org/?x=1"])
 def test_a_base_url_that_is_none(kept: Path, tmp_path: Path, url: str) -> None:
-    assert "is no address of a site" in refused(kept, tmp_path / "out", "--base-url", url)
+    assert "is not the address of a site" in refused(kept, tmp_path / "out", "--base-url", url)
 
 
 def test_a_role_that_is_not_there(kept: Path, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_file_in_the_way_that_is_not_ours(root: Path, out: Path) -> None:
     before = exported(root, out)
     write(out, {"api/notes/c.json": "mine"})
     write(root, {"content/notes/c.json": '{"title": "C"}'})
-    assert "api/notes/c.json: is there and is not of an export" in refused(root, out)
+    assert "api/notes/c.json: exists but does not belong to an export" in refused(root, out)
     assert files_of(out) == {**before, "api/notes/c.json": b"mine"}
     assert b'"C"' in exported(root, out, "--force")["api/notes/c.json"]
 
@@ -245,7 +245,7 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
 )  # fmt: skip
 def test_a_manifest_that_cannot_be_trusted(root: Path, out: Path, tmp_path: Path, text: str) -> None:
     write(tmp_path, {"mine": "mine", "out/index.html": "mine", "out/bifolio-export.json": text})
-    assert "bifolio-export.json: is no manifest that this version can use" in refused(root, out)
+    assert "bifolio-export.json: is not a manifest of this version" in refused(root, out)
     assert (tmp_path / "mine").read_text() == "mine"
     exported(root, out, "--force")
     assert (tmp_path / "mine").read_text() == (out / "index.html").read_text() == "mine"
@@ -264,7 +264,7 @@ def test_two_exports_at_once(root: Path, out: Path) -> None:
     held = os.open(out, os.O_RDONLY)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert "another export is at work there" in refused(root, out)
+        assert "another export is running in this folder" in refused(root, out)
     finally:
         os.close(held)
 

@@ -39,7 +39,7 @@ def check_store(settings: Settings) -> None:
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
-        raise SetupError(FILE, None, "api.rate_store has no driver", "run `pip install 'bifolio[redis]'`")
+        raise SetupError(FILE, None, "api.rate_store needs redis", "run `pip install 'bifolio[redis]'`")
     if not _url(settings.api.rate_store).startswith(("redis://", "rediss://")):
         variable = settings.api.rate_store.removeprefix(ENVIRONMENT)
         raise SetupError(FILE, None, f"api.rate_store: {variable} has no redis:// address", "set it")
@@ -71,11 +71,11 @@ class ShareCounts(Job):
             self._store.close()
             reason = reason_of(error)
             if not self._is_away:
-                log.error("requests are counted by this machine alone: %s", reason)
+                log.error("rate limits count only the requests of this machine: %s", reason)
             self._is_away = True
             raise JobFailedError(str(reason), self._timing.share_limits_retry_s) from error
         if self._is_away:
-            log.info("requests are counted with other machines again")
+            log.info("rate limits count the requests of all machines again")
         self._is_away = False
         return self._timing.share_limits_s
 

@@ -61,9 +61,9 @@ def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> N
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
     if found is None:
         names = ", ".join(scheme.header for scheme in SCHEMES)
-        raise UnauthorizedError(f"The request is not signed; it takes one of {names}")
+        raise UnauthorizedError(f"The request is not signed; send one of the headers {names}")
     if not found.matches(sent[found.header.lower()], secret, body):
-        raise UnauthorizedError(f"{found.header} is not by the secret of this server")
+        raise UnauthorizedError(f"{found.header} does not match the secret of this server")
 
 
 _DEPTH_ERRORS = (ValueError, RecursionError)
@@ -76,7 +76,7 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
     def hook() -> Response:
         secret = os.environ.get(SECRET, "")
         if not secret:
-            raise NotFoundError(f"There is no hook here: {SECRET} is not set in the server's environment")
+            raise NotFoundError(f"The git hook is off: {SECRET} is not set in the server's environment")
         body = _body()
         require_signature(dict(request.headers), secret, body)
         settings = state_of(request).settings
@@ -104,7 +104,7 @@ def _read(body: bytes) -> Any:
             text = parse_qs(text).get("payload", [""])[0]
         return json.loads(text)
     except _DEPTH_ERRORS as error:
-        raise ValidationError("The body must be the JSON of a push") from error
+        raise ValidationError("The body must be the JSON that the git host sends for a push") from error
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:

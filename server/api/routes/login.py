@@ -144,7 +144,7 @@ def read_sign_in(request: Request) -> object:
     user in to another account.
     """
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
-        raise ValidationError("Where auth.cookie is set, a body must be JSON")
+        raise ValidationError("auth.cookie is set, so the body must be JSON")
     return read_body(request)
 
 

@@ -76,7 +76,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
 
 def _require_client(client: str) -> None:
     if not _CLIENT.fullmatch(client):
-        raise ValidationError("A client names itself by up to 64 letters, digits, - and _")
+        raise ValidationError("The client name must be up to 64 letters, digits, - and _")
 
 
 def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:

@@ -83,7 +83,7 @@ def _read_fixes(body: Any) -> list[Change]:
     if not isinstance(given, list) or not given:
         raise ValidationError('The body must be {"fixes": [{"path", "key", "before", "after"}]}')
     if len(given) > MAX_FIXES:
-        raise ValidationError(f"At most {MAX_FIXES:,} fixes are made at once")
+        raise ValidationError(f"At most {MAX_FIXES:,} fixes can be sent at once")
     return [_read_fix(one, i) for i, one in enumerate(given)]
 
 
@@ -92,7 +92,7 @@ def _read_fix(given: Any, i: int) -> Change:
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
     if missing:
-        raise ValidationError(f"fixes.{i} must have path, key, before and after, as /problems shows them")
+        raise ValidationError(f"fixes.{i} must have path, key, before and after, as returned by /problems")
     return Change(texts["path"], texts["key"], texts["before"], texts["after"])
 
 

@@ -99,5 +99,5 @@ def _new_source(body: Any, if_match: str | None) -> NewSource:
     if not isinstance(text, str):
         raise ValidationError(f"{name} must be text")
     if not if_match:
-        raise ValidationError("If-Match is needed: the ETag of the text that this was made from")
+        raise ValidationError("If-Match is required: send the ETag of the text that you edited")
     return NewSource(if_match, text=text) if name == "text" else NewSource(if_match, other_keys=text)

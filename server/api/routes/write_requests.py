@@ -44,7 +44,9 @@ def open_branch(writes: Writes) -> None:
         return
     if not operation_of(request).branch:
         if "branch" in request.args:
-            raise ValidationError("branch is for writes of content; this is not written to a branch")
+            raise ValidationError(
+                "branch is only for writes of content; this request can't be written to a branch"
+            )
         return
     name = parse_query(environ["QUERY_STRING"]).get("branch")
     if name is not None:
@@ -64,9 +66,9 @@ def open_dry_run() -> None:
         if not is_like_dry_run(name):
             continue
         if name != DRY_RUN or value not in ("true", "false"):
-            raise ValidationError(f"A dry run is asked for with {DRY_RUN}=true")
+            raise ValidationError(f"{DRY_RUN} must be true")
         if value == "true" and not operation_of(request).dry_run:
-            raise ValidationError("There is no dry run of this")
+            raise ValidationError("This request has no dry run")
 
 
 def is_like_dry_run(name: str) -> bool:

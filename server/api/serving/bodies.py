@@ -58,7 +58,7 @@ class Receiver:
                     if received > most:
                         break
                     if self._room < (-SMALL_RESERVE_BYTES if received <= SMALL_BODY_BYTES else 0):
-                        raise BusyError("Too much is being sent to this server; try again")
+                        raise BusyError("The server is receiving too many large bodies; try again")
                     body.write(chunk)
                 else:
                     if length is not None and received != length:
@@ -68,7 +68,7 @@ class Receiver:
         except TimeoutError:
             failure = RequestTimeoutError()
         except OSError as error:
-            failure = StorageError(f"What was sent could not be kept: {error.strerror}")
+            failure = StorageError(f"The request body could not be stored: {error.strerror}")
         finally:
             self._room += received
         body.file.close()

@@ -375,7 +375,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._receiving is None:
             self._refusal = status
             return
-        self._receiving.break_off(BadRequestError("The body breaks off, or its chunks can't be read"))
+        self._receiving.break_off(BadRequestError("The body is incomplete, or its chunks are malformed"))
 
     def _close(self) -> None:
         """Close the connection once everything is sent.

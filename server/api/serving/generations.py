@@ -227,7 +227,7 @@ class Generations:
             return
         self._failures += 1
         pause = BACKOFFS_S[min(self._failures, len(BACKOFFS_S) - 1)]
-        log.error("the process that loads the site for the workers %s; another begins in %d s", what, pause)
+        log.error("the process that loads the site for the workers %s; another starts in %d s", what, pause)
         self._wanted, self._due = True, time.monotonic() + pause
 
     def _processes(self) -> list[_Process]:

@@ -105,7 +105,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
     """Return the first lines of a response. Raises ValueError if a header contains a line break."""
     text = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers])
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
-        raise ValueError("a header of a response has the end of a line in it")
+        raise ValueError("a response header contains a line break")
     text = f"HTTP/{version} {_STATUS_LINES[status]}{text}"
     return EncodedHead(text.encode(), "\ncontent-length: " in text, "\ndate: " in text)
 
@@ -152,12 +152,12 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
             if (key := _key(header.encode())) in unreadable and key not in environ:
                 return BadRequestError(f"The value of the header {header} is not ASCII")
     if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
-        return BadRequestError("A body can be sent in chunks, and in no other transfer coding")
+        return BadRequestError("chunked is the only supported transfer coding")
     host = environ.get("HTTP_HOST", authority)
     if "," in host:
         return BadRequestError("A request must have one Host header")
     if not _HOST.fullmatch(host):
-        return BadRequestError("The header Host is not the name of a host")
+        return BadRequestError("The Host header is not a valid host name")
     if not host and "HTTP_HOST" not in environ and version == "1.1":
         return BadRequestError("A request must have a Host header")
     return None

@@ -118,7 +118,7 @@ class Supervisor:
             place.deaths += 1
             pause = max(1, _pause(place))
             place.at = now + pause
-            log.error("worker %d can't begin: %s; tried again in %d s", place.number, error.strerror, pause)
+            log.error("worker %d can't start: %s; retrying in %d s", place.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
         """Kill the workers whose heartbeats are too old. SIGKILL also ends stopped processes."""
@@ -162,7 +162,7 @@ class Supervisor:
             self._work()
             status = 0
         except BaseException:
-            log.exception("a worker can't go on")
+            log.exception("a worker failed")
         finally:
             with suppress(OSError, ValueError):
                 sys.stdout.flush()
@@ -182,7 +182,7 @@ class Supervisor:
             place.pid, place.at, place.is_hung = 0, now + pause, False
             if not ending:
                 when = f"in {pause} s" if pause else "now"
-                log.error("worker %d (process %d) %s; another begins %s", place.number, pid, reason, when)
+                log.error("worker %d (process %d) %s; another starts %s", place.number, pid, reason, when)
 
     def _living(self) -> list[_Place]:
         return [place for place in self._places if place.pid]

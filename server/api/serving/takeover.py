@@ -67,7 +67,7 @@ def take_over(root: Path, port: int) -> Taken | None:
     try:
         said, descriptors, _, _ = socket.recv_fds(other, 1, 1)
     except OSError as error:
-        raise SetupError(f":{port}", None, "is not handed over in time", "stop the server") from error
+        raise SetupError(f":{port}", None, "was not handed over in time", "stop the server") from error
     if not descriptors:
         other.close()
         if said == _BUSY:

@@ -99,7 +99,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
     def by_password(body: object) -> str:
         require_permission(request, "auth", "callback")
         if not request.is_json:
-            raise BadRequestError("A sign-in must be JSON")
+            raise BadRequestError("The body of a sign-in must be JSON")
         user = prove_password(request, body)
         lasts = state_of(request).settings.auth.session
         agent = device_name(request.headers.get("User-Agent", ""))

@@ -320,7 +320,7 @@ class Deliverer(Job):
                 elif body is None:
                     try_again(connection, delivery, at, self._timing.deliver_s, delivery.step)
                 else:
-                    note(connection, delivery, 0, "the body could not be made; see the server's log")
+                    note(connection, delivery, 0, "the body could not be created; see the server's log")
                     finish(connection, delivery, FAILED)
         for delivery, body in bodies:
             if body:
@@ -341,7 +341,7 @@ class Deliverer(Job):
         except BusyError:
             raise
         except Exception:
-            log.exception("webhook %s: the body of %s could not be made", delivery.webhook, delivery.id)
+            log.exception("webhook %s: the body of %s could not be created", delivery.webhook, delivery.id)
             return b""
 
     def _newest(self, delivery: Delivery) -> Event:

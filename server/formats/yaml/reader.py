@@ -155,7 +155,7 @@ class _Builder:
             elif kind is yaml.DocumentStartEvent:
                 seen += 1
                 if seen > 1:
-                    raise _refusal(event, "a second YAML document begins here", "keep one per file")
+                    raise _refusal(event, "a second YAML document starts here", "keep one per file")
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
                 # The value of an alias is nested once more.
@@ -189,7 +189,7 @@ class _Builder:
             what = f"no anchor &{event.anchor} stands before *{event.anchor}"
             raise _refusal(event, what, "put text that begins with * in quotes")
         if any(target is container for container in self.stack):
-            raise _refusal(event, f"*{event.anchor} is inside of itself", "write it out")
+            raise _refusal(event, f"*{event.anchor} contains itself", "write it out")
         self.count(size_of(target), event)
         return target
 
@@ -233,7 +233,7 @@ class _Builder:
             return _MERGE
         if key in container and not self._overrides_merged(container, key):
             if self.is_strict:
-                raise _refusal(event, f'the key "{key}" stands twice', "remove one of the two")
+                raise _refusal(event, f'the key "{key}" occurs twice', "remove one of the two")
             self.repeat(container, key, event)
         return str(key)
 
@@ -252,7 +252,7 @@ class _Builder:
         """Add the keys of a << merge that the mapping does not have."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
-                raise _refusal(event, "<< takes a mapping", "point it at one")
+                raise _refusal(event, "<< must refer to a mapping", "point it at one")
             for key, item in source.items():
                 if key not in container:
                     container[key] = item

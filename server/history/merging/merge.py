@@ -80,7 +80,7 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
     """Context manager: block other commits of the site, and lock the index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
-            raise CommitError("other commits take too long")
+            raise CommitError("other commits are taking too long")
         repository, _ = site.committer.repository()
         remove_own_lock(repository)
         repository.require_quiet()

@@ -74,7 +74,7 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
     """Return the sides of a merge of two commits. Raises ConflictError if they have no common commit."""
     base = merge_base(root, ours, theirs)
     if not base:
-        raise ConflictError("The branches have no commit in common")
+        raise ConflictError("The branches have no common commit")
     return Sides(base, ours, theirs)
 
 

@@ -278,7 +278,7 @@ class Arbiter:
         try:
             changeset.repeat(as_written(self.root, attempt.writes, written))
             if head_commit(self.root) != level.head:
-                raise CommitError("another process has committed meanwhile")
+                raise CommitError("another process has committed since")
             put_in_place(self.site, Arrival(joined, changeset, lambda _: None), by)
             remember(self.root, level.branch, commit)
         except (BusyError, CommitError, ConflictError):  # A file was edited or committed meanwhile.

@@ -170,7 +170,7 @@ class Follower(Job):
         """Fetch again after a rewritten history, to make sure that it is not a glitch."""
         again = fetch(self.root, remote, branch)
         if again != theirs:
-            raise NotTakenOverError("The remote returned two different commits; it is fetched again")
+            raise NotTakenOverError("The remote returned two different commits; fetching again")
         return theirs
 
     def _count_behind(self, theirs: str) -> int:
@@ -186,7 +186,7 @@ class Follower(Job):
     def _report(self, remote: str, branch: str, integrated: Taken) -> None:
         if integrated.kept:
             log.warning(
-                "the history of %s/%s was rewritten: %s is served now, and the previous commit is kept as %s",
+                "the history of %s/%s was rewritten: serving %s now; the previous commit is saved as %s",
                 *(remote, branch, integrated.commit[:10], integrated.kept),
             )
 
@@ -209,11 +209,11 @@ class Follower(Job):
     def _log(self, before: RemoteStatus, status: RemoteStatus) -> None:
         name = f"{status.remote}/{status.branch}"
         if status.state == CURRENT:
-            log.info("%s is followed again, after %s", name, _span(self._clock.time() - before.since))
+            log.info("following %s again after: %s", name, _span(self._clock.time() - before.since))
         elif status.state == AWAY:
             log.warning("%s can't be followed: %s", name, status.reason)
         else:
-            log.warning("new commits of %s are not integrated: %s", name, status.reason)
+            log.warning("new commits of %s could not be merged: %s", name, status.reason)
 
 
 def _span(seconds: float) -> str:

@@ -292,7 +292,7 @@ def _finished_write(path: str) -> Problem:
 _DROPPED_PROBLEM = Problem(
     STATE_FOLDER,
     None,
-    "an interrupted write was dropped before it changed a file",
+    "an interrupted write was discarded before it changed a file",
     "send it again if it is missing",
     "warning",
     rule="interrupted",
@@ -301,7 +301,7 @@ _DROPPED_PROBLEM = Problem(
 
 def _unsaved_write(path: str) -> Problem:
     fix = "copy what you need from it, then delete it"
-    what = "an interrupted write left this text, because its file was edited in the meantime"
+    what = "an interrupted write left this text here because its file had been edited"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 

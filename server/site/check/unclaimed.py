@@ -59,9 +59,7 @@ def _lost_description(audit: Audit, path: str, described: str) -> Problem:
     folder = os.path.dirname(path)
     beside = [f for f in audit.files if os.path.dirname(f) == folder and not f.endswith(SIDECAR_SUFFIX)]
     fix = suggestion(described, beside) or "add the file, or remove its description"
-    return Problem(
-        path, None, f"describes {described}, which does not exist", fix, "warning", None, "dangling"
-    )
+    return Problem(path, None, f"describes {described}, which is missing", fix, "warning", None, "dangling")
 
 
 def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
@@ -103,14 +101,14 @@ def file_names(audit: Audit) -> Iterator[Problem]:
             fix = f"set pluginOptions.i18n.localized in {claim.type.path}"
         else:
             fix = f"add {code} to locales.available in {FILE}"
-        message = f'is named like the locale "{code}", but is served as the document "{claim.document_id}"'
+        message = f'has the name of the locale "{code}", but is served as the document "{claim.document_id}"'
         yield Problem(path, None, message, f"{fix}, or rename it", "warning", None, "file-name")
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
     """Yield locales and drafts without a documentId, if another file of the same name has one."""
     for path, (written, other) in written_ids(audit).items():
-        what = f'has no documentId, but {other} has "{written}": they are two documents'
+        what = f'has no documentId, while {other} has "{written}": they are two documents'
         fix = f"write documentId: {written}"
         yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
 

@@ -229,7 +229,7 @@ class Committer:
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             try:
                 if not alone:
-                    raise CommitError("other commits take long")
+                    raise CommitError("other commits are taking long")
                 for write in self.queue.pending():
                     if write.name == name:
                         self._repository_cache = None, 0.0  # Notice a hook that was just added.
@@ -260,7 +260,7 @@ class Committer:
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
-                raise CommitError("other commits take long")
+                raise CommitError("other commits are taking long")
             repository, by_git = self.repository()
             remove_own_lock(repository)
             repository.require_quiet()
@@ -396,7 +396,7 @@ class Committer:
             commit = make(repository, new, head, changes_of(repository, new, head))
         with locked_index(repository, repository.versions(commit, {**new.files, **moved})) as index:
             if repository.head() != head:
-                raise CommitError("another program has committed meanwhile", overtaken=True)
+                raise CommitError("another program has committed since", overtaken=True)
             with self._unreverted():
                 index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
         return commit

@@ -112,7 +112,7 @@ def _rebase(root: Path, write: Write, before: bytes | None) -> Write:
     except FileNotFoundError:
         if before is None:
             return replace(write, before=None, read=None)
-        raise ConflictError(f"{write.path} was removed meanwhile; try again") from None
+        raise ConflictError(f"{write.path} was removed during this write; try again") from None
     if data != before:
-        raise ConflictError(f"{write.path} was changed meanwhile; try again")
+        raise ConflictError(f"{write.path} was changed during this write; try again")
     return replace(write, before=signature, read=data)

@@ -161,7 +161,7 @@ def git_bytes_or_fail(
     """Return the output of a git command that must succeed, as bytes. Raises GitError."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
-        raise GitError(f"git {arguments[0]} has failed: {reason}")
+        raise GitError(f"git {arguments[0]} failed: {reason}")
     return output
 
 
@@ -186,7 +186,7 @@ def _find(
     except OSError as error:
         raise GitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
+        raise GitSlowError(f"git {arguments[0]} took more than {limit:g} s; try again") from error
     if status == 0:
         return output, ""
     if trust := _SAFE_DIRECTORY_HINT.search(stderr):
@@ -194,7 +194,7 @@ def _find(
     reason = _reason(stderr, status)
     if status == _NOT_FOUND_STATUS or trust or _NO_REPOSITORY.search(stderr):
         return None, reason
-    raise GitError(f"git {arguments[0]} has failed: {reason}")
+    raise GitError(f"git {arguments[0]} failed: {reason}")
 
 
 def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
@@ -272,7 +272,7 @@ def git_as_owner(
         raise CommitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise CommitError(
-            f"git {arguments[0]} takes more than {OWNER_TIMEOUT_S:.0f} s", refused=True
+            f"git {arguments[0]} took more than {OWNER_TIMEOUT_S:.0f} s", refused=True
         ) from error
     if status:
         reason = _reason(stderr, status)

@@ -87,7 +87,7 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
     """Log once that git can't list the files that differ from the last commit."""
     # After a timeout, git is not asked again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
-    trouble_log(root).tell(concern, str(error), "which files are not committed is not known")
+    trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")
 
 
 def with_commits(

@@ -81,7 +81,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
     for _ in requested:
         end = data.find(b"\n", at)
         if end < 0:
-            raise GitError("git cat-file has failed: its output is incomplete")
+            raise GitError("git cat-file failed: its output is incomplete")
         head = data[at:end].split()
         if len(head) != 3 or head[1] != b"blob":  # "ID missing"
             at = end + 1

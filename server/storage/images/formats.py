@@ -112,9 +112,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         if is_whole(folder, key, ending):
             return
         if (target / _RECORD_FILE).exists():
-            log.warning(
-                "the formats of a picture in %s are damaged or of an older version; made again", target
-            )
+            log.warning("the formats of a picture in %s are damaged or outdated; creating them again", target)
             discard_record(folder, key)
         record = Path(temporary, _RECORD_FILE)
         try:
@@ -186,7 +184,7 @@ def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
             start_new_session=True,  # so that Ctrl-C does not interrupt it
         )
     except subprocess.TimeoutExpired as error:
-        raise OSError(f"it took more than {TIMEOUT_S} seconds") from error
+        raise OSError(f"scaling took more than {TIMEOUT_S} s") from error
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip() or f"its process ended: {done.returncode}"
         raise (UnscalableError if done.returncode in _UNSCALABLE_STATUSES else OSError)(reason)

@@ -54,7 +54,7 @@ def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, di
 def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], Image.Image]:
     image_size = measure(file, ending)
     if image_size is None:
-        raise OSError(f"no image of at most {MAX_PIXELS} pixels")
+        raise OSError(f"the image has more than {MAX_PIXELS} pixels")
     image = _open(file)
     image.draft(None, _MIN_DRAFT_SIZE)
     frames = getattr(image, "n_frames", 1) if image.format == "GIF" else 1

@@ -248,7 +248,7 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)
     if type_ is None or (document_id and (type_.kind == "singleType" or "/" in document_id)):
-        what = f'"{path}" is no address of content'
+        what = f'"{path}" is not an address of content'
         raise SetupError(FILE, wanted.line, what, "write it as /api/articles?sort=title")
     try:
         return (
@@ -257,7 +257,7 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
             .body
         )
     except NotFoundError as error:
-        raise SetupError(FILE, wanted.line, f'"{path}" finds nothing', "fix or remove it") from error
+        raise SetupError(FILE, wanted.line, f'"{path}" matches nothing', "fix or remove it") from error
 
 
 # --- uploads --------------------------------------------------------------------------------------

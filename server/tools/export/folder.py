@@ -89,7 +89,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     except OSError as error:
         raise SetupError(str(path), None, f"can't be read: {error.strerror}", "look at it") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        what = f"is no manifest that this version can use: {error}"
+        what = f"is not a manifest of this version: {error}"
         raise SetupError(str(path), None, what, "export into another folder, or with --force") from error
 
 
@@ -245,7 +245,7 @@ class Folder:
         return path in self._sizes or path in self._others
 
     def _refuse(self, path: str) -> SetupError:
-        what = "is there and is not of an export"
+        what = "exists but does not belong to an export"
         return SetupError(str(self.root / path), None, what, "remove it, or use --force")
 
     def _list(self, path: str, entry: ExportedFile) -> None:
@@ -356,7 +356,7 @@ def _locked(root: Path) -> Iterator[None]:
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(root, is_folder=True).held() as is_held:
         if not is_held:
-            raise SetupError(str(root), None, "another export is at work there", "wait for it")
+            raise SetupError(str(root), None, "another export is running in this folder", "wait for it")
         yield
 
 

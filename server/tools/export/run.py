@@ -121,7 +121,7 @@ def _check_types(state: State) -> None:
     for name, wanted in state.settings.export.types.items():
         if name not in subjects:
             fix = suggestion(name, subjects) or "use the singular API id of a content type"
-            what = f'export.types names "{name}", which is no content type'
+            what = f'export.types names "{name}", which is not a content type'
             raise SetupError(FILE, wanted.line, what, fix)
 
 
@@ -137,5 +137,5 @@ def _base_url(text: str) -> str:
         found.scheme not in ("http", "https") or not found.hostname or found.query or found.fragment
     ):
         fix = "write it as https://example.org"
-        raise SetupError("--base-url", None, f'"{text}" is no address of a site', fix)
+        raise SetupError("--base-url", None, f'"{text}" is not the address of a site', fix)
     return text.rstrip("/")

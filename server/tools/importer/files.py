@@ -119,7 +119,7 @@ class _DocumentMerge:
 
         def changed(old: str) -> str:
             if found is None:
-                raise ConflictError("is there, and is not this document")
+                raise ConflictError("exists but is not this document")
             return self._change_file(version, found, old)
 
         self.merge.merge_text(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)

@@ -133,7 +133,7 @@ def _check_shape(uid: str, schema: Shape) -> None:
         )
     i18n = (schema.get("pluginOptions") or {}).get("i18n") if not wrong else None
     if wrong or not isinstance(i18n or {}, dict):
-        raise ValueError(f"the schema of {uid} is none at {(wrong or ['pluginOptions'])[0]}")
+        raise ValueError(f"the schema of {uid} is invalid at {(wrong or ['pluginOptions'])[0]}")
 
 
 _NEEDED = {"component": "component", "dynamiczone": "components"}

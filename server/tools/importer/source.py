@@ -133,7 +133,7 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 def _mappings(value: Any) -> list[Json]:
     """Return components as mappings. Raises ValueError."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise ValueError("a component that is no object")
+        raise ValueError("a component that is not an object")
     return value
 
 

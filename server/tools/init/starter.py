@@ -211,5 +211,5 @@ def _owner(folder: Path) -> str:
 
 
 def _unknown() -> SetupError:
-    message = "where Bifolio is to be installed from is not known"
+    message = "the source to install Bifolio from is unknown"
     return SetupError("--from", None, message, "give the address of its git repository: --from https://…")

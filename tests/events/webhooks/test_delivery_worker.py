@@ -536,7 +536,7 @@ def test_what_has_no_body_holds_up_nothing(
         site.record(update("bad"), update("a"), update("bad"))
         receiver.until(1)
         until(lambda: site.states() == ["failed", "delivered", "failed"], 20)
-    assert site.listed()[0].error == "the body could not be made; see the server's log"
+    assert site.listed()[0].error == "the body could not be created; see the server's log"
     assert "ValueError: it is bad" in caplog.text
 
 

@@ -92,7 +92,7 @@ def test_a_blocked_integration_is_logged_once_and_recovers(
     assert "note/one/en (summary)" in standing.reason
     assert abs(standing.since - time.time()) < 60
     assert [record.message for record in caplog.records if "not integrated" in record.message] == [
-        f"new commits of origin/main are not integrated: {standing.reason}"
+        f"new commits of origin/main could not be merged: {standing.reason}"
     ]
     ready = places.api.get("/_health/ready", "full").data["remote"]
     assert (ready["state"], ready["behind"], ready["files"]) == ("behind", 2, [ONE])

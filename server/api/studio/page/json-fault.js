@@ -23,7 +23,7 @@ const WANTED = {
 /** @typedef {keyof typeof WANTED} Wanted */
 
 /**
- * The first fault of a text that is no JSON: "line 1, column 7: a value is expected". "" for what is JSON.
+ * The first fault of a text that is no JSON: "line 1, column 7: expected a value". "" for what is JSON.
  * @param {string} text
  */
 export function faultOf(text) {
@@ -36,7 +36,7 @@ export function faultOf(text) {
     if (at === text.length && wanted === "end") return "";
     const token = matchAt(TOKEN, text, at);
     const next = after(wanted, token, open);
-    if (!next) return `${placeOf(text, at)}: ${WANTED[wanted]} is expected`;
+    if (!next) return `${placeOf(text, at)}: expected ${WANTED[wanted]}`;
     wanted = next;
     at += token.length;
   }

@@ -49,7 +49,7 @@ class Client:
                 return missing
             raise _refusal(url, error) from error
         except (SyntaxProblem, UnicodeDecodeError) as error:
-            raise SetupError(url, None, "did not answer in JSON", "is Strapi there?") from error
+            raise SetupError(url, None, "did not respond with JSON", "check the address") from error
         except (OSError, http.client.HTTPException) as error:
             raise SetupError(url, None, f"broke off: {error}", _RETRY_HINT) from error
 
@@ -66,7 +66,7 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             raise SetupError(url, None, f"can't be fetched: {error}", _RETRY_HINT) from error
         if expected is not None and got != int(expected):
-            raise SetupError(url, None, f"broke off after {got:,} of {int(expected):,} bytes", _RETRY_HINT)
+            raise SetupError(url, None, f"stopped after {got:,} of {int(expected):,} bytes", _RETRY_HINT)
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:

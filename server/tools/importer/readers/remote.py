@@ -44,7 +44,7 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
     for name, attribute in schema["attributes"].items():
         text = "&".join(_populate(schemas, f"populate[{name}]", attribute, 0))
         if len(text) > MAX_QUERY_CHARS:
-            what = f'"{name}" of {schema["info"]["singularName"]} is too deep to be asked for'
+            what = f'"{name}" of {schema["info"]["singularName"]} is nested too deeply to be fetched'
             raise SetupError(base, None, what, "export it there and import the archive")
         if length + len(text) > MAX_QUERY_CHARS:
             made.append("")
@@ -107,7 +107,7 @@ class Remote:
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f"did not answer as Strapi 5 does: {type(error).__name__} {error}"
+            what = f"did not respond as Strapi 5 does: {type(error).__name__} {error}"
             raise SetupError(self.base, None, what, "export it there and import the archive") from error
 
     def _read(self) -> Source:
