@@ -110,11 +110,11 @@ class LocaleSettings:
     default: str = _setting(
         "en",
         "locale",
-        "The locale of files whose name has none.",
+        "The locale of files without a locale in their name.",
         "the first of `locales.available`, else `en`",
     )
     available: tuple[str, ...] = _setting(
-        ("en",), "locales", "Every locale that documents can have.", "`locales.default` alone"
+        ("en",), "locales", "The locales that documents can have.", "only `locales.default`"
     )
 
 
@@ -122,17 +122,21 @@ class LocaleSettings:
 class PageSizeSettings:
     """Sizes of pages."""
 
-    default: int = _setting(25, "count", "Documents on a page when the request does not say.")
-    max: int = _setting(100, "count", "The most documents on a page; larger requests get this many.")
+    default: int = _setting(25, "count", "Documents on a page if the request sets no page size.")
+    max: int = _setting(
+        100, "count", "The maximum number of documents on a page; larger requests get this many."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
     """Limits of one request."""
 
-    size: int = _setting(16_000_000, "size", "The largest answer to a read, before compression.", "`16 MB`")
+    size: int = _setting(16_000_000, "size", "The largest response to a read, before compression.", "`16 MB`")
     steps: int = _setting(
-        1_000_000, "count", "How often one request may look at a document ([more](reliability.md))."
+        1_000_000,
+        "count",
+        "How many documents one request may read, counting repeated reads ([more](reliability.md)).",
     )
     time: timedelta = _setting(
         timedelta(seconds=2),
@@ -141,7 +145,9 @@ class LimitSettings:
         "`2s`",
     )
     values: int = _setting(
-        50_000, "count", "How many values one body may have ([more](reliability.md#write-limits))."
+        50_000,
+        "count",
+        "The maximum number of values in a request body ([more](reliability.md#write-limits)).",
     )
 
 
@@ -151,20 +157,23 @@ class ApiSettings:
 
     page_size: PageSizeSettings = PageSizeSettings()
     populate_with_pagination: bool = _setting(
-        False, "choice", "Whether one request may populate and paginate: `reject` or `allow`.", "`reject`"
+        False,
+        "choice",
+        "Whether a request may combine populate and pagination: `reject` or `allow`.",
+        "`reject`",
     )
     populate: Mapping[str, Any] = _setting(
         {},
         "populates",
-        "What a read populates that does not say: `article: author` ([more](querying.md#default-populate)).",
+        "What reads without `populate` populate: `article: author` ([more](querying.md#default-populate)).",
     )
     strict_params: bool = _setting(
-        False, "flag", "Whether a parameter that the content API does not know is an error."
+        False, "flag", "Whether an unknown query parameter of the content API is an error."
     )
     format: ResponseFormat = _setting(
         ResponseFormat.V5,
         "format",
-        "The response format of requests that do not say: `v5`, or `v4` for clients of Strapi 4.",
+        "The default response format: `v5`, or `v4` for clients of Strapi 4.",
         "`v5`",
     )
     upload_limit: int = _setting(200_000_000, "size", "The largest upload, such as `50 MB`.", "`200 MB`")
@@ -172,24 +181,26 @@ class ApiSettings:
     cors: tuple[str, ...] = _setting(
         ("*",),
         "origins",
-        "The origins whose pages may use the API, such as `https://example.org`; `*` is any "
+        "The origins whose pages may use the API, such as `https://example.org`; `*` allows all "
         "([more](frontends.md#cors-requests-from-other-origins)).",
     )
     cache_tags: bool = _setting(
-        False, "flag", "Whether answers say in `Cache-Tag` what they were made of ([more](cache-tags.md))."
+        False,
+        "flag",
+        "Whether responses list their documents in the header `Cache-Tag` ([more](cache-tags.md)).",
     )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
         "networks",
-        "The proxies, such as `127.0.0.1`, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
+        "The proxies, such as `127.0.0.1`, whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.",
         "none",
     )
     rate_limit: str = _setting("", "rate", "Requests per client, such as `100 per minute`.")
     rate_store: str = _setting(
         "",
         "rate store",
-        "Where machines count requests together: `redis://…`, `env:NAME` with it; `memory`: each by itself.",
-        "PostgreSQL, where the accounts are there",
+        "Where several machines count requests: `redis://…` or `env:NAME`; `memory` counts on each machine.",
+        "PostgreSQL, if it has the accounts",
     )
 
 
@@ -203,7 +214,7 @@ class AuthSettings:
     refresh: bool = _setting(
         False,
         "flag",
-        "Whether a login gives a short-lived token and one that renews it ([more](access.md#sessions)).",
+        "Whether a login returns a short-lived token and a refresh token ([more](access.md#sessions)).",
     )
     access_token: timedelta = _setting(
         timedelta(minutes=10),
@@ -214,7 +225,7 @@ class AuthSettings:
     idle: timedelta = _setting(
         timedelta(days=14),
         "duration",
-        "With `auth.refresh`: how long a session lasts that nobody refreshes.",
+        "With `auth.refresh`: how long a session lasts without a refresh.",
         "`14d`",
     )
     cookie: bool = _setting(
@@ -224,7 +235,7 @@ class AuthSettings:
         False, "flag", "Whether a new user must confirm the e-mail address before the first login."
     )
     url: str = _setting(
-        "", "text", "The address of the page that mails lead to, to set a password or confirm an address."
+        "", "text", "The page that mails link to, for setting a password or confirming an address."
     )
 
 
@@ -232,9 +243,9 @@ class AuthSettings:
 class MailSettings:
     """Settings of mail."""
 
-    host: str = _setting("", "text", "The SMTP server; where there is none, mails go to the log.")
-    port: int = _setting(25, "count", "Its port.")
-    user: str = _setting("", "text", "The user to log in as; the password is in BIFOLIO_MAIL_PASSWORD.")
+    host: str = _setting("", "text", "The SMTP server; without one, mails are written to the log.")
+    port: int = _setting(25, "count", "The port of the SMTP server.")
+    user: str = _setting("", "text", "The SMTP user; its password is read from BIFOLIO_MAIL_PASSWORD.")
     tls: bool = _setting(False, "flag", "Whether to use STARTTLS.")
     sender: str = _setting("no-reply@localhost", "text", "The sender's address.", key="from")
 
@@ -246,27 +257,27 @@ class GitSettings:
     commit: timedelta | None = _setting(
         None,
         "commit",
-        "Whether writes are committed: `off`, `each`, or so long after an author's last write, such as `30s`"
+        "When writes are committed: `off`, `each`, or a time after an author's last write, such as `30s`"
         " ([more](history.md#commit-each-write)).",
         "`off`; `each` with `git.push`",
     )
     committer: str = _setting(
-        "Bifolio <bifolio@localhost>", "person", "Who makes these commits: `Name <e-mail>`."
+        "Bifolio <bifolio@localhost>", "person", "The committer of these commits: `Name <e-mail>`."
     )
     remote: str = _setting(
         "",
         "remote",
-        "The git remote that several machines share, by its name: `origin` ([more](machines.md)).",
+        "The name of the git remote that several machines share: `origin` ([more](machines.md)).",
         "none",
     )
-    branch: str = _setting("", "branch", "The branch there that is served.", "the one that is checked out")
+    branch: str = _setting("", "branch", "The branch of the remote to serve.", "the one that is checked out")
     follow: timedelta | None = _setting(
-        None, "follow", "How often the remote is asked for new commits, such as `2s`, or `off`.", "`off`"
+        None, "follow", "How often to fetch new commits from the remote, such as `2s`, or `off`.", "`off`"
     )
     push: str = _setting(
         "",
         "push",
-        "Whether the remote gets each write `before` it is answered, soon `after`, or not: `off`"
+        "When a write is pushed: `before` the response, soon `after`, or not at all: `off`"
         " ([more](machines.md#writing)).",
         "`off`",
     )
@@ -277,7 +288,7 @@ class BranchSettings:
     """Limits of branches."""
 
     max: int = _setting(
-        500, "count", "With so many branches, `POST /branches` makes no other ([more](branches.md))."
+        500, "count", "The number of branches above which `POST /branches` is refused ([more](branches.md))."
     )
 
 
@@ -288,23 +299,21 @@ class MediaSettings:
     store: str = _setting(
         "",
         "bucket",
-        "A bucket that media are kept in: `s3://BUCKET/PREFIX` ([more](media.md)).",
+        "The bucket that stores media: `s3://BUCKET/PREFIX` ([more](media.md)).",
         "files in `content/uploads/`",
     )
-    endpoint: str = _setting("", "URL", "The server of the bucket.", "that of Amazon S3 in the region")
+    endpoint: str = _setting("", "URL", "The S3 endpoint of the bucket.", "Amazon S3 in the region")
     region: str = _setting("us-east-1", "text", "The region of the bucket.")
     public_url: str = _setting(
-        "", "URL", "Where everybody can read the objects of the bucket, such as `https://media.example.org`."
+        "", "URL", "The public URL of the bucket's objects, such as `https://media.example.org`."
     )
     serve: str = _setting(
         "",
         "serve",
-        "How `/uploads/…` answers with files of the bucket: `redirect`, `stream` or `sign`.",
-        "`redirect` where `media.public_url` is set, else `stream`",
+        "How `/uploads/…` delivers files from the bucket: `redirect`, `stream` or `sign`.",
+        "`redirect` if `media.public_url` is set, else `stream`",
     )
-    cache: int = _setting(
-        1_000_000_000, "size", "How much of the bucket is kept on disk, for `stream`.", "`1 GB`"
-    )
+    cache: int = _setting(1_000_000_000, "size", "The size of the disk cache for `stream`.", "`1 GB`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,24 +323,24 @@ class EventSettings:
     bulk: int = _setting(
         1000,
         "count",
-        "Above this many documents that change at once, one event tells how many"
+        "If more documents change at once, a single event with their number replaces theirs"
         " ([more](events.md#bulk-changes)).",
     )
     keep: tuple[timedelta | None, int | None] = _setting(
         (timedelta(days=30), 100_000),
         "keep",
-        "How long events are kept, such as `90d`, or how many, such as `500000`.",
+        "The age, such as `90d`, or the number, such as `500000`, at which old events are deleted.",
         "`30d`, and 100,000 at most",
     )
     streams: int = _setting(
         2000,
         "count",
-        "How many event streams may be open at a time, in all workers ([more](events.md#event-streams)).",
+        "The maximum number of open event streams, over all workers ([more](events.md#event-streams)).",
     )
     streams_per_client: int = _setting(
         500,
         "count",
-        "How many of them one client may have, by its address ([more](events.md#event-streams)).",
+        "The maximum number of open event streams per client address ([more](events.md#event-streams)).",
     )
 
 
@@ -340,7 +349,7 @@ class CheckSettings:
     """Settings of `bifolio check`."""
 
     ignore: Mapping[str, tuple[str, ...]] = _setting(
-        {}, "rules", "Warnings that `bifolio check` leaves out: `rule: [paths]`, `*` for any text."
+        {}, "rules", "Warnings that `bifolio check` ignores: `rule: [paths]`, where `*` matches any text."
     )
 
 
@@ -349,12 +358,12 @@ class SearchSettings:
     """Settings of ranked search."""
 
     index: bool = _setting(
-        True, "flag", "Whether search keeps an index; without one, each search looks at all documents."
+        True, "flag", "Whether search uses an index; without one, each search scans all documents."
     )
     weights: Mapping[str, float] = _setting(
         {},
         "weights",
-        "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out.",
+        "The weight of matches in an attribute: `title: 6`, `article.summary: 3`; 0 excludes it.",
     )
 
 
@@ -365,10 +374,10 @@ class ExportSettings:
     types: Mapping[str, TypeExport] = _setting(
         {},
         "types",
-        "What `bifolio export` asks of each type: `article: {populate: author}` ([more](static.md)).",
+        "Query parameters of `bifolio export` for a type: `article: {populate: author}` ([more](static.md)).",
     )
     queries: Mapping[str, QueryExport] = _setting(
-        {}, "queries", "Further requests that it exports: `NAME: /api/articles?…`."
+        {}, "queries", "Additional requests to export: `NAME: /api/articles?…`."
     )
 
 
@@ -376,7 +385,7 @@ class ExportSettings:
 class Settings:
     """All settings of a site, with defaults."""
 
-    name: str = _setting("Bifolio", "text", "What the site is called.")
+    name: str = _setting("Bifolio", "text", "The name of the site.")
     locales: LocaleSettings = LocaleSettings()
     api: ApiSettings = ApiSettings()
     auth: AuthSettings = AuthSettings()
@@ -389,36 +398,38 @@ class Settings:
     accounts: str = _setting(
         "",
         "url",
-        "The accounts database; at `postgresql://…`, several machines share it, and the log of events.",
+        "The accounts database; with `postgresql://…`, several machines share it and the event log.",
         "SQLite in `.bifolio/accounts.db`",
     )
     search: SearchSettings = SearchSettings()
     timestamps: TimestampSource = _setting(
         TimestampSource.FILE,
         "timestamps",
-        "Whether a write notes its time in the `file`, or leaves it to `git` ([more](files.md#timestamps)).",
+        "Whether write times are stored in the `file`, or only in `git` ([more](files.md#timestamps)).",
         "`file`",
     )
     roles: Mapping[str, frozenset[str]] = _setting(
         {"public": frozenset(), "authenticated": frozenset()},
         "roles",
-        "What each role may do: `role: {subject: [actions]}`.",
-        "`public` and `authenticated`, which may do nothing",
+        "The permissions of each role: `role: {subject: [actions]}`.",
+        "`public` and `authenticated`, without permissions",
     )
     export: ExportSettings = ExportSettings()
     preview: Mapping[str, Preview] = _setting(
         {},
         "previews",
-        "Where the studio shows documents of a type: `article: https://…?slug={slug}`"
+        "The preview URL for documents of a type: `article: https://…?slug={slug}`"
         " ([more](preview.md#preview-in-the-studio)).",
     )
     webhooks: tuple[Webhook, ...] = _setting(
-        (), "webhooks", "Who is told of changes: a list of `{name, url, …}` ([more](webhooks.md))."
+        (),
+        "webhooks",
+        "The receivers of change notifications: a list of `{name, url, …}` ([more](webhooks.md)).",
     )
     webhooks_allow: tuple[str, ...] = _setting(
         (),
         "hosts",
-        "Hosts that webhooks may reach although their addresses are private: `127.0.0.1`, `build.internal`.",
+        "Hosts with private addresses that webhooks may connect to: `127.0.0.1`, `build.internal`.",
     )
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
