@@ -74,7 +74,7 @@ def test_each_sees_who_else_is_there_and_in_which_field(enter: Callable[..., Pag
     ann, ben = enter("ann.lee"), enter("ben")
     people(ben).filter(has_text="ann.lee").wait_for()
     people(ann).filter(has_text="ben").wait_for()
-    ann.get_by_text("ben is here as well").wait_for(state="attached")
+    ann.get_by_text("ben is also here").wait_for(state="attached")
     ann.get_by_label("Summary").focus()
     field(ben, "Summary").get_by_text("ann.lee is here").wait_for()
     expect(field(ben, "Title")).to_have_count(0)
