@@ -469,7 +469,7 @@ def test_what_others_change_comes_in_beside_what_is_typed_there(form: Page, site
     form.keyboard.type(" and more")
     expect(body(form).get_by_text("Buoys and more")).to_be_visible()
     path.write_text(path.read_text().replace("int main;", "int theirs;"))
-    form.get_by_role("group", name="Body: changed by somebody else as well").wait_for()
+    form.get_by_role("group", name="Body: also changed by someone else").wait_for()
     form.get_by_role("button", name="Use theirs").click()
     body(form).get_by_text("int theirs;").wait_for()
     expect(body(form).get_by_text("Buoys and more")).to_be_hidden()

@@ -305,7 +305,7 @@ def test_a_version_is_restored_whole_beside_what_is_not_saved(form: Page, site: 
     told(form, "Version restored")
     expect(form.get_by_role("textbox", name="Title")).to_have_value("Mine")
     expect(form.get_by_role("radio", name="Yes", exact=True)).to_be_checked()
-    form.get_by_role("group", name="Body: changed by somebody else as well").wait_for()
+    form.get_by_role("group", name="Body: also changed by someone else").wait_for()
     assert (site.root / "content/essays/tides.md").read_text() == SECOND
     assert "twice a day" in (site.root / "content/essays/tides.draft.md").read_text()
 

@@ -80,7 +80,7 @@ def test_each_sees_who_else_is_there_and_in_which_field(enter: Callable[..., Pag
     expect(field(ben, "Title")).to_have_count(0)
     expect(people(ben).first).to_have_attribute("title", re.compile("in Summary"))
     ben.get_by_label("Summary").focus()  # where somebody is already
-    ben.get_by_text("ann.lee is in this field as well").wait_for(state="attached")
+    ben.get_by_text("ann.lee is also editing this field").wait_for(state="attached")
     ann.get_by_label("Title").focus()
     field(ben, "Title").get_by_text("ann.lee is here").wait_for()
     field(ben, "Summary").wait_for(state="detached")

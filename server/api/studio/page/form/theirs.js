@@ -6,7 +6,7 @@ import { isEmpty, Unparsed } from "./values.js";
 
 /** @param {{value: any, mine: any, label: string, choose: (mine: boolean) => void}} props */
 export function Theirs({ value, mine, label, choose }) {
-  return html`<div class="theirs" role="group" aria-label=${`${label}: changed by somebody else as well`}>
+  return html`<div class="theirs" role="group" aria-label=${`${label}: also changed by someone else`}>
     <p class="theirs-title">Someone else changed this field.</p>
     <${Sides} left=${["Theirs", value]} right=${["Yours", mine]} />
     <p class="theirs-choice">
