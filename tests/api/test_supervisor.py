@@ -40,7 +40,7 @@ class Server:
 
     @property
     def deaths(self) -> list[str]:
-        return [line for line in self.log.read_text().splitlines() if "another begins" in line]
+        return [line for line in self.log.read_text().splitlines() if "another starts" in line]
 
     def answers(self) -> bool:
         return get(self.port, "/api/notes")[0] == 200
@@ -88,7 +88,7 @@ def test_a_worker_that_was_stopped_is_replaced(tmp_path: Path) -> None:
         os.kill(victim, signal.SIGSTOP)
         until(lambda: victim not in server.workers and len(server.workers) == 2, 30)
         until(server.answers)
-        assert f"(process {victim}) was stopped or hung, and was killed; another begins" in server.deaths[0]
+        assert f"(process {victim}) was stopped or hung, and was killed; another starts" in server.deaths[0]
     finally:
         server.process.terminate()
         assert server.process.wait(10) == 0
@@ -191,7 +191,7 @@ def test_workers_that_can_not_live_are_tried_less_and_less_often() -> None:
         told = [process.stderr.readline().rstrip() for _ in range(4)]
         process.terminate()
         process.communicate(timeout=5)
-    assert [line.rpartition("begins ")[2] for line in told] == ["now", "in 1 s", "in 2 s", "in 4 s"]
+    assert [line.rpartition("starts ")[2] for line in told] == ["now", "in 1 s", "in 2 s", "in 4 s"]
     assert all("ended with status 3" in line for line in told)
 
 
@@ -219,6 +219,6 @@ Supervisor(1, lambda: (print("works", flush=True), time.sleep(60))).run()
         told = process.communicate(timeout=5)[1].splitlines()
     assert process.returncode == 0
     assert [line.partition("worker 1 ")[2] for line in told] == [
-        "can't begin: Resource temporarily unavailable; retrying in 1 s",
-        "can't begin: Cannot allocate memory; retrying in 1 s",
+        "can't start: Resource temporarily unavailable; retrying in 1 s",
+        "can't start: Cannot allocate memory; retrying in 1 s",
     ]

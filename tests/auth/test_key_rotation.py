@@ -106,7 +106,7 @@ def test_keys_of_the_environment(api: Api, monkeypatch: pytest.MonkeyPatch) -> N
     token = login(restarted(api.root))
     refused = rotate(api.root)
     assert refused.exit_code == 1
-    assert refused.output.startswith(f"bifolio: {KEY_VARIABLE}: holds the key of this site")
+    assert refused.output.startswith(f"bifolio: {KEY_VARIABLE}: sets the key of this site")
     assert PREVIOUS_KEY_VARIABLE in refused.output
     monkeypatch.setenv(KEY_VARIABLE, SECRETS[KEY_VARIABLE])
     assert me(api.root, token) == 401

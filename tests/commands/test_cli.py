@@ -98,7 +98,7 @@ def test_a_token_is_the_last_line_of_stdout(root: Path) -> None:
     done = token(root, "create", "ci", "--type", "read-only")
     assert done.exit_code == 0
     assert re.fullmatch(r"bifolio_[0-9a-f]{64}\n", done.stdout)
-    assert "not shown again" in done.stderr
+    assert "not be shown again" in done.stderr
     accounts = Accounts(root)
     assert accounts.find_token(done.stdout.strip())
     accounts.close()

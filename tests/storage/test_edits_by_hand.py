@@ -155,7 +155,7 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
     api = make(tmp_path / "site", FILES)
     at = renames[(TWO, NEW, ONE).index(path)]
     _, message = run_disturbed(api, lambda made: commit(made, data), at, lambda: EDITS[edit](api.root / path))
-    assert "while this was being written; nothing was changed" in message
+    assert "during this write; nothing was changed" in message
     assert (contents(api.root), (api.root / path).is_dir()) == expected
     assert list((api.root / ".bifolio/journal").iterdir()) == []
 

@@ -338,10 +338,10 @@ def test_a_role_that_is_not_there(kept: Path, tmp_path: Path) -> None:
         ("{hidden: {$null: true}}", "{source: {name: x}}", 27, "Invalid key source"),
         ("first: /api/articles?sort=title", "first: /api/articles?sort=titel", 29, "Invalid key titel"),
         ("first: /api/articles", "first: /api/secrets", 29, "public may not ask this"),
-        ("first: /api/articles", "first: /api/nothing", 29, "no address of content"),
+        ("first: /api/articles", "first: /api/nothing", 29, "not an address of content"),
         ("first: /api/articles", "fi/rst: /api/articles", 29, 'invalid name "fi/rst" of a query'),
         ("first: /api/articles", "first: articles", 29, "must be a path of the API"),
-        ("french: /api/articles/a1", "french: /api/articles/a2", 30, "finds nothing"),
+        ("french: /api/articles/a1", "french: /api/articles/a2", 30, "matches nothing"),
         ("  queries:", "  qeries:", 28, 'Did you mean "queries"'),
     ],
 )
