@@ -151,7 +151,7 @@ def test_json_logs_have_levels_for_failure_and_recovery(places: Places, tmp_path
         wake(places.root)
         until(lambda: "again after" in path.read_text())
     told = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line["level"] for line in told if "followed" in line.get("message", "")] == ["warning", "info"]
+    assert [line["level"] for line in told if "follow" in line.get("message", "")] == ["warning", "info"]
 
 
 def test_a_branch_missing_at_the_remote(places: Places, follower: Follower) -> None:
