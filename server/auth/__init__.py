@@ -1,1 +1,1 @@
-"""Identities and permissions of callers."""
+"""Authentication of callers, and their permissions."""

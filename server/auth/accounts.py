@@ -1,7 +1,7 @@
 """The accounts database of a site, and its API tokens.
 
-A token is 256 random bits, shown once; only its SHA-256 is stored. A running server rejects a revoked token
-from the next request on; with PostgreSQL, after at most CACHE_TTL_S (`server.auth.identity_cache`).
+A token is 256 random bits. It is shown once; the database stores only its SHA-256. A revoked token is
+rejected at the next request, or with PostgreSQL within CACHE_TTL_S (`server.auth.identity_cache`).
 """
 
 import hashlib
@@ -35,14 +35,14 @@ log = logging.getLogger("bifolio")
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
 _COLUMNS = "name, kind, permissions, created_at, expires_at"
-# A request holds a connection for a statement or two. In SQLite, readers never wait for writers; PostgreSQL
-# limits the connections of all workers of all machines together.
+# A request uses a connection for one or two statements. PostgreSQL's own connection limit is shared by all
+# workers on all machines, so the limit for a database server is lower.
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Record of an API token, without its secret."""
+    """Row of an API token, without the secret."""
 
     name: str
     kind: str
@@ -56,7 +56,7 @@ class Token:
         return self.expires_at is not None and self.expires_at <= now()
 
     def actor(self) -> Actor:
-        """Return the identity of requests with this token."""
+        """Return the actor for requests that send this token."""
         return Actor(
             f"token:{self.name}",
             frozenset(self.permissions),
@@ -66,7 +66,7 @@ class Token:
 
 
 class Accounts:
-    """Accounts database of one site. Safe to use from many threads and processes."""
+    """The accounts database of one site. Safe to share between threads and processes."""
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
@@ -76,24 +76,24 @@ class Accounts:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database server is known to refuse writes."""
+        """Whether the database server is known to reject writes."""
         return self.engine.is_read_only
 
     @property
     def is_current(self) -> bool:
-        """Whether the database file has not been removed or replaced."""
+        """Whether the open database file is still the one on disk, neither removed nor replaced."""
         return self.engine.is_current()
 
     @cached_property
     def site_id(self) -> str:
-        """Random id of this database, which tells it from those of other sites."""
+        """Random id of this database. Sites with different databases have different ids."""
         with self.engine.reading() as connection:
             return str(connection.execute("SELECT id FROM site").fetchone()[0])
 
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
-        """Create a token and return its secret. Raises SetupError if the name is taken."""
+        """Create a token and return its secret. Raises SetupError if the name exists already."""
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
         row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)
@@ -111,23 +111,25 @@ class Accounts:
             return [_token(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY name")]
 
     def revoke_token(self, name: str) -> bool:
-        """Delete a token; return False if none has that name."""
+        """Delete a token. Returns False if no token has that name."""
         with self.changing() as (connection, changed):
             deleted = connection.execute("DELETE FROM tokens WHERE name = ? RETURNING hash", (name,))
             changed.extend(_key(hashed) for (hashed,) in deleted)
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the record of a secret, or None if it is unknown or expired.
+        """Return the token with a secret, or None if the secret is unknown or the token has expired.
 
-        Raises UnavailableError, and NeedsThreadPool if `waits` is False and a read would block.
+        Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None
 
     @contextmanager
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Context manager: a transaction, and a list for the cache keys that it invalidates."""
+        """Context manager: a write transaction, and a list to which the caller adds the cache keys to
+        invalidate.
+        """
         changed: list[str] = []
         try:
             with self.engine.writing() as connection:
@@ -152,7 +154,7 @@ class Accounts:
 
 
 def _open(root: Path, url: str) -> Engine:
-    """Open the database at a URL, or the file of a site. Raises SetupError."""
+    """Open the accounts database: at `url` if set, otherwise the site's own file. Raises SetupError."""
     tables = Tables(SCHEMA, complete, partial(_refuse, url))
     size = MAX_CONNECTIONS_TO_SERVER if is_server(url) else MAX_CONNECTIONS
     try:
@@ -170,7 +172,7 @@ def _open(root: Path, url: str) -> Engine:
 
 
 def _refuse(url: str, trouble: Trouble) -> Exception:
-    """Return the exception for a statement that the database refused."""
+    """Return the exception to raise for a failed statement."""
     if trouble.is_duplicate:
         return DuplicateError(trouble.reason)
     if is_server(url):

@@ -1,13 +1,20 @@
-"""Rate limits of logins and of requests for mails.
+"""Rate limits for logins and for requests that send mail.
 
-Attempts are counted in the accounts database, for all processes of a server. Each key is a token bucket,
-one row with one number: the time until which the key is in debt. Attempts add to it, and time pays it off.
+Attempts are counted in the accounts database, shared by all processes. Each limit is a token bucket, stored
+as one row with one time. Each attempt moves that time forward. If the time would be more than `window_s`
+ahead of now, the attempt is refused.
 
-Three keys are counted: the identifier as typed, from one address; the account, from all addresses; and the
-address, for all accounts. (Counting the account per address would tell an attacker which e-mail address
-belongs to a user name.) An address from which the owner has logged in before is exempt from the account's
-limit, so attackers elsewhere can't lock the owner out. A known device has a few attempts of its own, so
-neither can attackers at the same address.
+Each attempt counts against three limits:
+
+- the identifier as typed, from one network address
+- the account, from all addresses
+- the address, for all accounts
+
+Counting the account per address would tell an attacker which e-mail address belongs to a user name.
+
+Two exceptions prevent an attacker from locking the user out. The account's limit does not apply to an address
+from which the user has logged in before. A known device has a few extra attempts, in case the attacker shares
+the user's address.
 """
 
 import hashlib
@@ -21,14 +28,16 @@ from server.auth.login_record import Attempt
 from server.bounded import network_of
 from server.database.engine import Connection, DuplicateError, Engine
 
-# How long the address and device of a login count as known for the account.
+# How long an address and device are remembered as known after a login.
 KNOWN_TTL_S = 90 * 24 * 3600.0
-MAX_ATTEMPTS = 3  # To add a row that another process may add at the same time.
+MAX_ATTEMPTS = 3  # Retries if another process inserts the same row at the same time.
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """Attempts per key. A used-up key is full again after `window_s` seconds."""
+    """Numbers of attempts allowed for each key. An exhausted limit is fully restored after `window_s`
+    seconds.
+    """
 
     pair: int
     account: int
@@ -41,21 +50,23 @@ LOGINS = AttemptLimits(pair=10, account=100, address=100, devices=5)
 MAILS = AttemptLimits(pair=5, account=20, address=50)
 
 
-# The keys that an attempt was counted for, with the limit of each.
+# Maps each key that an attempt was charged to, to its limit.
 Taken = Mapping[str, int]
 
 
 class Attempts:
-    """Counter of attempts of one kind. Safe to use from many threads and processes."""
+    """Rate limiter for one kind of attempts. Safe to share between threads and processes."""
 
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
-        """`kind` separates these attempts from others in the same database."""
+        """`kind` separates these counts from those for other kinds in the same table."""
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt before it is made; return the keys it was counted for, None at a limit."""
+        """Count an attempt before it is made. Returns the keys that were charged, or None if a limit is
+        reached.
+        """
         for _ in range(MAX_ATTEMPTS):
-            with suppress(DuplicateError):  # Another process has just added the same row.
+            with suppress(DuplicateError):  # Another process just inserted the same row.
                 return self._take(_Keys.of(self._kind, attempt))
         return None
 
@@ -71,7 +82,7 @@ class Attempts:
         return None
 
     def wait_s(self, attempt: Attempt) -> float:
-        """Return how many seconds a refused attempt has to wait."""
+        """Return the seconds until a refused attempt will be accepted."""
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
@@ -81,7 +92,7 @@ class Attempts:
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
         """Refund a successful attempt, and remember its address and device as known.
 
-        `taken` is what `take` returned: a login refunds only what it was charged.
+        `taken` is the result of `take`: only the keys charged there are refunded.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
@@ -94,14 +105,17 @@ class Attempts:
                 _put(connection, key, key in rows, known_until=now + KNOWN_TTL_S)
 
     def _debts(self, counted: Taken, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
-        """Return until when each key would be in debt after an attempt."""
+        """Return the new time of each key's row if the attempt is charged."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
             for key, most in counted.items()
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """Yield the keys to charge; then, for a known device, the key of the account's devices instead."""
+        """Yield the sets of keys that may be charged, in order of preference.
+
+        The second set, for a known device only, is the account's limit for known devices.
+        """
 
         def is_known(key: str) -> bool:
             return key in rows and rows[key].known_until > now
@@ -113,7 +127,8 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Keys of rows: four limits, and the known address and device ("" for none)."""
+    """Row keys for one attempt: four limits, the known address, and the known device ("" if none was sent).
+    """
 
     pair: str
     account: str
@@ -124,7 +139,7 @@ class _Keys(NamedTuple):
 
     @classmethod
     def of(cls, kind: str, attempt: Attempt) -> "_Keys":
-        """Return the keys of an attempt of a kind."""
+        """Return the keys for an attempt."""
         network = network_of(attempt.address)
         return cls(
             _hash(kind, "pair", attempt.identifier, network),
@@ -142,9 +157,9 @@ class _Row(NamedTuple):
 
 
 def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    """Lock the rows of some keys by writing them, and return them with the current time.
+    """Lock the rows with the given keys by updating them. Returns the rows and the current time.
 
-    The time is read under the lock, so it is never before a time that another process has counted.
+    The time is read while the lock is held, so it is not earlier than times used by other processes.
     """
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
@@ -161,7 +176,7 @@ def _put(
     until: float | None = None,
     known_until: float | None = None,
 ) -> None:
-    """Update a row, or insert it unless it is `there`. Columns that are None keep their value."""
+    """Update a row if it exists (`there`), else insert it. None leaves a column unchanged."""
     if there:
         statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
         connection.execute(f"{statement} WHERE key = ?", (until, known_until, key))
@@ -171,5 +186,5 @@ def _put(
 
 
 def _hash(*parts: str) -> str:
-    """Return a key of fixed length that reveals neither account nor address."""
+    """Return a digest as key: its length is fixed, and it does not reveal account or address."""
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Everything that identifies callers of a site, opened together."""
+"""The account services of a site, opened together."""
 
 import hmac
 from contextlib import suppress
@@ -18,9 +18,9 @@ from server.errors import UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Open accounts of a site: API tokens, users, logins, JSON web tokens.
+    """The account services of a site: API tokens, users, logins and JSON web tokens.
 
-    `attempts` limits logins, and `mails` requests for mails.
+    `attempts` limits login attempts. `mails` limits requests that send mail.
     """
 
     accounts: Accounts
@@ -34,9 +34,9 @@ class Directory:
 def open_directory(
     root: Path, settings: Settings, accounts: Accounts | None = None, key: str = ""
 ) -> Directory:
-    """Open the directory of the site at `root`. Raises SetupError.
+    """Open the account services of the site at `root`. Raises SetupError.
 
-    Pass `accounts` if they are open already, and the signing `key` if it is known.
+    Pass `accounts` if the accounts are already open, and `key` if the signing key is already read.
     """
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
@@ -55,9 +55,9 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Whether the last server to open the accounts had another signing key. Stores a digest of this one.
+    """Store a digest of the signing key. Returns whether the last server used another key.
 
-    The key itself is not stored, because a copy of the database would let its reader sign in as any user.
+    Only a digest is stored: a copy of the database must not be enough to sign in as any user.
     """
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

@@ -4,17 +4,17 @@ from server.auth.permissions import Actor, may_find, subject_of
 from server.documents.path_rules import Claim
 from server.schema.model import Type
 
-# The results of these publication filters reveal the content of drafts, so they need readDraft.
+# These publication filters require readDraft, because their results depend on the content of drafts.
 DRAFT_REVEALING_FILTERS = ("modified", "unmodified")
 
 
 def may_read_drafts(actor: Actor, type_: Type) -> bool:
-    """Whether a type has drafts and the actor may read them."""
+    """Whether the type has drafts and the actor may read them."""
     return type_.draft_publish and has_draft_permission(actor, type_.uid)
 
 
 def has_draft_permission(actor: Actor, uid: str) -> bool:
-    """Whether the actor has `readDraft` for a type, which may have no drafts or no longer exist."""
+    """Whether the actor has `readDraft` for a type. The type may be without drafts, or deleted."""
     return actor.may(subject_of(uid), "readDraft")
 
 
@@ -24,9 +24,9 @@ def may_see_all(actor: Actor, type_: Type) -> bool:
 
 
 def may_see_file(actor: Actor, claim: Claim) -> bool:
-    """Whether the actor may see a file. A file that may be a draft needs `readDraft`.
+    """Whether the actor may see a file. For a file that may be a draft, the actor needs `readDraft`.
 
-    In types with `options.draftWhen`, only the content of a file tells whether it is a draft.
+    In types with `options.draftWhen`, every file may be a draft: only its content decides.
     """
     drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
     return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))

@@ -1,4 +1,4 @@
-"""JSON web tokens of users. A change of the password invalidates all of the user's tokens."""
+"""JSON web tokens for users. Changing a password invalidates all tokens of that user."""
 
 import time
 from datetime import datetime
@@ -14,9 +14,10 @@ ALGORITHM = "HS256"
 
 
 class JsonWebTokens:
-    """Issuer and verifier of the tokens of one site.
+    """Issuer and verifier of JSON web tokens for one site.
 
-    Each token has the site as its issuer, since other sites with the same key have other users.
+    Tokens name the site as their issuer. A site rejects tokens from other sites, even if they share the
+    signing key.
     """
 
     def __init__(
@@ -25,11 +26,11 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token for a user who has just authenticated."""
+        """Return a token for a user who just signed in. It is not tied to a login."""
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Return (user id, sessions number) of a valid token, or None."""
+        """Verify a token from `token`. Returns (user id, sessions number), or None if invalid."""
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])
@@ -37,12 +38,12 @@ class JsonWebTokens:
             return None
 
     def access_token(self, user: User, login: Login, lifetime_s: float) -> str:
-        """Return a short-lived access token, which also ends with the login."""
+        """Return a short-lived access token for a login. It is invalid after the login ends."""
         expires = time.time() + lifetime_s
         return self._sign({"type": "access", "s": user.sessions}, login, expires)
 
     def read_access(self, token: str) -> tuple[int, int, str] | None:
-        """Return (user id, sessions number, login id) of a valid access token, or None."""
+        """Verify an access token. Returns (user id, sessions number, login id), or None if invalid."""
         return self._read_login(token, "access")
 
     def _read_login(self, token: str, kind: str) -> tuple[int, int, str] | None:
@@ -50,21 +51,21 @@ class JsonWebTokens:
         return (int(claims["userId"]), int(claims["s"]), str(claims["sessionId"])) if claims else None
 
     def studio_token(self, user: User, login: Login) -> str:
-        """Return the token for the studio's cookie; it expires with the login."""
+        """Return the token for the studio's cookie. It expires with the login."""
         expires = datetime.fromisoformat(login.ends_at).timestamp()
         return self._sign({"type": "studio", "s": user.sessions}, login, expires)
 
     def read_studio(self, token: str) -> tuple[int, int, str] | None:
-        """Return (user id, sessions number, login id) of a valid studio token, or None."""
+        """Verify a studio token. Returns (user id, sessions number, login id), or None if invalid."""
         return self._read_login(token, "studio")
 
     def refresh_token(self, login: Login) -> str:
-        """Return a refresh token, which renews a login once."""
+        """Return a refresh token, which can renew the login once."""
         expires = datetime.fromisoformat(login.expires_at).timestamp()
         return self._sign({"type": "refresh", "turn": login.turn}, login, expires)
 
     def read_refresh(self, token: str) -> tuple[str, int] | None:
-        """Return (login id, turn) of a valid refresh token, or None."""
+        """Verify a refresh token. Returns (login id, turn), or None if invalid."""
         claims = self._claims(token, "refresh", ("turn",))
         return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
 
@@ -72,7 +73,7 @@ class JsonWebTokens:
         return self._encode({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
 
     def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
-        """Return the claims of a valid token of a kind, or None."""
+        """Verify a token of the given kind and return its claims, or None if invalid."""
         try:
             claims = self._decode(token, ("userId", "sessionId", "type", *more))
         except jwt.PyJWTError:
@@ -84,7 +85,8 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Return the claims of a token. Raises PyJWTError if it is invalid, expired or of another site."""
+        """Verify a token and return its claims. Raises PyJWTError if invalid, expired or from another site.
+        """
         try:
             return self._decode_with(self._key, token, required)
         except jwt.InvalidSignatureError:

@@ -1,14 +1,14 @@
-"""Records of logins and of login attempts."""
+"""Data classes for logins and login attempts."""
 
 from dataclasses import dataclass
 
-MAX_DEVICE_CHARS = 200  # stored of the id or name of a device
-MIN_DEVICE_CHARS = 16  # A shorter id could be guessed, so it does not identify a device.
+MAX_DEVICE_CHARS = 200  # Device ids and names are truncated to this length.
+MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored, because they could be guessed.
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One login of a user. It ends at `expires_at` unless renewed, and at `ends_at` at the latest."""
+    """A user's login. It expires at `expires_at`; renewing extends that, up to `ends_at`."""
 
     id: str
     user_id: int
@@ -24,9 +24,9 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Login attempt: an account, the identifier that names it, and the client's address.
+    """A login attempt: the account, the identifier as typed, and the client's address.
 
-    `device` is the client's id of the device, "" for none. Look-alike identifiers are the same
+    `device` is an id sent by the client, or "". Identifiers that look alike are equal
     (`server.auth.user.name_key`).
     """
 

@@ -1,7 +1,7 @@
-"""Logins with refresh tokens (`auth.refresh`).
+"""Logins that are renewed with refresh tokens (`auth.refresh`).
 
-A login is one row of the accounts database. Each refresh token is valid for one renewal, which increments
-`turn`: of two requests with the same token, only one succeeds.
+A login is a row in the accounts database. Renewing it increments its `turn`, which invalidates the refresh
+token just used. If two requests send the same refresh token, only one succeeds.
 """
 
 import secrets
@@ -18,7 +18,7 @@ _COLUMNS = ", ".join(_NAMES)
 
 
 class Logins:
-    """Logins of the users of one site."""
+    """The logins of one site."""
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts, self._engine = accounts, accounts.engine
@@ -26,7 +26,7 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Start a login, which ends after `idle` unless renewed, and after `longest` at the latest."""
+        """Create a login. It expires `idle` after the last renewal, and at most `longest` from now."""
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -48,7 +48,7 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login and return it; None if it has ended or its turn was already used."""
+        """Renew a login and return it. Returns None if it has ended or `turn` was already used."""
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None
@@ -59,14 +59,14 @@ class Logins:
         return self.get(login_id) if done else None
 
     def get(self, login_id: str) -> Login | None:
-        """Return a login that has not ended, or None. Deleting the user or changing the password ends it."""
+        """Return an active login, or None. Deleting the user or changing the password ends the login."""
         found = self._find("id", login_id)
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return a login that has not ended, from the cache if possible, or None.
+        """Return an active login or None, using the cache. If `anew`, skip the cache.
 
-        Raises UnavailableError, and NeedsThreadPool if `waits` is False and a read would block.
+        Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
         """
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, anew=anew)
         return login if login and login.expires_at > now() else None
@@ -75,7 +75,7 @@ class Logins:
         return self.get(key.partition(" ")[2])
 
     def of_user(self, user_id: int) -> list[Login]:
-        """Return the active logins of a user, last renewed first."""
+        """Return a user's active logins, the last renewed one first."""
         return self._find("user_id", user_id)
 
     def _find(self, column: str, value: str | int) -> list[Login]:
@@ -89,15 +89,15 @@ class Logins:
             return [Login(*row) for row in connection.execute(statement, (value, now()))]
 
     def end(self, user_id: int, login_id: str) -> bool:
-        """End a login of a user; return False if the user has no such login."""
+        """End one of a user's logins. Returns False if the user has no such login."""
         return self._delete(user_id, "id", login_id)
 
     def end_all(self, user_id: int, device_id: str | None = None) -> None:
-        """End all logins of a user, or only those on one device."""
+        """End all of a user's logins, or only those on one device."""
         self._delete(user_id, "device_id", device_id or "")
 
     def _delete(self, user_id: int, column: str, value: str) -> bool:
-        """End the logins of a user, optionally with a value in a column; return whether there were any."""
+        """Delete a user's logins, or only those with `value` in `column`. Returns whether any was deleted."""
         statement, values = "DELETE FROM logins WHERE user_id = ?", [user_id, *([value] if value else [])]
         statement += f" AND {column} = ?" if value else ""
         with self._accounts.changing() as (connection, changed):

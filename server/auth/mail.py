@@ -1,4 +1,4 @@
-"""Mail: sent to the SMTP server of site.yaml, or written to the log if none is set."""
+"""Outgoing mail. Without an SMTP server in site.yaml, mails are written to the log instead."""
 
 import logging
 import os
@@ -20,7 +20,8 @@ MAX_QUEUED_MAILS = 1000
 class Outbox:
     """Background queue of jobs that may send mail.
 
-    Responses don't wait for the mail server, so their time does not reveal whether a mail was sent.
+    Responses are sent without waiting for the mail server, so response times don't reveal whether a mail was
+    sent.
     """
 
     def __init__(self) -> None:
@@ -29,9 +30,9 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Queue a job. If MAX_QUEUED_MAILS are waiting, it is dropped and the log says so."""
+        """Queue a job. If MAX_QUEUED_MAILS jobs are waiting, the job is dropped and an error is logged."""
         with self._lock:
-            if self._thread is None:  # Started here because threads do not survive a fork.
+            if self._thread is None:  # Started on first use, because threads do not survive a fork.
                 self._thread = threading.Thread(target=self._work, name="outbox", daemon=True)
                 self._thread.start()
         try:
@@ -49,7 +50,7 @@ class Outbox:
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send a mail; return False and log the reason if that fails."""
+    """Send a mail. If that fails, log the reason and return False."""
     message = EmailMessage()
     message["From"], message["To"] = settings.mail.sender, to
     message["Subject"] = " ".join(subject.split())

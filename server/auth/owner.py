@@ -1,4 +1,4 @@
-"""One-time keys of the machine's owner, and the studio sessions they start."""
+"""Sign-in of the owner: one-time keys, and the studio sessions started with them."""
 
 import hashlib
 import secrets
@@ -9,12 +9,12 @@ from server.auth.owner_session_files import KEY_TTL_S, age_of
 from server.auth.permissions import Actor
 from server.paths import state_folder, studio_folder
 
-SESSION_PREFIX = "owner_"  # Distinguishes session secrets from tokens of users.
+SESSION_PREFIX = "owner_"  # Distinguishes session secrets from users' tokens.
 OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time sign-in key for the site at `root`. Raises OSError if it can't be stored."""
+    """Create a one-time sign-in key, valid for KEY_TTL_S. Raises OSError if it can't be stored."""
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:
@@ -25,7 +25,7 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """Exchange an unused key for the secret of a new session; return None for any other key.
+    """Exchange a sign-in key for a new session's secret. Returns None if the key is invalid, used or expired.
 
     Raises OSError if the session can't be stored.
     """
@@ -41,12 +41,12 @@ def spend_key(root: Path, key: str) -> str | None:
 
 
 def is_session(root: Path, session: str, lifetime_s: float) -> bool:
-    """Whether a secret belongs to a session that has not ended."""
+    """Whether a secret belongs to an active session."""
     return age_of(_file(studio_folder(root), session, "session")) <= lifetime_s
 
 
 def end_session(root: Path, session: str) -> None:
-    """End the session with a secret, if there is one."""
+    """End the session with this secret, if it exists."""
     with suppress(OSError):
         _file(studio_folder(root), session, "session").unlink()
 
@@ -59,5 +59,5 @@ def _make_folder(root: Path) -> Path:
 
 
 def _file(folder: Path, secret: str, kind: str) -> Path:
-    """Return the file of a secret, which is named by its SHA-256."""
+    """Return the path of a secret's file. Its name is the secret's SHA-256."""
     return folder / f"{hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()}.{kind}"

@@ -1,6 +1,6 @@
-"""Files of the owner's studio sessions and one-time keys: their age, and the removal of old ones.
+"""Files of the owner's studio sessions and sign-in keys: their age, and cleanup.
 
-The background job imports this module without the libraries that read tokens.
+This module is separate so that the background job need not import the authentication libraries.
 """
 
 import time
@@ -12,7 +12,7 @@ KEY_TTL_S = 3600.0
 
 
 def age_of(path: Path) -> float:
-    """Return the age of a key or session in seconds, `inf` if the file is missing."""
+    """Return the age of a session or key file in seconds, or `inf` if the file is missing."""
     try:
         return time.time() - path.stat().st_mtime
     except OSError:
@@ -20,7 +20,7 @@ def age_of(path: Path) -> float:
 
 
 def sweep_sessions(root: Path, lifetime_s: float) -> int:
-    """Remove ended sessions and expired keys; return how many."""
+    """Delete expired sessions and keys. Returns how many were deleted."""
     removed = 0
     for kind, longest_s in (("session", lifetime_s), ("key", KEY_TTL_S)):
         for path in studio_folder(root).glob(f"*.{kind}"):

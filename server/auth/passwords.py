@@ -1,7 +1,7 @@
-"""argon2 hashes of passwords.
+"""Password hashing with argon2.
 
-Making or checking a hash takes a tenth of a second and 64 MB in one thread, so each process hashes for one
-request at a time.
+Hashing or checking a password takes a tenth of a second and 64 MB on one thread. Each process therefore
+hashes for only one request at a time.
 """
 
 from argon2 import PasswordHasher
@@ -12,8 +12,8 @@ from server.bounded import BoundedMutex
 _HASHER = PasswordHasher(parallelism=1)
 _TURNS = BoundedMutex("have passwords", waiting=5, longest=5.0)
 
-# Unknown users are checked against this hash of random bytes, so their response takes as long. Its parameters
-# are those of _HASHER.
+# For an unknown user, the password is checked against this hash of random bytes, so the response takes
+# equally long. The hash uses the parameters of _HASHER.
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$+ojMNBqQdwkq0J9omDSDHw$dN3ssMB5BfIAW2W4GCdKqMlUlShaypOJz24ConMfsbs"
 
 
@@ -24,7 +24,7 @@ def hash_password(text: str) -> str:
 
 
 def check_password(kept: str | None, text: str) -> bool:
-    """Whether a password matches a stored hash. Takes as long if `kept` is None. Raises BusyError."""
+    """Whether a password matches a stored hash. A check against None takes equally long. Raises BusyError."""
     try:
         with _TURNS:
             return _HASHER.verify(kept or _NOBODY, text) and kept is not None
@@ -33,5 +33,5 @@ def check_password(kept: str | None, text: str) -> bool:
 
 
 def is_outdated(kept: str) -> bool:
-    """Whether an older release made the hash, with other parameters."""
+    """Whether a hash was made with parameters of an older release."""
     return _HASHER.check_needs_rehash(kept)

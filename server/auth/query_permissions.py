@@ -1,6 +1,6 @@
-"""Permissions of queries: types, relations and drafts (spec.md 4.5, 7.3).
+"""Permission checks for queries: types, relations and drafts (spec.md 4.5, 7.3).
 
-The layers below `narrow` check no permissions.
+Code that runs a query after `narrow` does not check permissions again.
 """
 
 from dataclasses import replace
@@ -28,19 +28,22 @@ from server.schema.model import Attribute, Schema, Type
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """Return the query restricted to what the actor may read (spec.md 4.5, 7.3).
 
-    - Relations to types that the actor may not `find` are not populated. Filters and sorts by them
-      are refused.
-    - Drafts of the queried type need `readDraft`, also to compare them with the published version. Drafts of
-      populated types are left out without it, and refused if the query compares them.
-    - `own_draft`: the actor has just written this draft. Without `readDraft`, the response has only its ids.
+    - Relations to types without `find` permission are not populated. Filtering or sorting by them is an
+      error.
+    - Drafts of the queried type require `readDraft`, as do queries that compare drafts with published
+      versions.
+    - Drafts of populated types without `readDraft` are left out. Comparing them is an error.
+    - `own_draft`: the actor has just written this draft. Without `readDraft`, the response contains only ids.
+
+    Raises ForbiddenError, or the error for an invalid key.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
-        query = query._replace(with_status=False)  # It would reveal whether a draft exists.
+        query = query._replace(with_status=False)  # `with_status` would reveal whether a draft exists.
     if query.draft or query.with_status or query.publication in DRAFT_REVEALING_FILTERS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:
-            # The actor may write this draft but not read it, so the response has only its ids.
+            # The actor may write this draft but not read it, so only its ids are returned.
             return query._replace(selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
         if query.type.draft_publish and query.type.uid not in readable:
             raise ForbiddenError(actor=actor.name, permission=f"{query.type.singular}.readDraft")
@@ -75,7 +78,7 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """Return the node without types that the actor may not find, or None if none are left."""
+    """Return the node without the types that the actor may not find, or None if no type remains."""
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

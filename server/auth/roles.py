@@ -1,4 +1,4 @@
-"""Roles of site.yaml as the API returns them."""
+"""The roles in site.yaml, as the API returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Role of site.yaml as the API returns it."""
+    """A role in site.yaml, as the API returns it."""
 
     id: int
     type: str
@@ -23,17 +23,18 @@ class Role:
 
     @property
     def document_id(self) -> str:
-        """Id of the role in paths."""
+        """The role's id in URL paths."""
         return document_id_of(self.type)
 
 
 def document_id_of(role: str) -> str:
-    """Return the documentId of a role of site.yaml."""
+    """Return the documentId for a role name."""
     return f"role-{role}"
 
 
 def roles_of(settings: Settings) -> list[Role]:
-    """Return the roles of a site by id; `authenticated` is 1 and `public` 2, as clients expect."""
+    """Return the site's roles, sorted by id. Clients expect the ids 1 for `authenticated` and 2 for `public`.
+    """
     others = [name for name in settings.roles if name not in _NUMBERS]
     numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
     return sorted(
@@ -46,7 +47,10 @@ def roles_of(settings: Settings) -> list[Role]:
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """Return the role that a body names by id, name or documentId, also as `{"connect": [{"id": 1}]}`."""
+    """Return the role that a request body refers to, or None.
+
+    `key` is an id, name or documentId, or one of them wrapped as in `{"connect": [{"id": 1}]}`.
+    """
     if isinstance(key, dict):
         key = next((key[name] for name in ("connect", "set") if name in key), key)
     if isinstance(key, list):

@@ -1,6 +1,7 @@
-"""Signing key of JSON web tokens: BIFOLIO_JWT_SECRET, or a key created in .bifolio/ at the first start.
+"""Signing key for JSON web tokens.
 
-After a rotation, tokens signed with the previous key stay valid for a grace period.
+The key is read from BIFOLIO_JWT_SECRET, or else from a file in .bifolio/ that the first start creates. After
+a rotation, tokens signed with the previous key remain valid for a grace period.
 """
 
 import os
@@ -24,18 +25,18 @@ PREVIOUS_KEY_FILE = "jwt.previous.key"  # the key, then a line with its expiry (
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """Key before the last rotation. It signs no new tokens; its old ones are valid until a Unix time."""
+    """The key before the last rotation. It only verifies old tokens, until `until_s` (Unix time)."""
 
     text: str
     until_s: float
 
     def is_usable(self) -> bool:
-        """Return whether tokens signed with this key are still valid."""
+        """Whether tokens signed with this key are still valid."""
         return time.time() < self.until_s
 
 
 def session_key(root: Path) -> str:
-    """Return the key of the site at `root`, creating it if needed. Raises SetupError if it is unusable."""
+    """Return the signing key of the site at `root`, creating it if missing. Raises SetupError if unusable."""
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
     try:
@@ -51,14 +52,14 @@ def session_key(root: Path) -> str:
             raise SetupError(os.path.abspath(root), None, what, fix) from error
         fix = "check its permissions, or delete it, which ends all sessions"
         raise SetupError(".bifolio/jwt.key", None, f"can't be used: {error}", fix) from error
-    if len(key) < MIN_KEY_CHARS:  # An attacker who guesses the key can sign in as any user.
+    if len(key) < MIN_KEY_CHARS:  # Anyone who guesses the key can sign in as any user.
         fix = "delete it, which ends all sessions"
         raise SetupError(".bifolio/jwt.key", None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
     return key
 
 
 def _key_in(variable: str) -> str | None:
-    """Return the key in an environment variable, or None. Raises SetupError if it is too short."""
+    """Return the key in an environment variable, or None if unset. Raises SetupError if it is too short."""
     given = os.environ.get(variable)
     if given is not None and len(given) < MIN_KEY_CHARS:
         fix = "make a longer one at random"
@@ -67,7 +68,7 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the previous key, or None if it has expired or never existed. Raises SetupError."""
+    """Return the previous key, or None if there is none or it has expired. Raises SetupError."""
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
         return PreviousKey(given, float("inf")) if given else None
@@ -75,13 +76,13 @@ def previous_key(root: Path) -> PreviousKey | None:
         text, until = (state_folder(root) / PREVIOUS_KEY_FILE).read_text("utf-8").split()
         key = PreviousKey(text, float(until))
         return key if key.is_usable() and len(text) >= MIN_KEY_CHARS else None
-    return None  # If the file is damaged, tokens of the old key end early.
+    return None  # A damaged file is ignored, so tokens signed with the previous key become invalid early.
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Replace the key; tokens of the old one stay valid for `grace_s`. Raises SetupError.
+    """Replace the signing key. Tokens signed with the old key remain valid for `grace_s`. Raises SetupError.
 
-    The old key is saved first, so an interrupted rotation ends no login.
+    The old key is saved first, so an interrupted rotation does not invalidate tokens.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         fix = (
@@ -98,7 +99,7 @@ def rotate_key(root: Path, grace_s: float) -> None:
 
 
 def _user() -> str:
-    """Return the name of the user that this process runs as, or its number if it has no name."""
+    """Return the name of the process's user, or its numeric id if it has no name."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

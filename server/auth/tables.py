@@ -1,15 +1,16 @@
-"""Tables of the accounts database."""
+"""SQL tables of the accounts database."""
 
 import secrets
 
 from server.auth.user import name_key
 from server.database.engine import Connection
 
-# `logins`: renewable logins (`auth.refresh`), deleted when they end.
-# `attempts`: rate limits, and known addresses and devices; times are Unix times in seconds.
-# `site`: one row with the random id of this database, the issuer of its users' tokens.
-# `session_keys`: one row with a digest of the signing key that the last server used.
-# `versions`: number of changes of a table. A writer increments it first, which locks out other writers.
+# `logins`: logins that can be renewed (`auth.refresh`).
+# `attempts`: rate limits, and known addresses and devices. Times are Unix times in seconds.
+# `site`: one row with the random id of this database. Users' tokens name it as their issuer.
+# `session_keys`: one row with a digest of the last server's signing key.
+# `versions`: for each table, the number of its changes. A writer increments it first, to lock out other
+# writers.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS tokens (
     hash VARCHAR(64) NOT NULL PRIMARY KEY, name VARCHAR(200) NOT NULL UNIQUE, kind VARCHAR(20) NOT NULL,
@@ -38,12 +39,12 @@ CREATE INDEX IF NOT EXISTS ix_attempts_until ON attempts (until);
 CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
 CREATE INDEX IF NOT EXISTS users_version ON users (version)
 """
-# Columns added since the first release. New tables are created without them, too, and get them in `complete`.
+# Columns added since the first release. `complete` adds them, to new tables as well.
 ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
 
 
 def complete(connection: Connection) -> None:
-    """Insert the initial rows of new tables, and migrate tables of older releases."""
+    """Add the columns that tables from older releases lack, and insert the initial rows."""
     there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
     for name, kind in ADDED_USER_COLUMNS.items():
         if name not in there:
@@ -56,7 +57,7 @@ def complete(connection: Connection) -> None:
 
 
 def _fill_keys(connection: Connection) -> None:
-    """Fill in missing name keys. If two users share a key, only the older one gets it."""
+    """Fill in missing name keys. If two users would share a key, only the older user gets one."""
     rows = connection.execute("SELECT id, username FROM users WHERE name_key IS NULL ORDER BY id").fetchall()
     for user_id, username in rows:
         key = name_key(username)[:200]

@@ -1,6 +1,6 @@
-"""Users as values: their fields, which values are valid, when two names are equal, and their JSON.
+"""The user data class, with validation, normalization and JSON.
 
-The accounts database is in `server.auth.users`.
+Users are stored by `server.auth.users`.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import Any
 from server.documents.constraints import MAX_EMAIL_CHARS, is_email
 
 MIN_NAME_CHARS, MIN_PASSWORD_CHARS = 3, 6
-MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # lengths of the columns
+MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # length limits of the database columns
 DEFAULT_MAX_CHARS = 1024
-# Fields that a body may set. Other keys are ignored, because clients send back what they received.
+# Fields that a request body may set. Other keys are ignored, because clients send back whole users.
 SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
-OWN_FIELDS = ("username", "email")  # Users may set these of themselves.
-# Invisible characters as a class of a regular expression: Unicode's categories Cc, Cf, Zl and Zp.
+OWN_FIELDS = ("username", "email")  # Fields that users may set on their own account.
+# Invisible characters for a regular expression's character class: Unicode categories Cc, Cf, Zl and Zp.
 INVISIBLE_CHARS = (
     r"\u0000-\u001f\u007f-\u009f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
     r"\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
@@ -30,7 +30,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """User without the password: the fields of the API, and those that permissions need."""
+    """A user, without the password."""
 
     id: int
     document_id: str
@@ -47,7 +47,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Users changed since a version, the number of all users, and the current version."""
+    """The users changed after a version, the number of all users, and the current version."""
 
     users: list[User]
     count: int
@@ -55,7 +55,7 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a value breaks, as words to follow the field's name, or "".
+    """Return the rule that a value violates, such as "must be a valid email", or "" if it is valid.
 
     The length is checked first, because the other checks are slow for long texts.
     """
@@ -73,9 +73,9 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
 
 
 def _has_invisible(value: str) -> bool:
-    """Return whether a name has invisible characters, which make it look like another name.
+    """Whether a name has invisible characters, which could make it look like another name.
 
-    Joiners between letters are allowed, since some scripts need them.
+    Joiners between letters are allowed, because some scripts need them.
     """
     return any(
         not (found[0] in _JOINERS and _is_letter(value[i - 1 : i]) and _is_letter(value[i + 1 : i + 2]))
@@ -89,7 +89,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return a user as login responses contain it."""
+    """Return the JSON for a user in login responses."""
     return {
         "id": user.id,
         "documentId": user.document_id,
@@ -110,10 +110,10 @@ def plain_name(text: str) -> str:
 
 
 def name_key(text: str) -> str:
-    """Return the key that look-alike names share: `Ann` and ` ann` have the same."""
+    """Return a key that is equal for names that look alike, such as `Ann` and ` ann`."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
 
 
 def plain_address(text: str) -> str:
-    """Return an e-mail address as stored and compared: stripped, in lower case."""
+    """Return an e-mail address as stored and compared: stripped and lower-case."""
     return text.strip().lower()

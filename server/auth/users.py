@@ -1,7 +1,9 @@
-"""Users of the accounts database: their data, passwords and the codes sent by mail.
+"""Users in the accounts database: their data, passwords, and the codes sent by mail.
 
-Each JSON web token contains the user's `sessions` number. Changing the password increments it, which
-invalidates older tokens. `version` counts visible changes of users by any process.
+A JSON web token contains its user's `sessions` number. Changing the password increments that number, which
+invalidates older tokens.
+
+`version` counts the visible changes to users, by all processes.
 """
 
 import hashlib
@@ -32,7 +34,7 @@ _CHANGEABLE_COLUMNS = {field.name for field in fields(User)} | {
     "reset_hash",
     "confirm_hash",
 }
-# Columns of a new user, in the order of the values.
+# Columns that `create` inserts, in the order of its values.
 _INSERTED_COLUMNS = "document_id, username, name_key, email, password, provider, confirmed, blocked, role"
 
 VERSION_KEY = "users"
@@ -45,7 +47,7 @@ class _Version:
 
 def _user(row: Any) -> User:
     user_id, document_id, username, email, provider, confirmed, blocked, *rest = row
-    # SQLite has numbers for booleans.
+    # SQLite returns booleans as numbers.
     return User(user_id, document_id, username, email, provider, bool(confirmed), bool(blocked), *rest)
 
 
@@ -58,14 +60,14 @@ def _number(connection: Connection) -> int:
 
 
 class Users:
-    """Users of one site."""
+    """The users of one site."""
 
     def __init__(self, accounts: Accounts) -> None:
         self.engine, self._accounts = accounts.engine, accounts
 
     @property
     def version(self) -> int:
-        """Number that grows with every visible change of a user, as last read."""
+        """Number that increases with every visible change to a user. May be cached."""
         read = self._accounts.known.get(VERSION_KEY, self._read_version)
         return read.number if read else 0
 
@@ -77,7 +79,7 @@ class Users:
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
         """Context manager: a transaction that changes users and increments the version.
 
-        For an existing user, pass the id, so that cached copies are dropped.
+        Pass the id of an existing user to invalidate its cached copies.
         """
         with self._accounts.changing() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
@@ -95,7 +97,7 @@ class Users:
             return _count(connection)
 
     def changes(self, version: int) -> Changes:
-        """Return the users created or changed after a version; all users after version 0."""
+        """Return the users created or changed after a version. Version 0 returns all users."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -104,7 +106,7 @@ class Users:
             return Changes([_user(row) for row in found], _count(connection), now_)
 
     def get(self, user_id: int) -> User | None:
-        """Return the user with an id, or None."""
+        """Return the user with this id, or None."""
         if user_id > _MAX_ID:
             return None
         with self.engine.reading() as connection:
@@ -112,9 +114,9 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return the user with an id, from the cache if possible, or None.
+        """Return the user with this id or None, using the cache. If `anew`, skip the cache.
 
-        Raises UnavailableError, and NeedsThreadPool if `waits` is False and a read would block.
+        Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
         """
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, anew=anew)
 
@@ -127,12 +129,13 @@ class Users:
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
-        """Find a user by name or e-mail address, treating look-alike names as equal.
+        """Find a user by name or e-mail address, treating names that look alike as equal.
 
-        An e-mail address has priority over a user name that looks like it.
+        An e-mail address takes priority over a user name.
         """
         name, email = plain_name(identifier), plain_address(identifier)
-        # In databases of older releases, two names may share one key; the older user has it.
+        # In databases from older releases, two names may have the same key. Only the older user's key is
+        # stored.
         statement = (
             f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
             " ORDER BY email = ? DESC, username = ? DESC"
@@ -143,7 +146,7 @@ class Users:
         return _user(row) if row else None
 
     def _find_row(self, identifier: str) -> Any:
-        """Return the password hash and columns of a user, or None. Names are case-sensitive."""
+        """Return a user's password hash and columns, or None. Names are case-sensitive."""
         name, email = plain_name(identifier), plain_address(identifier)
         statement = (
             f"SELECT password, {_COLUMNS} FROM users WHERE username = ? OR email = ? ORDER BY email = ? DESC"
@@ -161,7 +164,7 @@ class Users:
         confirmed: bool,
         blocked: bool = False,
     ) -> User:
-        """Create a user. Raises TakenError if another user has the name or address."""
+        """Create a user. Raises TakenError if another user has the same name or address."""
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
             new_document_id(),
@@ -170,7 +173,7 @@ class Users:
             address,
             hash_password(password)
             if password
-            else None,  # Hashing is slow, so it is done before the transaction.
+            else None,  # Hashing is slow, so it runs before the transaction.
             "local",
             confirmed,
             blocked,
@@ -187,16 +190,20 @@ class Users:
             return _user(made)
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
-        """Create a user who registers. Raises TakenError without saying whether name or address is taken."""
+        """Create a user from a public registration.
+
+        Raises TakenError, without revealing whether the name or the address is taken.
+        """
         try:
             return self.create(username, email, password, role="authenticated", confirmed=confirmed)
         except TakenError as error:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change some columns of a user. Raises TakenError if another user has the name or address.
+        """Change columns of a user. Raises TakenError if another user has the same name or address.
 
-        A new password or a block ends the user's sessions. A new password or address voids mailed codes.
+        A new password or a block ends the user's sessions. A new address cancels all codes sent by mail; a
+        new password cancels only reset codes.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -206,10 +213,10 @@ class Users:
             changes["email"] = plain_address(str(changes["email"]))
             changes["reset_hash"] = changes["confirm_hash"] = None
         if changes.get("password"):
-            # Hashing is slow, so it is done before the transaction.
+            # Hashing is slow, so it runs before the transaction.
             changes["password"] = hash_password(str(changes["password"]))
             changes["reset_hash"] = None
-        # A block ends the user's sessions for good, even when the user is unblocked later.
+        # Blocking ends the user's sessions permanently: unblocking does not restore them.
         ends = bool(changes.get("password") or changes.get("blocked"))
         with self._changing(user_id) as connection:
             _refuse_taken(connection, user_id, changes)
@@ -217,7 +224,7 @@ class Users:
         return self.get(user_id)
 
     def delete(self, user_id: int) -> User | None:
-        """Delete a user and return it, or None."""
+        """Delete a user. Returns the deleted user, or None if it did not exist."""
         found = self.get(user_id)
         if found:
             with self._changing(user_id) as connection:
@@ -225,7 +232,10 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with a name or address and this password, or None; unknown users take as long."""
+        """Return the user with this name or address and password, or None.
+
+        The check takes equally long if the user does not exist.
+        """
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
         if not check_password(kept or None, password):
@@ -237,7 +247,7 @@ class Users:
         return user
 
     def _renew_hash(self, user_id: int, kept: str, renewed: str) -> None:
-        """Store a new hash of the same password."""
+        """Replace an outdated hash, unless the password was changed meanwhile."""
         statement = "UPDATE users SET password = ? WHERE id = ? AND password = ?"
         with self.engine.writing() as connection:
             connection.execute(statement, (renewed, user_id, kept))
@@ -245,23 +255,28 @@ class Users:
     # --- codes in mails ------------------------------------------------------------------------
 
     def reset_code(self, user: User) -> str:
-        """Create a code that resets the user's password once, within RESET_CODE_TTL_HOURS."""
+        """Create a single-use code to reset the user's password. It expires after RESET_CODE_TTL_HOURS."""
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Consume a reset code and return its user, or None."""
+        """Consume a reset code and return its user. Returns None if the code is invalid or expired."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
-        """Create a code that confirms the user's e-mail address once, within CONFIRM_CODE_TTL_HOURS."""
+        """Create a single-use code to confirm the user's address. It expires after CONFIRM_CODE_TTL_HOURS."""
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Consume a confirmation code and return its user, now confirmed, or None."""
+        """Consume a confirmation code, and mark its user as confirmed.
+
+        Returns the user as read before, or None if the code is invalid or expired.
+        """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:
-        """Create a code that contains its expiry; its stored hash protects both."""
+        """Create a code that ends in its expiry time. A hash of the whole code is stored, so the time can't
+        be forged.
+        """
         code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
         with self.engine.writing() as connection:
             connection.execute(f"UPDATE users SET {column} = ? WHERE id = ?", (_hash(code), user.id))
@@ -290,16 +305,19 @@ def _key(user_id: int) -> str:
 
 
 def _update(connection: Connection, changes: dict[str, Any], also: str, user_id: int) -> None:
-    """Update columns of a user; `also` is an additional SQL assignment."""
-    assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()  # Their names become part of the statement.
+    """Update columns of a user. `also` is an additional SQL assignment."""
+    assert changes.keys() <= _CHANGEABLE_COLUMNS, (
+        changes.keys()
+    )  # Column names become part of the SQL statement.
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
     connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
-    """Raise TakenError if another user has the name or address of a row, as a name or an address.
+    """Raise TakenError if another user has the same name or address.
 
-    Users can log in with either, so each must identify one account.
+    Names and addresses are compared with each other too: users can sign in with either, so each must be
+    unique.
     """
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"
