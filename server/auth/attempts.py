@@ -127,8 +127,7 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Row keys for one attempt: four limits, the known address, and the known device ("" if none was sent).
-    """
+    """Row keys for one attempt: four limits, the known address, and the known device ("" if none was sent)."""
 
     pair: str
     account: str
