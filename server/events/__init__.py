@@ -1,1 +1,1 @@
-"""The event log: what each change of the site did to documents, media and content types."""
+"""The event log: a record of every change to documents, media files and content types."""

@@ -1,4 +1,4 @@
-"""Computation of events from changes of documents, files and content types."""
+"""Computation of events from changes to documents, files and content types."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +16,13 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
-DERIVED_FIELDS = ("formats",)  # Fields of a media file that are computed after the upload.
+DERIVED_FIELDS = (
+    "formats",
+)  # Fields of media files that are computed after the upload; changes to them are ignored.
 
 
 class Unknown(Enum):
-    """Marker for a version that existed but whose values are no longer known."""
+    """Marker for a version that existed, but whose values are no longer available."""
 
     VERSION = "unknown"
 
@@ -30,26 +32,27 @@ Version = Document | Unknown | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The versions of a document in one locale; both None if it does not exist."""
+    """The versions of a document in one locale. Both are None if the document does not exist."""
 
     published: Version = None
     draft: Version = None
 
     @property
     def edited(self) -> Version:
-        """Return what `status=draft` shows: the draft, or the published version if there is no draft."""
+        """The version that `status=draft` returns: the draft, or the published version if there is no draft."""
         return self.published if self.draft is None else self.draft
 
 
 def key_of(document: Document) -> Key:
-    """Return the key of a document version's events."""
+    """Return the key for events about this document."""
     return Key(document.type.uid, document.document_id, document.locale)
 
 
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document, given the key, status and version of each file, sorted by path.
+    """Group versions by document. `versions_of_files` has the key, status and version of each file, sorted by
+    path.
 
-    If two files claim the same version, the first counts.
+    If two files contain the same version, the first one is used.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:
@@ -67,7 +70,9 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
         yield from _media_events(key, before, after)
         return
     published = _difference(before.published, after.published)
-    same = before.edited is before.published and after.edited is after.published  # There is no draft.
+    same = (
+        before.edited is before.published and after.edited is after.published
+    )  # There is no draft in either state.
     edited = published if same else _difference(before.edited, after.edited)
     if after.edited is None:
         if before.edited is not None:
@@ -93,9 +98,9 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The visible attributes in which two versions differ; `changed` is None if that is unknown.
+    """The visible attributes that differ between two versions. `changed` is None if they are unknown.
 
-    `hidden`: only private attributes differ. `links`: see Event.
+    `hidden` is set if only private attributes differ. For `links`, see `Event`.
     """
 
     changed: tuple[str, ...] | None
@@ -104,14 +109,14 @@ class _Difference:
 
 
 def _is_within(edited: _Difference, published: _Difference) -> bool:
-    """Return whether readers see every difference that editors see."""
+    """Whether every change to the edited version is also in the published version."""
     if edited.changed is None or published.changed is None:
         return edited.changed == published.changed
     return set(edited.changed) <= set(published.changed)
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
-    """Return how two versions differ, or None if only their timestamps do."""
+    """Return how two versions differ, or None if they are equal except for timestamps."""
     if before is after:
         return None
     if after is None:
@@ -169,9 +174,9 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """Return the target types whose links differ, if nothing else visible does.
+    """Return the target types of an attribute's changed relations, if nothing else visible has changed.
 
-    Empty for a relation to one type, since its name implies the target.
+    For a relation to a single type, the result is empty: the schema already says which type it is.
     """
     if attribute.type == "relation" and not attribute.polymorphic:
         return ()
@@ -182,7 +187,7 @@ def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str,
 
 
 def _without_links(value: object) -> tuple[object, ...]:
-    """Return the visible attributes of the components in a value, without relations."""
+    """Return a value's components as their visible attributes, without relations."""
     return tuple(
         (
             one.type.uid,
@@ -197,7 +202,7 @@ def _without_links(value: object) -> tuple[object, ...]:
 
 
 def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
-    """Return the targets of a relation, or of those in a value's components, by type, with positions."""
+    """Return relation targets grouped by type. Targets inside components are returned with their positions."""
     found: dict[str, list[object]] = {}
     if attribute.type == "relation" and isinstance(value, tuple):
         for target in value:
@@ -237,13 +242,13 @@ def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
 
 
 def shapes_of(schema: Schema) -> dict[str, str]:
-    """Return a digest of each content type's and component's schema, by uid."""
+    """Return a digest of every content type's and component's schema, by uid."""
     types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
     return {uid: digest(repr(type_.raw)).hex() for uid, type_ in types}
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each type whose digest differs; `after` belongs to `schema`."""
+    """Yield an event for each type whose digest differs. `schema` is the current one, with digests `after`."""
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
             type_ = schema.types.get(uid)
@@ -261,9 +266,10 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events between a commit and the current state, without numbers and times.
+    """Return the events between a commit and the current state. They have neither number nor time.
 
-    Files that are broken now are skipped. Raises ConflictError if the configuration at the commit is broken.
+    Files that are currently invalid are skipped. Raises ConflictError if the configuration in the commit is
+    invalid.
     """
     before = past.at(commit)
     _, configuration, committed, entries = past.site.basis()
@@ -271,9 +277,11 @@ def events_since(past: PastStates, commit: str) -> list[Event]:
     touched: dict[Key, set[str]] = defaultdict(set)
     changed = past.changed_between(commit)
     changed |= {path.removesuffix(SIDECAR_SUFFIX) for path in changed if upload_path(path)}
-    changed |= {path for path, entry in entries.items() if entry.beside}  # Its description may differ.
+    changed |= {
+        path for path, entry in entries.items() if entry.beside
+    }  # The media file's description may have changed.
     for path in changed:
-        if path in new or path not in entries:  # The values of a broken file are unknown.
+        if path in new or path not in entries:  # Skip invalid files: their values are unknown.
             for document in filter(None, (old.get(path), new.get(path))):
                 touched[key_of(document)].add(path)
     then, now = _versions(old, touched), _versions(new, touched)

@@ -1,8 +1,10 @@
-"""The event log's database: the events of a site in order, and the versions that they lead up to.
+"""The event log's database: the events of a site in order, and the current version of every file.
 
-Both are written in one transaction. Comparing the versions with the site's files thus shows which changes
-have no events yet. The database is `.bifolio/events.db`, or PostgreSQL tables named `event_…` if the accounts
-are there. A damaged or missing file is replaced by an empty log with a new id.
+Each transaction writes events together with the versions that result from them. Comparing these versions with
+the site's files finds changes that were not logged yet.
+
+The database is `.bifolio/events.db`, or tables named `event_…` if the accounts are in PostgreSQL. A damaged
+or missing file is replaced by an empty log with a new id.
 """
 
 import json
@@ -33,11 +35,11 @@ log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
 ALL_CLONES = "*"
-MAX_COMMITS = 10_000  # Recorded commits that are kept.
-BEGIN_NOTE = "begun"  # Name of the note with the time of the first recorded versions.
-LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # In `.bifolio/`.
-ELECTION_INTERVAL_S = 2.0  # Between attempts to become the machine that delivers webhooks.
-_ELECTION_LOCK = 0x71756972650002  # The key of the advisory lock.
+MAX_COMMITS = 10_000  # Older commits are deleted from the table of recorded commits.
+BEGIN_NOTE = "begun"  # Name of the note that stores when the log was started.
+LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # Files in `.bifolio/`.
+ELECTION_INTERVAL_S = 2.0  # Interval between attempts to become the machine that delivers webhooks.
+_ELECTION_LOCK = 0x71756972650002  # Key of the PostgreSQL advisory lock.
 _CLAIM = "UPDATE log SET changes = changes + 1"
 _COLUMNS = (
     "kind, uid, document_id, locale, status, changed, actor, source, commit_id, write_name, counts, hidden"
@@ -45,11 +47,11 @@ _COLUMNS = (
 )
 _VERSION = "path, mark, uid, document_id, locale, status"
 _NO_PATHS = ", '[]'"
-_MAX_PARAMETERS = 400  # Paths or keys of one statement.
+_MAX_PARAMETERS = 400  # Maximum number of values in one SQL statement.
 
 
 class Recorded(NamedTuple):
-    """One recorded version: its file, a digest of the file's content, its document and status."""
+    """A file's version as last logged: path, digest of the content, document and status."""
 
     path: str
     mark: bytes
@@ -64,7 +66,7 @@ class Recorded(NamedTuple):
 
 
 class LastSource(NamedTuple):
-    """The clone and commit of a file's last event; the commit is "" if not committed yet."""
+    """Where a file's last event comes from: a clone of the site, and a commit ("" if uncommitted)."""
 
     clone: str
     commit: str
@@ -72,7 +74,7 @@ class LastSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The id of a log with the numbers of its first kept and last event; 0 for none."""
+    """A log's id, and the numbers of the first and last event that it contains. 0 means none."""
 
     id: str
     first: int
@@ -80,15 +82,15 @@ class Bounds:
 
 
 class EventDatabase:
-    """The event log of the site at `root`; thread-safe, opened by each process itself.
+    """The event log of the site at `root`. Thread-safe; each process must open its own.
 
-    `accounts` is the setting that names the accounts database.
+    `accounts` is the setting for the accounts database.
     """
 
     def __init__(self, root: Path, accounts: str = "") -> None:
         self.root, self.accounts = root, accounts
         self._is_shared = is_postgres(accounts)
-        self._own_writes = 0  # transactions of this object
+        self._own_writes = 0  # number of write transactions by this object
         self._lead_at = 0.0
 
     @property
@@ -106,21 +108,24 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager: one write transaction; waits up to `seconds` for others. Raises StorageError.
+        """Context manager: a write transaction. Waits up to `seconds` for the lock. Raises StorageError.
 
-        One transaction writes at a time, so events become visible in their order.
+        Only one transaction writes at a time, so events become visible in the order of their numbers.
         """
         with self._engine.writing(seconds, claim=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone)
             self._own_writes += 1
 
     def query(self, work: Callable[[Connection], T]) -> T:
-        """Return what `work` reads over a connection, from one state. Raises StorageError."""
+        """Return the result of `work`, run in a read transaction. Raises StorageError."""
         with self._engine.reading() as connection:
             return work(connection)
 
     def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
-        """Return up to `most` events after `since`, in order, optionally with paths. Raises StorageError."""
+        """Return up to `most` events after number `since`, in order. Raises StorageError.
+
+        Their file paths are only read if `with_paths` is set.
+        """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         return self.query(lambda c: [_event(row) for row in c.execute(statement, (since, most))])
@@ -129,21 +134,21 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log begins later.
+        """Return the number of the last event before a time, or None if the log does not reach back that far.
 
         Raises StorageError.
         """
         return self.query(lambda c: _last_before(c, self.clone, time))
 
     def mark(self) -> int:
-        """Return a number that changes whenever another writer has written. Raises StorageError."""
+        """Return a number that changes after every write by another process. Raises StorageError."""
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
         return number - self._own_writes if self._is_shared else number
 
     @cached_property
     def clone(self) -> str:
-        """Return the id in `.bifolio/clone-id`, "" if the log is not shared. Raises StorageError."""
+        """The id in `.bifolio/clone-id`, or "" if the log is not shared. Raises StorageError."""
         if not self._is_shared:
             return ""
         try:
@@ -155,9 +160,9 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def leads(self) -> bool:
-        """Return whether this machine delivers webhooks. Raises StorageError.
+        """Whether this machine is the one that delivers webhooks. Raises StorageError.
 
-        In PostgreSQL, the leader holds an advisory lock, which ends with its connection.
+        With PostgreSQL, that machine holds an advisory lock, which is released when its connection ends.
         """
         if not self._is_shared:
             return True
@@ -173,9 +178,10 @@ class EventDatabase:
             self._engine.close()
 
     def _begin_log(self, connection: Connection) -> None:
-        """Insert the row of a new log: its id and the number before its first event.
+        """Insert the row for a new log: a random id, and the number before its first event.
 
-        After a damaged log, numbers continue from the time in ms, which the old ones can't have reached.
+        After a damaged log was replaced, numbering starts at the current time in ms. That is above any number
+        in the old log.
         """
         again = self.path.with_name(LOG_FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(
@@ -195,7 +201,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """One transaction that writes events and the versions that they lead up to."""
+    """A transaction that writes events and the resulting versions."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -205,7 +211,7 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return this transaction with the versions, types and notes common to all machines."""
+        """Return this transaction for the versions, types and notes that all machines share."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -230,7 +236,9 @@ class Transaction:
         return found
 
     def put_last_sources(self, paths: Iterable[str], commit: str) -> None:
-        """Set the source of some files' last events: a commit, or "" for uncommitted changes here."""
+        """Store where some files' last events come from: a commit, or "" for uncommitted changes on this
+        clone.
+        """
         self.connection.executemany(
             "INSERT INTO told (path, clone, commit_id) VALUES (?, ?, ?)"
             " ON CONFLICT (path) DO UPDATE SET clone = excluded.clone, commit_id = excluded.commit_id",
@@ -238,12 +246,12 @@ class Transaction:
         )
 
     def uncommitted_paths(self) -> list[str]:
-        """Return the files whose last events come from uncommitted changes of this clone."""
+        """Return the files whose last event was an uncommitted change on this clone."""
         statement = "SELECT path FROM told WHERE clone = ? AND commit_id = ''"
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
-        """Return the note with a name, or ""."""
+        """Return the note with this name, or ""."""
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
@@ -294,7 +302,7 @@ class Transaction:
         return _bounds(self.connection)
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events with consecutive numbers, and notify other machines."""
+        """Append events, numbered consecutively, and notify other machines."""
         before = _bounds(self.connection).last
         rows = [
             (*_row(event), event.at, json.dumps(event.paths), seq)
@@ -312,7 +320,7 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events older than a timestamp ("" for no limit), or beyond a number of events."""
+        """Delete events older than a timestamp (unless ""), and all but the newest `most` (unless None)."""
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))
@@ -372,6 +380,9 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 
 def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Parse the JSON of a column `changed`: names, and lists of a name and target types."""
+    """Parse the column `changed`, a JSON list of names.
+
+    A list `[name, type, …]` in place of a name also sets the attribute's `links`.
+    """
     names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
     return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))

@@ -1,10 +1,11 @@
-"""Server-sent event streams of one worker, all served by one event loop without threads of their own.
+"""Server-sent event streams of one worker, all served by one event loop without threads per stream.
 
-Each stream has a position in the event log, up to which it was sent everything that it may see. New events
-are read once, encoded once, and joined once for all streams with the same caller and selection. A stream that
-is behind, because it resumed or its client is slow, gets the missing events window by window. The worker thus
-buffers little for each client. A client that receives nothing for SLOW_CLIENT_TIMEOUT_S is disconnected; it
-can reconnect, and resumes after the last event that it received.
+Each stream has a position: the number of the last event in the log that was examined for it. A new event is
+read once and encoded once. Streams with the same caller and selection share the joined bytes.
+
+A stream is behind if it resumed from an old position or if its client is slow. It receives the missing events
+in windows of WINDOW_BYTES, so the worker buffers little per client. A client that accepts no data for
+SLOW_CLIENT_TIMEOUT_S is disconnected. It can reconnect and resume after the last event that it received.
 """
 
 import asyncio
@@ -29,55 +30,58 @@ from server.events.stream import Client, Stream, StreamCounts
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
-POLL_INTERVAL_S = 0.02  # Between two checks for new events.
-PRESENCE_INTERVAL_S = 0.2  # Between two checks of presence if it has changed.
-IDLE_PRESENCE_INTERVAL_S = 1.0  # If it has not: an entry may have expired.
-BATCH_STREAMS = 50  # Streams to send to before yielding to other requests.
+POLL_INTERVAL_S = 0.02  # Interval between checks for new events.
+PRESENCE_INTERVAL_S = 0.2  # Minimum interval between presence updates.
+IDLE_PRESENCE_INTERVAL_S = 1.0  # Interval between checks without a change, since entries can expire.
+BATCH_STREAMS = 50  # Number of streams served before other requests get a turn.
 BATCH_PAUSE_S = 0.002
-BACKOFF_S = 1.0  # After a failed check.
+BACKOFF_S = 1.0  # Pause after a failed check.
 HEARTBEAT_INTERVAL_S = 15.0
-HEARTBEAT_POLL_INTERVAL_S = 1.0  # Between two checks for due heartbeats.
-WINDOW_BYTES = 64 * 1024  # Bytes that are sent before the client must have acknowledged those before.
-SLOW_CLIENT_TIMEOUT_S = 30.0  # How long a client may take for a window.
-STUCK_POLL_INTERVAL_S = 0.5  # A client that takes longer is checked only so often.
-MAX_RECENT_EVENTS = 1000  # Events that are kept in memory.
-BATCH_EVENTS = 500  # Events that are read at a time.
-MAX_BACKLOG_READS = 4  # Reads for streams far behind, between two checks for new events.
-RECONNECT_DELAYS_MS = (500, 4000)  # Clients reconnect after a random time between these, so not all at once.
-SHUTDOWN, ACCESS = "shutdown", "access"  # Reasons to end a stream.
+HEARTBEAT_POLL_INTERVAL_S = 1.0  # Interval between checks for due heartbeats.
+WINDOW_BYTES = (
+    64 * 1024
+)  # Once this much is unacknowledged, sending pauses until the client has received everything.
+SLOW_CLIENT_TIMEOUT_S = 30.0  # Maximum time for a client to receive a window.
+STUCK_POLL_INTERVAL_S = 0.5  # Interval between checks of a client whose window takes longer than this.
+MAX_RECENT_EVENTS = 1000  # Number of events cached in memory.
+BATCH_EVENTS = 500  # Number of events per database read.
+MAX_BACKLOG_READS = 4  # Database reads for streams far behind, per check for new events.
+RECONNECT_DELAYS_MS = (500, 4000)  # Bounds of the random delay that spreads out reconnects.
+SHUTDOWN, ACCESS = "shutdown", "access"  # Reasons for ending a stream, sent to the client.
 
 
 class Source(Protocol):
-    """The event log as a hub reads it (`server.events.stream`)."""
+    """Interface of the event log for a hub, implemented in `server.events.stream`."""
 
     def newest(self) -> int:
-        """Return the number of the last event that may be sent; cheap."""
+        """Return the number of the newest event that may be sent. Fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the id of the log, and its first events after a position if the id is as expected.
+        """Return the log's id and up to `limit` events after a position. If the id is not `log_id`, return no
+        events.
 
-        Raises GoneError if some of them are no longer kept.
+        Raises GoneError if events after the position were deleted.
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame of an event; empty if hidden from the actor or not selected."""
+        """Return the frame for an event, or b"" if the actor may not see it or it is not selected."""
 
     def identify(self, authorization: str) -> Actor:
-        """Return the actor of an Authorization header. Raises UnauthorizedError, UnavailableError."""
+        """Return the actor for an Authorization header. Raises UnauthorizedError, UnavailableError."""
 
 
 class Sockets(Protocol):
-    """The connections of this process, by client name."""
+    """Interface to the connections of this process, by client name."""
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the unsent bytes of each client, without clients that have left."""
+        """Return the number of unsent bytes for each client that is still connected."""
 
     def give_up(self, clients: Collection[str]) -> None:
-        """Close the connections of some clients."""
+        """Close the clients' connections."""
 
 
 class _Audience:
-    """The streams with the same caller and selection."""
+    """Caller and selection shared by one or more streams."""
 
     __slots__ = ("actor", "authorization", "checked", "selection", "streams")
 
@@ -88,7 +92,7 @@ class _Audience:
 
 
 class _Open:
-    """An open stream. `known_position` is the last event number that its client received."""
+    """An open stream. `known_position` is the number in the last id that was sent to the client."""
 
     __slots__ = (
         "audience",
@@ -104,18 +108,18 @@ class _Open:
     )
 
     def __init__(self, client: Client, audience: _Audience, position: int, sender: str) -> None:
-        self.sender = sender  # the client whose count includes the stream
+        self.sender = sender  # client address, for the limit of streams per client
         self.client, self.audience, self.position, self.known_position = client, audience, position, position
-        self.beat = time.monotonic() + HEARTBEAT_INTERVAL_S  # when the next one is due
-        self.unacknowledged = 0  # bytes sent since the client last had everything
-        self.presence = b""  # the last presence frame
-        self.slow_since = self.next_check = 0.0  # when a window was full, and when to check it again
+        self.beat = time.monotonic() + HEARTBEAT_INTERVAL_S  # when the next heartbeat is due
+        self.unacknowledged = 0  # bytes sent since the client last had received everything
+        self.presence = b""  # the last presence frame sent
+        self.slow_since = self.next_check = 0.0  # when the window filled up, and when to check it next
 
 
 class Hub:
-    """The streams of this process.
+    """All event streams of this process.
 
-    `newest`, `is_full` and `of_client` are thread-safe; call everything else on the event loop.
+    `newest`, `is_full` and `of_client` are thread-safe. Call all other methods on the event loop.
     """
 
     def __init__(
@@ -125,16 +129,16 @@ class Hub:
         self._presence = presence
         self._streams: set[_Open] = set()
         self._audiences: dict[tuple[str, Actor, Selection], _Audience] = {}
-        self._behind: set[_Open] = set()  # missing events, and ready for more
-        self._slow: set[_Open] = set()  # a full window is unacknowledged
-        self._watching: set[_Open] = set()  # they show the presence of a document
-        self._presence_version, self._presence_at = -1, 0.0  # at the last check, and its time
-        self._beats: deque[_Open] = deque()  # in the order of their next heartbeats
-        # The events after `floor` up to `head`; `number` is the newest number that was seen.
+        self._behind: set[_Open] = set()  # streams that lack events and can receive more
+        self._slow: set[_Open] = set()  # streams with a full window
+        self._watching: set[_Open] = set()  # streams that include the presence of a document
+        self._presence_version, self._presence_at = -1, 0.0  # as of the last check, and its time
+        self._beats: deque[_Open] = deque()  # sorted by the time of the next heartbeat
+        # `recent` has the events after number `floor`, up to `head`. All events up to `number` were read.
         self._recent: list[Event] = []
         self._log_id, self._floor, self._head, self._number = "", 0, 0, -1
         self._pool = ThreadPoolExecutor(2, "events")
-        self._busy = asyncio.Event()  # set while there are streams
+        self._busy = asyncio.Event()  # set while streams are open
         self._tasks: list[asyncio.Task[None]] = []
         self._ended = False
 
@@ -149,7 +153,7 @@ class Hub:
         return self._counts.of_client(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
-        """Begin to send a stream; return the function to call when its client has left."""
+        """Start sending a stream. Returns a function to call when the client disconnects."""
         if not self._streams:
             self._log_id, self._number = stream.log_id, -1
             self._recent, self._floor, self._head = [], stream.newest, stream.newest
@@ -185,7 +189,7 @@ class Hub:
     # --- tasks ---------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Send new events and presence, and whatever slower streams can take."""
+        """Send new events and presence to all streams, and missing events to those behind."""
         failing = False
         while True:
             await self._busy.wait()
@@ -204,7 +208,7 @@ class Hub:
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _send_heartbeats(self) -> None:
-        """Send heartbeats at each stream's own time, to spread the load."""
+        """Send heartbeats. Each stream has its own schedule, which spreads the load."""
         while True:
             await self._busy.wait()
             await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
@@ -221,7 +225,7 @@ class Hub:
                 self._beats.append(stream)
 
     async def _check_access(self) -> None:
-        """Identify callers again; end the streams of those whose access has changed."""
+        """Check callers again at intervals, and end the streams of those whose access has changed."""
         while True:
             await self._busy.wait()
             await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
@@ -236,7 +240,9 @@ class Hub:
                     self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
 
     async def _identify(self, audience: _Audience) -> Actor | None:
-        """Return the current actor of a caller, None if access ended; unchanged if that is unavailable."""
+        """Return the caller's current actor, or None if access was revoked.
+
+        During an outage of the accounts database, return the previous actor."""
         try:
             return await self._run(self._source.identify, audience.authorization)
         except UnavailableError:
@@ -247,7 +253,7 @@ class Hub:
     # --- sending -------------------------------------------------------------------------------
 
     async def _read_new(self) -> None:
-        """Read new events, and mark all streams that can take more as behind."""
+        """Read new events, and mark all streams without a full window as behind."""
         number = self._source.newest()
         while number != self._number:
             try:
@@ -270,25 +276,25 @@ class Hub:
                 self._number = number
 
     def _change_log(self, log_id: str, position: int) -> None:
-        """Move all streams to another log or position; the events between are lost."""
+        """Switch all streams to another log or position. Clients are told to fetch everything again."""
         self._log_id, self._recent, self._floor, self._head = log_id, [], position, position
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Tell clients to fetch everything again, and continue from now."""
+        """Send a `restart` to clients, which must fetch everything again, and continue from the newest event."""
         for stream in streams:
             stream.position = stream.known_position = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
 
     async def _send_recent(self) -> None:
-        """Send events from memory to the streams that are behind, joining equal parts once."""
+        """Send cached events to the streams that are behind. Equal parts are joined only once."""
         parts: dict[tuple[_Audience, int], tuple[bytes, int, int]] = {}
         behind = [stream for stream in self._behind if stream.position >= self._floor]
         for number, stream in enumerate(behind, 1):
             if stream in self._behind:
                 key = stream.audience, stream.position
                 if key not in parts:
-                    if len(parts) >= BATCH_STREAMS:  # Bounds the memory of joined parts.
+                    if len(parts) >= BATCH_STREAMS:  # Limits the memory for joined parts.
                         parts.clear()
                     parts[key] = self._part(self._recent, *key)
                 self._advance(stream, *parts[key])
@@ -296,7 +302,7 @@ class Hub:
                 await asyncio.sleep(BATCH_PAUSE_S)
 
     async def _send_older(self) -> None:
-        """Send events from the database to some of the streams that are far behind."""
+        """Send events from the database to up to MAX_BACKLOG_READS groups of streams that are far behind."""
         for position in sorted({s.position for s in self._behind if s.position < self._floor})[
             :MAX_BACKLOG_READS
         ]:
@@ -312,7 +318,7 @@ class Hub:
                 self._advance(stream, *self._part(sendable, stream.audience, position))
 
     async def _send_presence(self) -> None:
-        """Send presence to the streams that watch a document, if it has changed."""
+        """Send changed presence to the streams that include the presence of a document."""
         if not self._watching:
             return
         passed, version = time.monotonic() - self._presence_at, self._presence.version()
@@ -329,7 +335,10 @@ class Hub:
                 self._send(stream, frame)
 
     def _part(self, events: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
-        """Return up to a window of frames after a position, the last event in it, and the last examined."""
+        """Encode up to WINDOW_BYTES of events after a position.
+
+        Returns the bytes, the number of the last event in them, and the number of the last event examined.
+        """
         parts, size, last_sent, last_examined = list[bytes](), 0, position, position
         for event in events[bisect_right(events, position, key=_number) :]:
             last_examined = event.seq
@@ -358,7 +367,7 @@ class Hub:
             self._behind.discard(stream)
 
     async def _check_slow(self) -> None:
-        """Resume streams whose clients have caught up; disconnect those that take too long."""
+        """Resume streams whose clients have received everything, and disconnect clients that take too long."""
         now = time.monotonic()
         due = {stream.client.name: stream for stream in self._slow if stream.next_check <= now}
         if not due:

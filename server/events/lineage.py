@@ -1,14 +1,17 @@
-"""Deduplication between machines that share a log: each change is recorded once (docs/events.md).
+"""Deduplication between machines that share an event log: each change is logged once (docs/events.md).
 
-Each machine detects changes of its files by its own versions. The versions that the logged events lead up to
-are common to all machines, and the log keeps the source of each file's last event: a commit, or uncommitted
-changes of one machine. A file that a commit has changed gets an event if the logged version differs, and
+All machines receive the same commits, but only the first one to see a change logs it. For this, the log
+stores, for all machines together, the version of each file that the last event led to. It also stores the
+source of that event: a commit, or uncommitted changes on one machine.
 
-- the last event comes from the history of this machine, which has moved on,
-- or the last event comes from elsewhere, and a commit that no machine has recorded changes the file: both are
-  events, in their order.
+If a commit changes a file here and the result differs from the logged version, an event is needed in two
+cases:
 
-Otherwise other machines are ahead, and have recorded this change already.
+- The last event's source is part of this machine's history, so this change is newer.
+- The source is not part of this machine's history, but a commit that no machine has logged changes the file.
+  Then both changes are logged, one after the other.
+
+Otherwise another machine is ahead, and has logged this change already.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -25,15 +28,15 @@ from server.storage.git.refs import are_commits, commits_beside
 from server.storage.git.tree import changed_by
 from server.storage.media import SIDECAR_SUFFIX
 
-COMMIT_NOTE = "commit"  # Name of the note with the commit that a machine recorded last.
-MAX_COMMITS = 1000  # Commits that are searched when a machine moves to another.
-TYPES_FOLDER = "content-types/"  # The row of all files below it.
+COMMIT_NOTE = "commit"  # Name of the note that stores the last commit that a machine logged.
+MAX_COMMITS = 1000  # Maximum number of commits examined when a machine moves to another commit.
+TYPES_FOLDER = "content-types/"  # Stands for all files in this folder.
 
 
 class Lineage:
-    """What a machine at a commit has to record, within one transaction.
+    """Decides, within one transaction, which changes a machine at `commit` has to log.
 
-    `from_commit` tells whether a file's content is the commit's.
+    `from_commit` returns whether a file's content is that in the commit.
     """
 
     def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
@@ -46,7 +49,7 @@ class Lineage:
             self.versions.note(BEGIN_NOTE, now())
 
     def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
-        """Return which of some files may have events that no machine has recorded."""
+        """Return those of the files in `found` that may have changes not logged by any machine."""
         if not self._own.is_shared:
             return set(found)
         known = self._own.versions_at(found.keys())
@@ -78,7 +81,7 @@ class Lineage:
         return events
 
     def arrive(self) -> None:
-        """Record that this machine has reached the commit."""
+        """Store that this machine has reached the commit."""
         if not self._path.moved:
             return
         uncommitted = self._own.uncommitted_paths()
@@ -90,19 +93,22 @@ class Lineage:
 
 
 class _Path:
-    """The commits between the one that a machine recorded last ("" for none) and another."""
+    """The commits between the last one that this machine logged ("" for none) and the current one."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit
         self.moved = commit not in ("", before)
         self.entered = self._commits(commit, before) if self.moved else []  # newest first
-        # After a reset or a rewritten history, these are no longer ancestors.
+        # Commits that a reset or a rewritten history removed.
         self.abandoned = self._commits(before, commit) if self.moved and before else []
         known = own.recorded([commit, before]) if self.abandoned else set[str]()
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return which of some files have changes to record; their content is the commit's, not the log's."""
+        """Return those of the files that have changes to log.
+
+        Their content must be that in the commit, and differ from the logged version.
+        """
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
         commits = {by.commit for by in elsewhere.values() if by.commit}
@@ -111,7 +117,7 @@ class _Path:
         return (set(paths) - others) | self._unrecorded_changes(others)
 
     def _is_elsewhere(self, by: LastSource) -> bool:
-        """Return whether the source of an event may be missing from this machine's history."""
+        """Whether the source of an event may be missing from this machine's history."""
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
 
     def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:
@@ -122,7 +128,10 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return the ancestors of a commit without those of another; empty if either is missing."""
+        """Return up to MAX_COMMITS ancestors of `commit` that are not ancestors of `without`.
+
+        Returns [] if either commit does not exist.
+        """
         some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:
             return git_or_fail(self._root, *some).split()
@@ -135,7 +144,7 @@ class _Path:
 def _same_documents(
     recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
 ) -> set[str]:
-    """Return the files with other versions of the documents whose changes are recorded."""
+    """Return the files in `new` that contain other versions of the documents in `recorded`."""
     sides = tuple(sides)
 
     def keys(path: str) -> set[Key]:

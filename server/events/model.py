@@ -1,4 +1,4 @@
-"""The model of events: one change of a document in a locale, a media file or a content type."""
+"""Data classes for events. An event is one change to a document in a locale, a media file or a content type."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from server.auth.permissions import subject_of
 from server.schema.model import SITE_TAG, UPLOAD, document_tag, type_tag
 
-# The kinds of events, with descriptions for the documentation.
+# The kinds of events. The documentation shows these descriptions.
 KINDS: Mapping[str, str] = {
     "entry.create": "a document was created in a locale",
     "entry.update": "the version of a document that editors see changed",
@@ -20,9 +20,9 @@ KINDS: Mapping[str, str] = {
     "schema.update": "a content type or component was added, changed or removed",
     "site.update": "more documents changed at once than get events of their own",
 }
-SOURCES = ("api", "file", "git")  # a write through the API, an edit of files, a commit that was checked out
+SOURCES = ("api", "file", "git")  # write through the API, edited file, checked-out commit
 
-# For a site.update: the number of single events, by uid, status and kind.
+# For a site.update: the numbers of single events by uid, status and kind.
 Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
@@ -36,14 +36,16 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One entry of the event log.
+    """One entry of the event log. Strings are "" where nothing applies.
 
-    `status` is "published" if readers could see the document before or after, else "draft"; "" without
-    status. `changed` names the attributes that differ, None if unknown. An event is `hidden` if only private
-    attributes differ. `links` lists the attributes that differ only in relations, with the types of their
-    targets; a caller without access to any of these types does not learn of the attribute. `actor`, `commit`
-    and `write` (the name of a write that is committed later) are "" if there is none. `paths` are the changed
-    files, read from the log only on request.
+    - `status`: "published" if the public could see the document before or after the change, else "draft"
+    - `changed`: the attributes that differ, or None if unknown
+    - `hidden`: whether only private attributes differ
+    - `links`: those changed attributes in which only relations differ, each with the types of their targets.
+      Callers see such an attribute in `changed` only if they may find one of these types.
+    - `write`: id of a write through the API whose commit is still pending
+    - `counts`: only for a site.update, the numbers of single events
+    - `paths`: the changed files, read from the log only on request
     """
 
     kind: str
@@ -65,12 +67,12 @@ class Event:
 
     @property
     def model(self) -> str:
-        """Return the name of its type: a content type's singular API id, or for example `shared.seo`."""
+        """The type's short name: a content type's singular API id, or a component such as `shared.seo`."""
         return self.uid.partition("::")[2].rpartition(".")[2] if "::" in self.uid else self.uid
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Return the cache tags of the responses that it may change (`server.schema.model`)."""
+        """The cache tags of the responses that this event may invalidate (`server.schema.model`)."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

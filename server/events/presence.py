@@ -1,4 +1,4 @@
-"""Presence: which clients are viewing which documents, shared by all workers."""
+"""Presence: which clients are viewing which documents. Shared by all workers of a server."""
 
 import json
 import mmap
@@ -23,13 +23,13 @@ from server.site.site import State
 
 # --- table ----------------------------------------------------------------------------------------
 
-ENTRY_TTL_S = 30.0  # Since the last message of a client.
-MAX_CLIENTS = 1024  # Of one server.
-MAX_CLIENTS_PER_CALLER = 20  # Another one replaces the one that was silent longest.
-MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # Messages of a caller in each worker.
+ENTRY_TTL_S = 30.0  # Entries expire this long after a client's last message.
+MAX_CLIENTS = 1024  # Maximum number of clients per server.
+MAX_CLIENTS_PER_CALLER = 20  # A further client replaces the one that has been silent longest.
+MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # Limit of messages per caller, in each worker.
 MAX_ENTRY_BYTES = 1024
 TOO_MANY_MESSAGE = "Too many clients are viewing documents; try again later"
-_HALF_KEY_BYTES = 8  # One half for the caller, one for its client.
+_HALF_KEY_BYTES = 8  # A key is a digest of the caller and one of the client.
 _KEY_BYTES = 2 * _HALF_KEY_BYTES
 _LENGTH = struct.Struct("=H")
 _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
@@ -37,9 +37,9 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The position of a client: a document in a locale, and a field as a dotted path, or None.
+    """What a client is viewing: a document in a locale, and optionally a field, as a dotted path.
 
-    `caller` is the name of the actor; `kind` and `name` are shown to others, such as ("user", "ann").
+    `caller` is the actor's name. `kind` and `name` are shown to other people, such as ("user", "ann").
     """
 
     caller: str
@@ -52,7 +52,7 @@ class Presence:
 
 
 class PresenceTable:
-    """The entries of all workers; thread-safe. Create it before forking the workers."""
+    """Shared table with an entry for each client. Thread-safe. Create it before forking workers."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
@@ -61,7 +61,9 @@ class PresenceTable:
         self._entries = times + MAX_CLIENTS * 2 * 8
         view = memoryview(self._memory)
         self._version = view[:8].cast("Q")
-        self._ends = view[times : times + MAX_CLIENTS * 8].cast("d")  # 0 for a free slot
+        self._ends = view[times : times + MAX_CLIENTS * 8].cast(
+            "d"
+        )  # expiry of each slot's entry; 0 if the slot is free
         self._since = view[times + MAX_CLIENTS * 8 : self._entries].cast("d")
         self._lock = SharedLock()
         self._counting = threading.Lock()
@@ -69,14 +71,14 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """Return a number that changes with each entry put or removed, but not when one expires."""
+        """Number that increases when an entry is added, changed or removed, but not when one expires."""
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
-        """Set the position of a client.
+        """Store what a client is viewing.
 
-        Raises RateLimitError if the caller sends too much, ValidationError if the entry is too long, and
-        BusyError if the table is full.
+        Raises RateLimitError if the caller sends too many messages, ValidationError if the entry is too long,
+        and BusyError if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
@@ -106,7 +108,7 @@ class PresenceTable:
                 self._version[0] += 1
 
     def all(self) -> list[Presence]:
-        """Return the positions of all clients, oldest entries first."""
+        """Return the entries of all clients, oldest first."""
         with self._lock:
             now = time.monotonic()
             entries = [
@@ -161,7 +163,7 @@ def _key(caller: str, client: str) -> bytes:
     return b"".join(blake2b(text.encode(), digest_size=_HALF_KEY_BYTES).digest() for text in (caller, client))
 
 
-# Saves 320 µs of 450 µs of reading the table with 50 clients.
+# With 50 clients, reduces reading the table from 450 µs to 130 µs.
 @lru_cache(2 * MAX_CLIENTS)
 def _decode(entry: bytes) -> Presence:
     return Presence(**json.loads(entry))
@@ -170,13 +172,15 @@ def _decode(entry: bytes) -> Presence:
 # --- people ---------------------------------------------------------------------------------------
 
 PUBLIC_ACTOR = "public"
-_MAX_PATH_PARTS = 20  # Names and indexes in the path of a field.
+_MAX_PATH_PARTS = 20  # Maximum number of names and indexes in a field path.
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor sees who is viewing documents of a type, and is shown to others there.
+    """Whether an actor sees who else is viewing documents of a type. The actor is then shown to others as
+    well.
 
-    Requires permission to find the type, and to see its drafts or change it. The public never may.
+    Requires permission to find the type, and either to read its drafts or to change it. The public is
+    excluded.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
@@ -185,7 +189,7 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the types that `may_attend` allows, by name. Raises ForbiddenError if there is none."""
+    """Return the types that `may_attend` allows, by name. Raises ForbiddenError if there are none."""
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:
         raise ForbiddenError()
@@ -193,7 +197,7 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether a document has a version that the actor may see, assuming that it may find the type."""
+    """Whether a document has a version that the actor may see. The actor must be allowed to find the type."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -203,7 +207,7 @@ def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) ->
 
 
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Return whether a path such as `sections.2.title` names an attribute that an actor may know of."""
+    """Whether a path such as `sections.2.title` is a field that the actor may know about."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
@@ -230,7 +234,7 @@ def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:
 
 
 def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequence[Presence]]:
-    """Group positions by type name and document id."""
+    """Group presence entries by type name and document id."""
     found: dict[tuple[str, str], list[Presence]] = {}
     for one in present:
         found.setdefault((one.type, one.document_id), []).append(one)
@@ -240,9 +244,9 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def others_at(
     document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON for an actor: the other people at a document, given as type name and id.
+    """Return the JSON with the other people viewing a document, given as (type name, id).
 
-    A person with several clients is listed once.
+    A person with several clients is listed once, with several places.
     """
     people: dict[str, dict[str, Any]] = {}
     for one in present:
@@ -258,12 +262,12 @@ def others_at(
 
 # --- source ---------------------------------------------------------------------------------------
 
-Document = tuple[str, str]  # the name of its type, and its id
+Document = tuple[str, str]  # type name and document id
 Present = Mapping[Document, Sequence[Presence]]
 
 
 class PresenceSource:
-    """Presence as a hub sends it to streams (`server.events.hub`)."""
+    """Source of presence frames for the hub (`server.events.hub`)."""
 
     def __init__(self, table: PresenceTable, state: Callable[[], State]) -> None:
         self._table, self._state = table, state
@@ -275,7 +279,7 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the presence frame of a document for an actor; empty if not allowed."""
+        """Return a document's presence frame for an actor, or b"" if the actor may not see presence there."""
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
         if type_ is None or not may_attend(actor, type_):

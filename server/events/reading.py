@@ -1,4 +1,4 @@
-"""Reader of the event log for a caller: the selected events that it may see."""
+"""Reading of the event log for a caller: only selected events that the caller may see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,16 +16,20 @@ from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
 
-_CHANGES = ("entry.update", "entry.publish")  # Kinds that are visible if a visible attribute changed.
-HISTORY_FIELDS = ("actor", "commit")  # Visible only with permission to read the history.
+_CHANGES = (
+    "entry.update",
+    "entry.publish",
+)  # Kinds of events that are visible only if a visible attribute changed.
+HISTORY_FIELDS = ("actor", "commit")  # Visible only with the permission `history.read`.
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return an event as an actor may see it, or None.
+    """Return an event as an actor may see it, or None if the actor may not see it.
 
-    A deletion is visible to those who could see the document before. Hidden events are visible only with full
-    access. Relations to types that the actor may not find are removed from `changed`; if nothing is left, so
-    is the event.
+    - A deletion is visible if the actor could see the document before.
+    - Hidden events are visible only with full access.
+    - Attributes are removed from `changed` if they are relations to types that the actor may not find. If no
+      attribute remains, an update or publish event is not visible.
     """
     if event.hidden and not actor.everything:
         return None
@@ -48,7 +52,7 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
 
 def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
-    """Return whether an actor may learn that an attribute changed, if only relations to some types did."""
+    """Whether an actor may see that an attribute changed. `links` as in `Event.links`."""
     if links:
         return any(may_find(actor, uid) for uid in links)
     if attribute is None or attribute.type != "relation" or not attribute.target:
@@ -57,7 +61,7 @@ def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:
-    """Return the JSON of a visible event."""
+    """Return the JSON for an event that is visible to the actor."""
     body = event.shown()
     if not actor.may("history", "read"):
         body.update(dict.fromkeys(HISTORY_FIELDS))
@@ -65,7 +69,7 @@ def shown(event: Event, actor: Actor) -> dict[str, Any]:
 
 
 def _may_see(actor: Actor, uid: str, status: str) -> bool:
-    if "::" not in uid:  # a component, which many types may use
+    if "::" not in uid:  # a component, which several types may use
         return actor.everything or actor.reading
     return may_find(actor, uid) and (status != DRAFT or has_draft_permission(actor, uid))
 
@@ -81,31 +85,31 @@ def _visible_counts(counts: Counts, actor: Actor) -> Counts:
 
 # --- reading --------------------------------------------------------------------------------------
 
-MAX_INTEGER = 2**53  # Every JSON client can represent it.
-DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # Events in a response.
+MAX_INTEGER = 2**53  # JavaScript numbers are exact up to this.
+DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # Number of events in a response.
 STATUSES = ("published", "draft")
 PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presence")
 _EVENT_PATTERNS = (
     *KINDS,
     *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS),
-)  # values of `events`
-_MAX_QUOTED_CHARS = 100  # Longer words are cut in errors.
-_BATCH_EVENTS = 500  # Events that are read at once.
-MAX_READ_EVENTS = 20_000  # Events that one response examines.
+)  # valid values of the parameter `events`
+_MAX_QUOTED_CHARS = 100  # Longer words are truncated in error messages.
+_BATCH_EVENTS = 500  # Number of events per database read.
+MAX_READ_EVENTS = 20_000  # Maximum number of events examined for one response.
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected events; an empty set selects all."""
+    """Selected events. An empty set selects everything."""
 
     types: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
     locales: frozenset[str] = frozenset()
     status: frozenset[str] = frozenset()
-    presence: tuple[str, str] | None = None  # type and id of a document whose presence is sent, too
+    presence: tuple[str, str] | None = None  # type and id of a document, to include its presence
 
     def has(self, event: Event) -> bool:
-        """Return whether an event is selected. Events of the whole site match any type, locale and status."""
+        """Whether an event is selected. Events without a type, locale or status match any."""
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
@@ -121,7 +125,7 @@ class Selection:
 
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
-    """Return the names of the types that an actor may find. Raises ForbiddenError if there is none."""
+    """Return the names of the types that an actor may find. Raises ForbiddenError if there are none."""
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:
@@ -130,7 +134,10 @@ def subjects_of(actor: Actor, schema: Schema) -> list[str]:
 
 
 def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the selection of a request, among some type names. Raises ValidationError."""
+    """Parse the request parameters that select events. `subjects` are the valid type names.
+
+    Raises ValidationError.
+    """
     for name in parameters:
         if name not in PARAMETERS:
             raise _unknown_error(f'Unknown parameter "{name[:_MAX_QUOTED_CHARS]}"', name, PARAMETERS)
@@ -144,7 +151,7 @@ def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Se
 
 
 def _document(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Parse the type and id of `presence=article:ID`. Raises ValidationError."""
+    """Parse `presence=article:ID` into type name and document id. Raises ValidationError."""
     value = parameters.get("presence", "")
     type_, _, document_id = value.partition(":") if isinstance(value, str) else ("", "", "")
     if value and not (type_ and document_id):
@@ -170,7 +177,7 @@ def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationE
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = MAX_INTEGER) -> int:
-    """Parse a whole number of a request. Raises ValidationError."""
+    """Parse a parameter as a whole number from 0 to `most`. Raises ValidationError."""
     text = parameters.get(name, "")
     if text == "":
         return default
@@ -181,7 +188,7 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the log: its events, the last number that was read, and whether more follow."""
+    """A part of the log: events, the number of the last event examined, and whether there are more."""
 
     events: list[Event]
     last: int
@@ -197,10 +204,9 @@ def read_part(
     limit: int,
     spend: Callable[[int], None],
 ) -> Part:
-    """Return up to `limit` selected and visible events after `since`.
+    """Return up to `limit` events after `since` that are selected and visible.
 
-    `spend` is called with the number of examined events; its errors pass through. Raises GoneError,
-    StorageError.
+    `spend` is called with the number of events examined, and may raise. Raises GoneError, StorageError.
     """
     bounds = database.bounds()
     require_kept(bounds, since)

@@ -1,8 +1,9 @@
-"""The recorder of events: called for each change under the site's write lock, before readers see it.
+"""The recorder, which logs events. It runs for every change, under the site's write lock, before readers see
+the change.
 
-The database stores the versions that its events lead up to. Changes that were missed, because the server was
-down or the disk full, thus get their events at the next call, and a change that two servers of a site find
-gets its events once.
+The log stores the version of every file after its last event. Changes that could not be logged, for example
+because the disk was full, are thus detected and logged by the next call. If two servers of a site detect the
+same change, it is logged once.
 """
 
 import logging
@@ -44,21 +45,22 @@ from server.storage.git.times import CommitTimes
 
 log = logging.getLogger("bifolio")
 
-LOCK_TIMEOUT_S = 1.0  # How long a change waits for the database if the last one was recorded.
-_MISSED_LOCK_TIMEOUT_S = 0.02  # If it was not.
+LOCK_TIMEOUT_S = 1.0  # Maximum wait for the database.
+_MISSED_LOCK_TIMEOUT_S = 0.02  # Maximum wait after a change was missed.
 _ID_BYTES = 64
-_CHANGES_PER_SWEEP = 500  # Old events are deleted after so many changes.
+_CHANGES_PER_SWEEP = 500  # Old events are deleted each time after this many changes.
 
-Before = Callable[[Recorded], Version]  # Returns the content of a recorded version.
-After = Callable[[str], Entry | None]  # Returns the current entry of a file.
+Before = Callable[[Recorded], Version]  # Returns a logged version's content.
+After = Callable[[str], Entry | None]  # Returns a file's current entry.
 
 
 class Recorder:
-    """Records the events of the site at `root`. Create it before forking workers, which share its state.
+    """Recorder of events for the site at `root`. Create it before forking workers, which share its state.
 
-    `accounts` is the setting of the accounts database; if that is PostgreSQL, so is the log. `replaced` has
-    the earlier versions of documents that changed before the recorder existed, by path. `served` is False
-    outside a server: broken files are then skipped, since a server keeps serving their last good version.
+    - `accounts`: the setting for the accounts database. If that is PostgreSQL, the event log is there, too.
+    - `replaced`: by path, the earlier versions of documents that changed before the recorder was created.
+    - `served`: False outside a server. Invalid files are then skipped, because a running server keeps serving
+      their last valid version.
     """
 
     def __init__(
@@ -72,13 +74,13 @@ class Recorder:
         self._served = served
         self.database = EventDatabase(root, accounts)
         self._replaced = dict(replaced or {})
-        # In shared memory: whether changes were missed, and the id of the log that was compared
-        # with the files.
+        # In shared memory: whether changes were missed, and the id of the log that the files were last
+        # compared with.
         self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_BYTES)
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Record the events of a record; never fails: missed changes are recorded later.
+        """Log the events for a record. Errors are not raised: missed changes are logged later.
 
         Returns the number of the last event, or None if changes were missed.
         """
@@ -117,10 +119,11 @@ class Recorder:
             log.error("%s", error.message)
 
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
-        """Record changes since the last recorded versions; the first time, record the versions only.
+        """Log the differences between the files and the logged versions. For a new log, only store the
+        versions.
 
-        Skips files that have changed again since they were read: another server may have recorded them, or
-        the next rescan will. Returns False, without comparing, if the configuration has changed since.
+        Files that have changed since they were read are skipped: the next rescan will log them, if another
+        server has not. Returns False, without comparing, if the configuration has changed since it was read.
         """
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGIN_NOTE):
@@ -187,7 +190,7 @@ class Recorder:
 
 
 class _Origins:
-    """The origin of one record's changes, by file."""
+    """The origins of a record's changes, by file: commit, API or edited file."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
@@ -200,15 +203,15 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Return whether a file's content is that of the commit that was checked out or made."""
+        """Whether a file's content is that in the new commit."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
 
 def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) -> set[str]:
-    """Return the paths of all files whose versions differ from the recorded rows.
+    """Return the paths of all files whose versions differ from the logged rows.
 
-    The rows are plain tuples: at a start there is one for each file, and nearly all are unchanged.
+    For speed, rows are compared as plain tuples: at startup there is one per file, and almost all are equal.
     """
     unmatched, differing = dict(entries), set[str]()
     for row in rows:
@@ -230,7 +233,7 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
 
 
 def recorded_version(entry: Entry | None) -> Recorded | None:
-    """Return the version in a file, in its recorded form."""
+    """Return a file's version in the form that the log stores, or None if the file has no document."""
     if entry is None or entry.document is None:
         return None
     document = entry.document
@@ -273,14 +276,17 @@ def _changes(
 
 
 def _digest(document: Document) -> bytes:
-    """Return a digest of a document that is not read from one file only, such as a media file's."""
+    """Return a digest for a document that is not read from a single file, such as a media file's."""
     pairs = zip(document.type.attributes, document.values, strict=True)
     values = [value for name, value in pairs if name not in DERIVED_FIELDS]
     return digest(repr(values))
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Join the events of documents and media into one, and hidden ones into another; keep schema events."""
+    """Join many events into one site.update, and hidden events into another.
+
+    Schema events are not joined.
+    """
     schema_events = [event for event in events if event.kind == "schema.update"]
     content_events = [event for event in events if event.kind != "schema.update"]
     groups = ([event for event in content_events if event.hidden is hidden] for hidden in (False, True))

@@ -1,4 +1,4 @@
-"""The job of the recorder: it records changes since the last run, and later those that were missed."""
+"""Job that runs the recorder at startup, and again after changes were missed."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that calls the recorder if no change of the site does. Other machines wake it through `notices`."""
+    """Job that runs the recorder when no change triggers it. Other machines wake the job through `notices`."""
 
     name = "record"
     failure = "changes could not be recorded"
@@ -31,13 +31,13 @@ class RecordEvents(Job):
             self._notices.listen(EVENTS, on_notice)
 
     def run(self, context: JobContext) -> float:
-        """Record changes: at first, when woken, and at intervals while events are missing."""
+        """Log changes: on the first run, when woken, and at intervals while changes are missed."""
         now = context.clock.monotonic()
         self._is_due |= context.is_woken
         if self._is_due or (self._recorder.missed and now - self._recorded_at > self._timing.record_retry_s):
             self._recorded_at = now
-            with suppress(StorageError):  # The recorder meets and logs it as well.
-                self._recorder.database.bounds()  # Waits for a remote database without holding the lock.
+            with suppress(StorageError):  # The recorder will get the same error, and log it.
+                self._recorder.database.bounds()  # Connects to a remote database before the lock is held.
             self._site.record()
         self._is_due = False
         return self._timing.record_s

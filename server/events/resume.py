@@ -1,4 +1,4 @@
-"""Positions from which event streams resume after a disconnect (docs/events.md)."""
+"""Positions at which event streams resume after a disconnect (docs/events.md)."""
 
 import re
 
@@ -9,7 +9,7 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_kept(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if events after a number are no longer kept, or belong to another log."""
+    """Raise GoneError if events after `since` were deleted, or if `since` is beyond the end of the log."""
     if since > bounds.last:
         message = f"The log of events ends at {bounds.last}; {since} belongs to another one"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})
@@ -19,7 +19,7 @@ def require_kept(bounds: Bounds, since: int) -> None:
 
 
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """Return the number after which a stream resumes, or None if events after it are missing."""
+    """Return the number after which a stream starts, or None if events after it are missing."""
     if last_id:
         parsed = parse_id(last_id)
         if parsed is None or parsed[0] != bounds.id or (parsed[1] == 0 and bounds.first > 1):
@@ -33,11 +33,11 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
 
 
 def parse_id(text: str) -> tuple[str, int] | None:
-    """Parse the id of an event into the log's id and the number; None if malformed."""
+    """Parse an event id into log id and number, or return None if it is malformed."""
     match = _ID.fullmatch(text.strip())
     return (match[1], int(match[2])) if match else None
 
 
 def id_of(log: str, number: int) -> str:
-    """Return the id of an event: the log's id and the number."""
+    """Return an event id, which consists of log id and number."""
     return f"{log}-{number}"

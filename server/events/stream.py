@@ -1,4 +1,4 @@
-"""An event stream as requested, its frames, its source, and the counts of streams."""
+"""Event streams: the request, the frames, the source of events, and the number of open streams."""
 
 import json
 import mmap
@@ -21,11 +21,14 @@ from server.schema.model import Schema
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested stream: the selected and visible events of the log `log_id` after `position`.
+    """A requested event stream: the selected events that the actor may see, in the log `log_id` after
+    `position`.
 
-    `authorization` is the request's header, checked again while the stream is open; `actor` was identified by
-    it. `sender` is the client whose count includes the stream, by address. As the body of a response, it
-    yields only its opening frames: a hub sends the rest.
+    - `authorization`: the request's header, from which `actor` was identified. It is checked again while the
+      stream is open.
+    - `sender`: the client's address, for the limit of streams per client.
+
+    As a response body, a Stream yields only its opening frames. The hub sends all later ones.
     """
 
     authorization: str
@@ -50,36 +53,36 @@ class Client(Protocol):
 
     @property
     def name(self) -> str:
-        """The address and port."""
+        """The client's address and port."""
 
     def send(self, data: bytes) -> object:
-        """Send frames without waiting; whether they arrive is unknown."""
+        """Queue bytes to be sent, without waiting for delivery."""
 
     def end(self) -> None:
-        """End the response after what was sent."""
+        """End the response after all queued bytes."""
 
 
 # --- frames ---------------------------------------------------------------------------------------
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-RECONNECT_DELAY_MS = 2000  # Delay before a client reconnects.
+RECONNECT_DELAY_MS = 2000  # How long clients wait before reconnecting.
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:
-    """Return the frame of an event; `data` must be one line."""
+    """Return an event's frame. `data` must not contain line breaks."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: {data}\n\n".encode()
 
 
 def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
-    """Return the frame of an event about the stream itself: `welcome`, `restart`."""
+    """Return a frame about the stream itself, such as `welcome` or `restart`."""
     return frame(event, json.dumps(data, separators=(",", ":")), id_)
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream that begins after an event.
+    """Return the first frames of a stream that starts after event `number`.
 
-    `restarted`: the stream could not resume after the id that the client sent.
+    `restarted` means that the stream could not resume after the id that the client sent.
     """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
@@ -87,28 +90,31 @@ def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
 
 
 def goaway(reason: str, retry_ms: int) -> bytes:
-    """Return the last frame of a stream, with the reason and the delay before reconnecting, in ms."""
+    """Return the last frame of a stream: why it ends, and the reconnect delay in ms."""
     return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
 
 
 def heartbeat(id_: str = "") -> bytes:
     """Return a comment that keeps the connection alive.
 
-    `id_` is the last event that was skipped as invisible, so that the client resumes after it.
+    `id_` is the id of the last event skipped as invisible to the client. A client that reconnects resumes
+    after it.
     """
     return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
 
 
 # --- source ---------------------------------------------------------------------------------------
 
-MAX_CACHED_FRAMES = 2048  # Encoded frames that are kept for other streams.
+MAX_CACHED_FRAMES = 2048  # Number of cached frames, shared by all streams.
 
 
 class Source:
-    """The event log in a database.
+    """The event log, as a hub reads it.
 
-    `newest` returns the number of the last event that all workers show. `identify` returns the actor of an
-    Authorization header, and raises what `Identities.identify` does. `schema` returns the served schema.
+    - `newest` returns the number of the newest event whose change all workers already serve.
+    - `identify` returns the actor for an Authorization header, and raises the errors of
+      `Identities.identify`.
+    - `schema` returns the served schema.
     """
 
     def __init__(
@@ -120,13 +126,14 @@ class Source:
     ) -> None:
         self._database, self.newest, self.identify = database, newest, identify
         self._schema = schema
-        # Saves 12 µs of 15 µs for an event to one of 50 streams.
+        # With 50 streams, reduces the time for an event and stream from 15 µs to 3 µs.
         self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
-        """Return the id of the log, and its first events after a position if the id matches.
+        """Return the log's id and up to `limit` events after a position. If the id is not `log_id`, return no
+        events.
 
-        Raises GoneError if some of them are no longer kept, and StorageError.
+        Raises GoneError if events after the position were deleted, and StorageError.
         """
         bounds = self._database.bounds()
         if bounds.id != log_id:
@@ -135,7 +142,7 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame of an event as an actor may see it; empty if hidden or not selected."""
+        """Return an event's frame for an actor, or b"" if the actor may not see it or it is not selected."""
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
             return b""
@@ -144,7 +151,7 @@ class Source:
         return self._encode(log_id, seen, _READER)
 
 
-_READER = Actor("reader")  # stands for all actors without the history permission
+_READER = Actor("reader")  # stands for all actors without the permission `history.read`
 
 
 def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
@@ -154,22 +161,24 @@ def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
 
 # --- stream counts --------------------------------------------------------------------------------
 
-MAX_WORKERS = 256  # Slots are reused.
+MAX_WORKERS = 256  # Worker numbers beyond this reuse slots.
 CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """The numbers of streams in all workers. Create it before forking; each worker then calls `enter`."""
+    """Numbers of open streams in all workers. Create it before forking; then each worker calls `enter`."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
-        self._numbers = memoryview(self._memory).cast("Q")  # by worker: process id and count
+        self._numbers = memoryview(self._memory).cast(
+            "Q"
+        )  # for each worker: process id and number of streams
         self._of_clients = memoryview(mmap.mmap(-1, MAX_WORKERS * CLIENT_HASHES * 2)).cast("H")
         self._key = secrets.token_bytes(16)
         self._slot = 0
 
     def enter(self, worker: int) -> None:
-        """Count the streams of this process as those of a worker number."""
+        """Register this process as a worker, and reset its counts."""
         self._slot = worker % MAX_WORKERS * 2
         self._numbers[self._slot + 1] = 0
         begin = self._slot // 2 * CLIENT_HASHES

@@ -1,11 +1,14 @@
 """SQL tables of the event log.
 
-`log` is one row: id, number of the last event, and number of writes. Versions, types and notes belong to one
-clone of the site, or to all together (`*`). `commits` are the recorded commits. `told` has the source of each
-file's last event: a commit, or uncommitted changes of one clone (`server.events.lineage`).
+- `log`: one row with the log's id, the number of the last event, and the number of writes
+- `versions`, `types`, `notes`: rows belong to one clone of the site, or to all clones (`*`)
+- `commits`: commits whose changes are logged
+- `told`: the source of each file's last event, a commit or uncommitted changes of one clone
+  (`server.events.lineage`)
 """
 
-# A delivery gathers events, is queued behind another of its document, waits for an attempt, or is done.
+# States of a delivery: collecting events, queued behind another delivery for the same document, waiting for
+# an attempt, and two for done.
 GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
 OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
 TIMED = f"state IN ('{GATHERING}', '{WAITING}')"

@@ -1,1 +1,1 @@
-"""Webhooks: matching of events, ordered and retried delivery, and signatures."""
+"""Webhooks: matching of events, delivery in order and with retries, and signatures."""

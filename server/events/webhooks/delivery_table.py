@@ -1,6 +1,8 @@
-"""The deliveries of webhooks, open and done, as a table of the event log.
+"""The table of webhook deliveries, in the event log's database.
 
-Every function takes the connection of a transaction. Times are seconds since 1970.
+Every function expects a connection in a transaction. Times are Unix times in seconds.
+
+A delivery is open until it was delivered or has failed for good; then it is done.
 """
 
 import json
@@ -20,7 +22,7 @@ from server.events.tables import (
 )
 from server.events.webhooks.http_client import new_id
 
-MAX_DONE_DELIVERIES, RETENTION_S = 1000, 7 * 86_400.0  # For each webhook's done deliveries.
+MAX_DONE_DELIVERIES, RETENTION_S = 1000, 7 * 86_400.0  # Limits for each webhook's done deliveries.
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -29,10 +31,11 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One delivery: its event or burst, its attempts, and the outcome of the last one.
+    """One delivery: an event (or several, joined), the attempts, and the last attempt's outcome.
 
-    Deliveries with the same `document` keep their order; "" for none. `first` and `last` are event numbers;
-    `body` is stored from the first attempt until the delivery is done.
+    - `document`: deliveries for the same document are sent in order. "" means no order.
+    - `first`, `last`: event numbers
+    - `body`: stored from the first attempt until the delivery is done
     """
 
     number: int
@@ -55,7 +58,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """The status of a webhook: number of open deliveries, when it was disabled, and its last attempt."""
+    """A webhook's status: number of open deliveries, when it was disabled, and the last attempt."""
 
     waiting: int
     disabled: float | None
@@ -65,7 +68,7 @@ class WebhookStatus:
 def put(
     connection: Connection, name: str, document: str, event: Event, state: str, at: float, due: float
 ) -> None:
-    """Add a delivery of an event."""
+    """Insert a delivery for an event."""
     row = (name, new_id(), document, pack(event), event.seq, event.seq, state, at, due, due - at)
     connection.execute(
         "INSERT INTO deliveries (webhook, id, document, event, first, last, state, made, due, wait)"
@@ -75,13 +78,13 @@ def put(
 
 
 def has_open(connection: Connection, name: str, document: str) -> bool:
-    """Return whether a webhook has an open delivery of a document."""
+    """Whether a webhook has an open delivery for a document."""
     statement = f"SELECT 1 FROM deliveries WHERE webhook = ? AND document = ? AND {OPEN} LIMIT 1"
     return connection.execute(statement, (name, document)).fetchone() is not None
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` deliveries of a webhook that are due at a time, without those in `busy`."""
+    """Return up to `most` of a webhook's deliveries that are due, except those in `busy`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -90,7 +93,7 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return when the next delivery of a webhook is due, without those in `busy`."""
+    """Return when a webhook's next delivery is due, except those in `busy`, or None."""
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"
@@ -100,29 +103,31 @@ def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float |
 
 
 def _sql_list(numbers: Iterable[int]) -> str:
-    return ",".join(map(str, (0, *numbers)))  # SQL has no empty list, and no delivery has the number 0
+    return ",".join(
+        map(str, (0, *numbers))
+    )  # SQL lists can't be empty, so this one begins with a number that no delivery has.
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
-    """Store the start of an attempt and the body, so that every attempt sends the same."""
+    """Store the start of an attempt, and its body, so that retries send the same bytes."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, at, delivery.number))
 
 
 def try_again(connection: Connection, delivery: Delivery, at: float, wait: float, step: int) -> None:
-    """Schedule another attempt `wait` seconds after a time."""
+    """Schedule another attempt `wait` seconds after `at`."""
     statement = "UPDATE deliveries SET due = ?, wait = ?, step = ? WHERE number = ?"
     connection.execute(statement, (at + wait, wait, step, delivery.number))
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store the outcome of an attempt."""
+    """Store an attempt's outcome."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as done, and release the next one of its document."""
+    """Mark a delivery as done, and release the next one for the same document."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
     if done and delivery.document:
@@ -135,13 +140,13 @@ def finish(connection: Connection, delivery: Delivery, state: str) -> None:
 
 
 def give_up_all(connection: Connection, name: str, why: str) -> None:
-    """Mark every open delivery of a webhook as failed."""
+    """Mark all open deliveries of a webhook as failed."""
     statement = f"UPDATE deliveries SET state = ?, error = ?, body = NULL WHERE webhook = ? AND {OPEN}"
     connection.execute(statement, (FAILED, why, name))
 
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """Return the oldest open deliveries of a webhook beyond a number of them."""
+    """Return a webhook's oldest open deliveries: as many as it has in excess of `beyond`."""
     count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
@@ -150,16 +155,16 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 
 
 def shorten(connection: Connection, at: float) -> None:
-    """Bring open deliveries forward to at most their wait from now, after the clock was set back.
+    """After the clock was set back, limit the wait of every open delivery to its original length.
 
-    Those queued behind others are included: they keep their due time until their turn.
+    This includes deliveries queued behind others, since they keep their due time.
     """
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (at, at))
 
 
 def forget(connection: Connection, at: float) -> None:
-    """Delete old deliveries that are done, and those beyond the limit."""
+    """Delete done deliveries that are older than RETENTION_S, and all but the newest MAX_DONE_DELIVERIES."""
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -179,19 +184,19 @@ def newest(connection: Connection, names: Sequence[str], most: int) -> list[Deli
 
 
 def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
-    """Return a webhook's deliveries of events after a number, in order."""
+    """Return a webhook's deliveries for events after a number, in order."""
     statement = f"{_SELECT} WHERE webhook = ? AND last > ? ORDER BY number"
     return [delivery_of(row) for row in connection.execute(statement, (name, since))]
 
 
 def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None:
-    """Return the delivery of a webhook with an id."""
+    """Return a webhook's delivery by id, or None."""
     row = connection.execute(f"{_SELECT} WHERE webhook = ? AND id = ?", (name, webhook_id)).fetchone()
     return delivery_of(row) if row else None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return the status of a webhook."""
+    """Return a webhook's status."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"
@@ -204,18 +209,18 @@ def webhook_status(connection: Connection, name: str) -> WebhookStatus:
 
 
 def waiting(connection: Connection) -> dict[str, int]:
-    """Return the number of open deliveries of each webhook."""
+    """Return the number of open deliveries for each webhook that has any."""
     statement = f"SELECT webhook, count(*) FROM deliveries WHERE {OPEN} GROUP BY webhook"
     return dict(connection.execute(statement).fetchall())
 
 
 def pack(event: Event) -> str:
-    """Return an event as JSON; see `unpack`."""
+    """Serialize an event as JSON."""
     return json.dumps(asdict(event))
 
 
 def unpack(text: str) -> Event:
-    """Parse an event from JSON."""
+    """Parse an event serialized by `pack`."""
     values: Mapping[str, Any] = json.loads(text)
     changed = values["changed"]
     links = tuple((name, tuple(uids)) for name, uids in values.get("links", ()))
@@ -223,6 +228,6 @@ def unpack(text: str) -> Event:
 
 
 def delivery_of(row: tuple[Any, ...]) -> Delivery:
-    """Return the delivery of a table row."""
+    """Convert a table row to a delivery."""
     number, webhook, webhook_id, document, event, *rest = row
     return Delivery(number, webhook, webhook_id, document, unpack(event), *rest)

@@ -1,8 +1,8 @@
-"""Delivery of webhooks, by one process of a server; when it ends, another takes over.
+"""Delivery of webhooks. One process of a server delivers; if it ends, another takes over.
 
-The job queues events, renders bodies and stores outcomes; each attempt runs in a thread, a few at once. The
-body is stored before an attempt and the outcome after it. Every attempt thus sends the same bytes under the
-same id, and a delivery with an unknown outcome is sent again.
+The job queues events, renders bodies and stores outcomes. Each attempt runs in its own thread, with a limit
+on how many run at once. The body is stored before the attempt and the outcome after it. Retries therefore
+send the same bytes under the same id, and a delivery is sent again if its outcome was not stored.
 """
 
 import logging
@@ -46,24 +46,24 @@ from server.storage.file_lock import FileLock
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS_PER_WEBHOOK = 5  # at once; one for a webhook whose last attempt failed
-MAX_CONCURRENT_ATTEMPTS = 40  # Of all webhooks; each has a thread.
-MAX_FAILING_ATTEMPTS = 20  # of these, for webhooks whose last attempt failed; the rest is for the others
-BATCH_EVENTS = 500  # Events that one transaction queues.
-SWEEP_INTERVAL_S = 600.0  # Between two removals of old deliveries.
-STOP_TIMEOUT_S = 4.0  # How long attempts may continue when the worker stops.
-COMMIT_TIMEOUT_S = 2.0  # How long a delivery waits for the commit of its write.
-SAME_MOMENT_S = 60.0  # how long a server may take to read a site.yaml that adds a webhook
-MAX_EVENTS_OF_A_MOMENT = 1000  # earlier events that a new webhook gets at most
-GONE_STATUS = 410  # A receiver's status that disables the webhook.
-_MIN_CLOCK_JUMP_S = 1.0  # A larger difference means that the clock was set.
+MAX_ATTEMPTS_PER_WEBHOOK = 5  # concurrent attempts; only one if the webhook's last attempt failed
+MAX_CONCURRENT_ATTEMPTS = 40  # Limit for all webhooks together. Each attempt uses a thread.
+MAX_FAILING_ATTEMPTS = 20  # Of these, at most this many are for webhooks whose last attempt failed.
+BATCH_EVENTS = 500  # Number of events queued per transaction.
+SWEEP_INTERVAL_S = 600.0  # Interval between deletions of old deliveries.
+STOP_TIMEOUT_S = 4.0  # How long a stopping worker waits for running attempts.
+COMMIT_TIMEOUT_S = 2.0  # How long a delivery waits until its write is committed.
+SAME_MOMENT_S = 60.0  # A new webhook gets earlier events from at most this long ago.
+MAX_EVENTS_OF_A_MOMENT = 1000  # A new webhook gets at most this many earlier events.
+GONE_STATUS = 410  # A response with this status disables the webhook.
+_MIN_CLOCK_JUMP_S = 1.0  # A larger change of the offset means that the clock was set.
 
-Render = Callable[[Event, bool], bytes]  # event, whether to include drafts
+Render = Callable[[Event, bool], bytes]  # parameters: the event, and whether to include drafts
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The delays between the attempts of a delivery, and the timeout of each."""
+    """Delays between the attempts of a delivery, and the timeout for each attempt, in seconds."""
 
     steps: Sequence[float] = BACKOFFS_S
     timeout: float = TIMEOUT_S
@@ -71,16 +71,16 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A running attempt."""
+    """A running attempt to send a delivery."""
 
     delivery: Delivery
     webhook: Webhook
 
 
 class Deliverer(Job):
-    """Job that delivers for the site at `root`, with its current `settings`; `render` makes a body.
+    """Job that delivers webhooks for the site at `root`. `render` creates a delivery's body.
 
-    The position of each webhook is in the event database, so it survives a kill.
+    The event database stores each webhook's cursor, so deliveries continue after a crash.
     """
 
     name = "deliver"
@@ -102,11 +102,11 @@ class Deliverer(Job):
         self._database = EventDatabase(root, settings().accounts)
         self._busy: dict[int, _Attempt] = {}  # by delivery number
         self._finished: queue.SimpleQueue[tuple[_Attempt, Outcome]] = queue.SimpleQueue()
-        self._outcomes: list[tuple[_Attempt, Outcome]] = []  # not stored yet
-        self._failing: set[str] = set()  # webhooks whose last attempt failed: one attempt at a time
-        self._last_state: tuple[object, ...] = ()  # settings and log mark of the last run
-        self._next_due: float | None = 0.0  # when something is due
-        self._offset = 0.0  # between wall clock and monotonic clock when deliveries were timed
+        self._outcomes: list[tuple[_Attempt, Outcome]] = []  # finished, but not stored yet
+        self._failing: set[str] = set()  # webhooks whose last attempt failed
+        self._last_state: tuple[object, ...] = ()  # settings and the log's mark at the last run
+        self._next_due: float | None = 0.0  # when the next delivery is due
+        self._offset = 0.0  # wall clock minus monotonic clock, at the last run
         self._swept_at = 0.0
         self._warned: set[str] = set()
 
@@ -114,9 +114,9 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Store outcomes, queue events, and start due attempts.
+        """Store outcomes, queue events, and start attempts that are due.
 
-        Only one of several servers of a site delivers at a time.
+        If a site has several servers, only one of them delivers.
         """
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
@@ -130,7 +130,9 @@ class Deliverer(Job):
         return self._timing.deliver_s
 
     def _acquire_lock(self) -> bool:
-        """Take the lock of the delivering process; return False if another has it, or the disk refuses."""
+        """Acquire the lock for delivery. Returns False if another process holds it, or if it can't be
+        created.
+        """
         try:
             self._lock.path.parent.mkdir(mode=0o700, exist_ok=True)
             return self._lock.acquire()
@@ -160,7 +162,7 @@ class Deliverer(Job):
             log.warning("%s", line)
 
     def _collect(self, seconds: float = 0.0) -> None:
-        """Collect outcomes, waiting up to `seconds` for the first."""
+        """Collect the outcomes of finished attempts, waiting up to `seconds` for the first one."""
         try:
             found = self._finished.get(timeout=seconds) if seconds else self._finished.get_nowait()
             while True:
@@ -175,7 +177,7 @@ class Deliverer(Job):
         jumped = self._has_jumped(at)
         if not settings.webhooks and not self._last_state and not self._outcomes:
             return
-        if not self._database.leads():  # Another machine delivers, by its own clock.
+        if not self._database.leads():  # Another machine delivers, with its own clock.
             self._last_state, self._offset = (), 0.0
             return
         state = (settings, self._database.mark())
@@ -195,7 +197,7 @@ class Deliverer(Job):
         self._last_state = () if more else state
 
     def _has_jumped(self, at: float) -> bool:
-        """Return whether deliveries were timed by another clock, or by this one before it was set."""
+        """Whether due times were computed by another clock, or before this clock was set."""
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
     def _usable(self, settings: Settings) -> Iterator[Webhook]:
@@ -214,7 +216,7 @@ class Deliverer(Job):
     def _queue_events(
         self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool
     ) -> bool:
-        """Store outcomes and settings, and queue events; return whether there are more."""
+        """Store outcomes and changed settings, and queue events. Returns whether more events follow."""
         with self._writing() as connection:
             self._store_outcomes(connection)
             adopt(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
@@ -273,9 +275,9 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        """Return how many more attempts a webhook may start now.
+        """Return how many more attempts may start now for a webhook.
 
-        Receivers that hang must not delay others.
+        The limits keep slow receivers from delaying other webhooks.
         """
         tries = Counter(one.delivery.webhook for one in self._busy.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()
@@ -287,7 +289,7 @@ class Deliverer(Job):
         return sum(tries[name] for name in self._failing)
 
     def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
-        """Return the deliveries to attempt now, fewest running attempts first, so no webhook starves."""
+        """Return the deliveries to attempt now. Webhooks with the fewest running attempts come first."""
         rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
             lambda c: {n: next_due(c, n, at, room, self._busy) for n, room in rooms.items() if room > 0}
@@ -307,7 +309,9 @@ class Deliverer(Job):
     def _send(
         self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
     ) -> None:
-        """Store the bodies of deliveries and start their attempts; postpone those awaiting a commit."""
+        """Store the bodies of deliveries and start their attempts. Deliveries awaiting a commit are
+        postponed.
+        """
         if not chosen:
             return
         bodies = [
@@ -330,7 +334,10 @@ class Deliverer(Job):
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
     def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
-        """Return the body, stored or new; None if awaiting a commit, empty if it can't be made."""
+        """Return a delivery's body, rendering it the first time.
+
+        Returns None if the delivery awaits a commit, and b"" if rendering fails.
+        """
         if delivery.body:
             return delivery.body
         event = self._newest(delivery)
@@ -353,7 +360,7 @@ class Deliverer(Job):
         return event
 
     def _post(self, attempt: _Attempt, body: bytes, allowed: Sequence[str]) -> None:
-        """Attempt one delivery; raises nothing."""
+        """Run one attempt and report its outcome. Raises nothing."""
         delivery = attempt.delivery
         try:
             at = self._clock.time()
@@ -375,16 +382,16 @@ class Deliverer(Job):
 
 
 def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
-    """Return whether an event's write is about to be committed, so that the body can name the commit."""
+    """Whether to wait for the commit of an event's write, so that the body can name the commit."""
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
     return uncommitted and 0 <= at - delivery.made < COMMIT_TIMEOUT_S
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:
-    """Return the number of the last event before site.yaml was written, for a new webhook.
+    """Return the number of the last event before site.yaml was written: the start for a new webhook.
 
-    An edit at the same time may be logged before a server has read the settings. If site.yaml was written
-    long before it was read, only events of the last SAME_MOMENT_S count.
+    Edits made together with site.yaml may be logged before a server reads the settings, and should be
+    delivered. If site.yaml was written long ago, only events from the last SAME_MOMENT_S count.
     """
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):

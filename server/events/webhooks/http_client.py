@@ -1,7 +1,7 @@
-"""One HTTP request to a receiver, signed, and bounded in time whatever the receiver does.
+"""HTTP client for webhooks. It signs requests, and limits the time of a request however the receiver behaves.
 
-http.client runs over a connection to an address that was checked first, with one deadline for the whole
-exchange: the timeouts of HTTP libraries start again with each byte.
+The address is checked before connecting; http.client then uses that connection. One deadline applies to the
+whole exchange, because the timeouts of HTTP libraries restart with each byte.
 """
 
 import hmac
@@ -28,28 +28,28 @@ from server.config.webhooks import SECRET_PREFIX, Webhook
 
 # --- signing --------------------------------------------------------------------------------------
 
-SECRET_BYTES = 32  # Length of a new secret.
+SECRET_BYTES = 32  # Length of new secrets.
 
 
 def new_secret() -> str:
-    """Return a random secret: `whsec_` and base64."""
+    """Return a new random secret: `whsec_`, then base64."""
     return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def new_id() -> str:
-    """Return a new delivery id: `msg_` and 24 characters."""
+    """Return a new delivery id: `msg_`, then 24 random characters."""
     return f"msg_{secrets.token_urlsafe(18)}"
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return the signature of a request with one secret: `v1,` and base64 of HMAC-SHA256."""
+    """Return a request's signature with one secret: `v1,`, then HMAC-SHA256 in base64."""
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
 def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
-    """Return the headers of Standard Webhooks for one attempt, signed with each secret."""
+    """Return the Standard Webhooks headers for an attempt, signed with each of the secrets."""
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
@@ -62,44 +62,45 @@ def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -
 Address = IPv4Address | IPv6Address
 _NAT64 = ip_network("64:ff9b::/96")
 _GLOBAL_UNICAST = ip_network("2000::/3")  # The only IPv6 block allocated to public networks.
-# Blocks that receivers can't be in, from IANA's registries of special-purpose and multicast addresses as of
-# 2025. `is_global` differs between versions of Python, and counts whole blocks of protocols as public.
+# Forbidden blocks, from IANA's registries of special-purpose and multicast addresses as of 2025. Python's
+# `is_global` is not used: its result depends on the Python version, and it allows some special-purpose
+# blocks.
 _RESERVED = tuple(
     ip_network(block)
     for block in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by providers; the metadata of a cloud
+        "100.64.0.0/10",  # shared by network providers; a cloud's metadata service
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # in no registry: the host of a virtual machine at Azure
-        "169.254.0.0/16",  # link-local; the metadata of most clouds
+        "168.63.129.16/32",  # not in a registry: the host of a virtual machine at Azure
+        "169.254.0.0/16",  # link-local; metadata service of most clouds
         "172.16.0.0/12",  # private
-        "192.0.0.0/24",  # protocols; the metadata of a cloud
+        "192.0.0.0/24",  # IETF protocols; a cloud's metadata service
         "192.0.2.0/24",  # documentation
-        "192.88.99.0/24",  # relays of 6to4
+        "192.88.99.0/24",  # 6to4 relays
         "192.168.0.0/16",  # private
-        "198.18.0.0/15",  # benchmarks
+        "198.18.0.0/15",  # benchmarking
         "198.51.100.0/24",  # documentation
         "203.0.113.0/24",  # documentation
         "224.0.0.0/4",  # multicast
         "240.0.0.0/4",  # reserved, and broadcast
         "2001::/23",  # protocols
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4; the embedded address decides
+        "2002::/16",  # 6to4: the embedded IPv4 address is checked instead
         "3fff::/20",  # documentation
     )
 )
 
 
 class RefusedAddress(OSError):
-    """A host has no address that a webhook may connect to."""
+    """Error: a host has no address to which webhooks may connect."""
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
-    """Connect to the first permitted address of a host that accepts.
+    """Connect to a host, at the first of its permitted addresses that accepts the connection.
 
-    Hosts in `allowed` may have private addresses; `deadline` is on the monotonic clock. Raises
-    RefusedAddress, and OSError.
+    Hosts in `allowed` may have private addresses. `deadline` is a monotonic time. Raises RefusedAddress,
+    OSError.
     """
     addresses = _lookup(host, port, deadline)
     if host not in allowed:
@@ -118,7 +119,7 @@ def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> 
 
 
 def seconds_left(deadline: float) -> float:
-    """Return the seconds until a deadline. Raises TimeoutError if it has passed."""
+    """Return the seconds until a deadline. Raises TimeoutError if the deadline has passed."""
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -126,7 +127,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is public, looking inside those that embed an IPv4 address."""
+    """Whether an address is public. If an IPv6 address embeds IPv4 addresses, those are checked."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -147,7 +148,7 @@ def _inner(address: IPv6Address) -> list[IPv4Address]:
 
 
 def _lookup(host: str, port: int, deadline: float) -> list[str]:
-    """Resolve a host in a thread of its own: a hanging resolver can't be stopped otherwise."""
+    """Resolve a host name. This uses a thread, because a lookup that hangs can't be cancelled."""
     with suppress(ValueError):
         return [str(ip_address(host))]
     addresses: list[str] = []
@@ -173,16 +174,16 @@ def _lookup(host: str, port: int, deadline: float) -> list[str]:
 # --- http client ----------------------------------------------------------------------------------
 
 TIMEOUT_S = 15.0
-MAX_RESPONSE_BYTES = 65_536  # Bytes of a response that are read.
-MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # Characters of a response that are kept, and shown on a line.
+MAX_RESPONSE_BYTES = 65_536  # The rest of a longer response is not read.
+MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # Limits for a stored error, and for a line of the log.
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a request: the response's status, 0 for none, and the error as text.
+    """The outcome of a request: the response's status (0 if there was none), and an error text.
 
-    `retry_after` is the pause in seconds that the receiver asks for.
+    `retry_after` is the delay in seconds that the receiver requested.
     """
 
     status: int
@@ -202,9 +203,10 @@ def send(
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """POST to a URL (of `config.webhooks.check_url`) and return the outcome; raises nothing.
+    """Send a POST request and return its outcome. Raises nothing.
 
-    Hosts in `allowed` may have private addresses. Redirects are not followed.
+    The URL must have passed `config.webhooks.check_url`. Hosts in `allowed` may have private addresses.
+    Redirects are not followed.
     """
     began = time.monotonic()
     try:
@@ -220,7 +222,7 @@ def send(
 
 
 def _on_one_line(text: str) -> str:
-    """Return a receiver's text for logs: shortened, on one line, without control characters."""
+    """Return a receiver's text in a form for logs: truncated, on one line, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_EXCERPT_CHARS]
 
 
@@ -230,7 +232,7 @@ def _reason_of(error: Exception) -> str:
 
 
 def brief(error: str) -> str:
-    """Shorten an error to one line of a log."""
+    """Truncate an error for a line of the log."""
     return error if len(error) <= MAX_BRIEF_CHARS else f"{error[:MAX_BRIEF_CHARS]}…"
 
 
@@ -248,7 +250,9 @@ def _exchange(
             connection.putheader("Host", parts.netloc)
             for name, value in {**headers, "Content-Length": str(len(body)), "Connection": "close"}.items():
                 connection.putheader(name, value)
-            with suppress(BrokenPipeError, ConnectionResetError):  # It may respond early.
+            with suppress(
+                BrokenPipeError, ConnectionResetError
+            ):  # The receiver may respond before it has read the whole body.
                 connection.endheaders(body)
             return _read(connection.getresponse(), url)
 
@@ -258,7 +262,7 @@ def _encrypt(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
     return _context().wrap_socket(plain, server_hostname=host)
 
 
-# Saves about 50 ms of a delivery over TLS: reading the system's certificates.
+# Cached, because reading the system's certificates takes about 50 ms.
 @lru_cache(maxsize=1)
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
@@ -270,7 +274,7 @@ def _target(url: str) -> str:
 
 
 def _read(response: HTTPResponse, url: str) -> Outcome:
-    """Return the outcome of a response. Once the status is known, errors in the rest don't matter."""
+    """Return a response's outcome. Errors while reading the response body are ignored."""
     text = b""
     with suppress(OSError, HTTPException, ValueError):
         text = response.read(MAX_RESPONSE_BYTES)
@@ -286,7 +290,7 @@ def _read(response: HTTPResponse, url: str) -> Outcome:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Parse a Retry-After header, as a number or a date, into seconds."""
+    """Parse a Retry-After header, which is a number or a date, into seconds."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
@@ -299,7 +303,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """The part of a socket that http.client needs, with one deadline for everything."""
+    """The part of the socket interface that http.client uses, with one deadline for all calls."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -316,7 +320,7 @@ class _Channel:
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Raw stream of received data, until a deadline."""
+    """Raw input stream for received data, with a deadline."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -342,9 +346,9 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a delivery's body to a webhook (`config.webhooks.resolved`), signed with `secrets` at a time.
+    """Send a delivery's body to a webhook (from `config.webhooks.resolved`), signed with `secrets`.
 
-    `event` is the event name for the X-Strapi-Event header.
+    `event` is the event's kind, for the X-Strapi-Event header. `at` is the time in the signature.
     """
     headers = {
         **webhook.headers,

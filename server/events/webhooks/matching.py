@@ -1,4 +1,4 @@
-"""Selection of events for a webhook: by event, content type, locale and status (docs/webhooks.md)."""
+"""Matching of events to webhooks by event, content type, locale and status (docs/webhooks.md)."""
 
 from server.auth.permissions import subject_of
 from server.config.webhooks import Webhook
@@ -8,10 +8,10 @@ SITE_UPDATE = "site.update"
 
 
 def concerns(webhook: Webhook, event: Event) -> bool:
-    """Return whether a webhook gets an event.
+    """Whether a webhook receives an event.
 
-    It gets a site.update if it would get one of the single events, so none is missed in a bulk change. No
-    webhook gets hidden events.
+    A webhook receives a site.update if it would have received any of the single events. Webhooks never
+    receive hidden events.
     """
     if event.hidden:
         return False
@@ -32,7 +32,7 @@ def concerns(webhook: Webhook, event: Event) -> bool:
 
 
 def _matches_type(webhook: Webhook, uid: str) -> bool:
-    """Return whether a webhook covers a type. Components belong to many types, so every webhook does."""
+    """Whether a webhook receives events for a type. Components may belong to any type, so they always match."""
     return not webhook.types or "::" not in uid or subject_of(uid) in webhook.types
 
 

@@ -1,7 +1,7 @@
-"""The queue of deliveries: each event once for each webhook that wants it.
+"""The queue of deliveries. It contains each event once for each webhook that receives the event.
 
-The transaction that queues deliveries also stores the position, so no event is lost or queued twice if a
-process is killed. Every function takes the connection of a transaction.
+Deliveries and the webhook's cursor are stored in the same transaction. If the process is killed, no event is
+lost or queued twice. Every function expects a connection in a transaction.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,15 +27,16 @@ from server.events.webhooks.delivery_table import (
 )
 from server.events.webhooks.matching import SITE_UPDATE, concerns
 
-MAX_QUEUED_DELIVERIES = 10_000  # For one webhook; beyond, the oldest are dropped.
-MAX_BURST_DEBOUNCES = 10  # A burst is delivered after so many times `debounce` at the latest.
+MAX_QUEUED_DELIVERIES = 10_000  # Limit per webhook.
+MAX_BURST_DEBOUNCES = 10  # A burst is delivered at the latest after this many times `debounce`.
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Store the current webhooks; new ones begin after the event number that `last` returns.
+    """Store the webhooks from the current settings. A new webhook starts after the event number that `last`
+    returns.
 
-    Deletes open deliveries of webhooks that were removed or switched off. Re-enables a disabled webhook if
-    its settings have changed.
+    Open deliveries of removed or switched-off webhooks are deleted. A disabled webhook is re-enabled if its
+    settings have changed.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -55,26 +56,26 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last: int) -> bool:
-    """Re-enable a disabled webhook from the event `last` on; return whether it was disabled."""
+    """Re-enable a disabled webhook, starting after event `last`. Returns whether it was disabled."""
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last, name)).rowcount > 0
 
 
 def disable(connection: Connection, name: str, at: float, why: str) -> None:
-    """Disable a webhook, and give up its open deliveries."""
+    """Disable a webhook, and mark its open deliveries as failed."""
     connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (at, name))
     give_up_all(connection, name, why)
 
 
 def cursors(connection: Connection) -> dict[str, int]:
-    """Return the number of the last queued event for each enabled webhook."""
+    """Return the cursor of each enabled webhook: the number of the last event queued for it."""
     return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
-    """Queue the deliveries of the next events in the log for a webhook.
+    """Queue deliveries to a webhook for `events`, which follow its cursor in the log.
 
-    Returns how many deliveries were dropped because too many wait.
+    If more than MAX_QUEUED_DELIVERIES wait, the oldest are dropped. Returns how many were dropped.
     """
     if not events:
         return 0
@@ -91,7 +92,7 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
 
 
 def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Queue one event: in a burst, or behind open deliveries of the same document."""
+    """Queue a delivery for an event. With `debounce`, add the event to a burst instead."""
     if webhook.debounce:
         _gather(connection, webhook, event, at)
         return
@@ -115,7 +116,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return the site.update of a burst extended by one event."""
+    """Return a burst (a site.update with counts) extended by one event. None starts a new burst."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -147,9 +148,9 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Queue deliveries after an event number again, and those of `events` that never were.
+    """Queue deliveries for all events after a number again, and those for `events` without a delivery.
 
-    Returns the number of deliveries.
+    Returns the number of queued deliveries.
     """
     found = of_events_after(connection, webhook.name, since)
     delivered = {seq for delivery in found for seq in range(delivery.first, delivery.last + 1)}
@@ -161,7 +162,7 @@ def replay_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
-    """Queue the delivery with an id again unless still open; return it, or None if there is none."""
+    """Queue a delivery again, unless it is still open. Returns the delivery, or None if the id is unknown."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, at)
@@ -169,7 +170,7 @@ def replay_one(connection: Connection, name: str, webhook_id: str, at: float) ->
 
 
 def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
-    """Queue a delivery again under its id; return False if it is still open."""
+    """Queue a delivery again under the same id. Returns False if it is still open."""
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False
     document = delivery.document

@@ -1,7 +1,7 @@
-"""Generated webhook secrets: `.bifolio/webhooks/NAME.secret`, readable only by the owner.
+"""Files with generated webhook secrets: `.bifolio/webhooks/NAME.secret`, readable only by the owner.
 
-The first line is the signing secret. While keys rotate, the second line has the previous secret and the time
-until which it signs as well.
+The first line is the signing secret. After a rotation, a second line has the previous secret, and the time
+until which requests are signed with both.
 """
 
 import os
@@ -14,12 +14,12 @@ from server.events.webhooks.http_client import new_secret
 from server.paths import keep_private, state_folder
 from server.storage.durable import make_once, stage, sync_folder
 
-OVERLAP_S = 24 * 3600.0  # how long the previous secret still signs
+OVERLAP_S = 24 * 3600.0  # how long requests are signed with the previous secret as well
 _FIX_HINT = "check its permissions, or delete it to get a new secret, which you must give to the receivers"
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return the signing secrets of a webhook at a time: from the settings, else generated.
+    """Return a webhook's signing secrets at a time: those in the settings, or else the generated ones.
 
     Raises SetupError if the file can't be used.
     """
@@ -31,9 +31,9 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook and return it; the old one signs for OVERLAP_S more seconds.
+    """Generate a new secret for a webhook and return it. The old secret is used as well for OVERLAP_S more.
 
-    Raises SetupError, also if the secret is in the settings.
+    Raises SetupError if the file can't be used, or if the secret is in the settings.
     """
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
@@ -52,7 +52,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return a webhook's secrets, each with the time when it stops signing; the first never expires."""
+    """Return (secret, expiry) pairs for a webhook, creating the file if missing. The first does not expire."""
     try:
         path = _path(root, name)
         if not path.exists():
