@@ -127,7 +127,7 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Row keys for one attempt: four limits, the known address, and the known device ("" if none was sent)."""
+    """Row keys for one attempt: four limits, the known address, and the known device ("" if not sent)."""
 
     pair: str
     account: str

@@ -85,7 +85,10 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Verify a token and return its claims. Raises PyJWTError if invalid, expired or from another site."""
+        """Verify a token and return its claims.
+
+        Raises PyJWTError if invalid, expired or from another site.
+        """
         try:
             return self._decode_with(self._key, token, required)
         except jwt.InvalidSignatureError:

@@ -62,7 +62,10 @@ def may_branch(actor: Actor, action: str, schema: Schema) -> bool:
 
 
 def may_source(actor: Actor, action: str, schema: Schema) -> bool:
-    """Whether the actor may perform an action on source files. Permissions for the documents apply as well."""
+    """Whether the actor may perform an action on source files.
+
+    Permissions for the documents apply as well.
+    """
     return may_of_site(actor, SOURCE, action, schema)
 
 

@@ -33,7 +33,10 @@ def document_id_of(role: str) -> str:
 
 
 def roles_of(settings: Settings) -> list[Role]:
-    """Return the site's roles, sorted by id. Clients expect the ids 1 for `authenticated` and 2 for `public`."""
+    """Return the site's roles, sorted by id.
+
+    Clients expect the ids 1 for `authenticated` and 2 for `public`.
+    """
     others = [name for name in settings.roles if name not in _NUMBERS]
     numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
     return sorted(

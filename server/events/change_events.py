@@ -39,7 +39,7 @@ class Versions:
 
     @property
     def edited(self) -> Version:
-        """The version that `status=draft` returns: the draft, or the published version if there is no draft."""
+        """The version that `status=draft` returns: the draft, or without a draft the published version."""
         return self.published if self.draft is None else self.draft
 
 
@@ -202,7 +202,10 @@ def _without_links(value: object) -> tuple[object, ...]:
 
 
 def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
-    """Return relation targets grouped by type. Targets inside components are returned with their positions."""
+    """Return relation targets grouped by type.
+
+    Targets inside components are returned with their positions.
+    """
     found: dict[str, list[object]] = {}
     if attribute.type == "relation" and isinstance(value, tuple):
         for target in value:
@@ -248,7 +251,10 @@ def shapes_of(schema: Schema) -> dict[str, str]:
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each type whose digest differs. `schema` is the current one, with digests `after`."""
+    """Yield an event for each type whose digest differs.
+
+    `schema` is the current one, with digests `after`.
+    """
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
             type_ = schema.types.get(uid)

@@ -281,7 +281,7 @@ class Hub:
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Send a `restart` to clients, which must fetch everything again, and continue from the newest event."""
+        """Send `restart` to clients, which must fetch everything again. Continue from the newest event."""
         for stream in streams:
             stream.position = stream.known_position = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
@@ -367,7 +367,7 @@ class Hub:
             self._behind.discard(stream)
 
     async def _check_slow(self) -> None:
-        """Resume streams whose clients have received everything, and disconnect clients that take too long."""
+        """Resume streams whose clients have received everything. Disconnect clients that take too long."""
         now = time.monotonic()
         due = {stream.client.name: stream for stream in self._slow if stream.next_check <= now}
         if not due:

@@ -1,4 +1,7 @@
-"""Data classes for events. An event is one change to a document in a locale, a media file or a content type."""
+"""Data classes for events.
+
+An event is one change to a document in a locale, a media file or a content type.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -10,7 +10,10 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that runs the recorder when no change triggers it. Other machines wake the job through `notices`."""
+    """Job that runs the recorder when no change triggers it.
+
+    Other machines wake the job through `notices`.
+    """
 
     name = "record"
     failure = "changes could not be recorded"

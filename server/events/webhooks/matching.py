@@ -32,7 +32,10 @@ def concerns(webhook: Webhook, event: Event) -> bool:
 
 
 def _matches_type(webhook: Webhook, uid: str) -> bool:
-    """Whether a webhook receives events for a type. Components may belong to any type, so they always match."""
+    """Whether a webhook receives events for a type.
+
+    Components may belong to any type, so they always match.
+    """
     return not webhook.types or "::" not in uid or subject_of(uid) in webhook.types
 
 

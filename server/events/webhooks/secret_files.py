@@ -52,7 +52,10 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return (secret, expiry) pairs for a webhook, creating the file if missing. The first does not expire."""
+    """Return (secret, expiry) pairs for a webhook, creating the file if missing.
+
+    The first does not expire.
+    """
     try:
         path = _path(root, name)
         if not path.exists():
