@@ -1,1 +1,1 @@
-"""HTTP: the WSGI entrance, the table of operations and their handlers."""
+"""HTTP: the WSGI app, the table of operations, and their handlers."""

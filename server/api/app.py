@@ -1,7 +1,7 @@
 """The Flask app with the handlers of all operations.
 
-Content reads bypass it (`server.api.entrance`), so `bifolio serve` imports this module and its dependencies
-only at the first request that needs a handler.
+Content reads don't use Flask (`server.api.entrance`). `bifolio serve` therefore imports this module only at
+the first request that needs a handler.
 """
 
 from collections.abc import Callable
@@ -61,11 +61,14 @@ from server.storage.bucket.site_bucket import SiteBucket
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
 
-_KEPT_HEADERS = ("Content-Range", "Retry-After")  # Headers of werkzeug's errors that clients use.
+_KEPT_HEADERS = ("Content-Range", "Retry-After")  # Headers to keep from werkzeug's error responses.
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
-    """Return the Flask app of a loaded site, with everything imported. Its `wsgi_app` is the entrance."""
+    """Return the Flask app for a loaded site, with all modules imported.
+
+    Its `wsgi_app` is the entrance.
+    """
     identities = Identities(site.root, site.state.settings, accounts)
     past = PastStates(site)
     watched = Watched.alone(site.root, site.state.settings.accounts)
@@ -77,15 +80,15 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def handler(
     site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
-    """Return a function that runs the handler of a request's path. It passes on the handler's errors."""
+    """Return a function that runs the handler for a request. Errors from the handler are raised."""
     return partial(_handle, _make(site, identities, past, watched))
 
 
 class _MatchedRule(Rule):
-    """A URL rule that is used only for matching.
+    """A URL rule that can match paths, but can't build URLs.
 
-    werkzeug also compiles functions that build URLs from each rule, which took 60 of the 70 ms of creating
-    the app. URLs are never built from rules here.
+    werkzeug also compiles functions that build URLs from each rule. That took 60 of the 70 ms for creating
+    the app, and Bifolio never uses them.
     """
 
     @staticmethod
@@ -105,7 +108,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app = _App("bifolio", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Routing errors are raised like all others.
+    app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Raise routing errors like all others.
     writes = Writes(site, past, identities.signature)
     bucket = SiteBucket(site.root, site.image_cache.folder)
     for name, pattern in CONVERTERS.items():
@@ -152,16 +155,18 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
 
 
 def _converter(pattern: str) -> type[BaseConverter]:
-    """Return a converter for path variables that match a regular expression."""
+    """Return a converter class for path variables that match a regular expression."""
     return type("Converter", (BaseConverter,), {"regex": pattern, "part_isolating": True})
 
 
 def _answer_other_methods() -> Response | None:
-    """Respond to OPTIONS, and reject unmatched requests. Raises NotFoundError and MethodNotAllowedError."""
+    """Respond to OPTIONS requests. For requests without a handler, raise NotFoundError or
+    MethodNotAllowedError.
+    """
     unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
     if unmatched or request.method == "OPTIONS":
-        # The request refers to the error, whose frames refer to the request and the connection. This cycle
-        # would block the client's next request until a garbage collection.
+        # Break the reference cycle from the request through the error's frames to the request and its
+        # connection. Otherwise, the client's next request would wait until garbage collection.
         request.routing_exception = None
     if request.method == "OPTIONS":
         return Response(headers={"Allow": ", ".join(options_of(request))})
@@ -171,7 +176,7 @@ def _answer_other_methods() -> Response | None:
 
 
 def _refuse_compressed() -> None:
-    """Raise ContentCodingError if the body has a content coding; none is supported."""
+    """Raise ContentCodingError if the request body is compressed or otherwise encoded."""
     codings = request.environ.get("HTTP_CONTENT_ENCODING", "")
     if codings and has_body(request.environ) and codings.strip().lower() != "identity":
         raise ContentCodingError()
@@ -186,10 +191,10 @@ def _handle(app: Flask, environ: Environ) -> Answer:
 
 
 def _adapt(response: BaseResponse, environ: Environ) -> Answer:
-    """Convert a response of Flask or werkzeug into an Answer.
+    """Convert a Flask or werkzeug response into an Answer.
 
-    A response varies by `Authorization` unless its Cache-Control is public. A stream keeps the headers that
-    describe it: length, range and entity tag.
+    A response varies by `Authorization` unless its Cache-Control is public. A streamed response keeps its
+    headers for length, range and entity tag.
     """
     control = response.headers.get("Cache-Control", "")
     vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))
@@ -203,7 +208,7 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
 
 
 def _http_failure(error: HTTPException) -> Answer:
-    """Return the response for an error of werkzeug, such as in routing, body size or range."""
+    """Return the response for a werkzeug error, for example from routing or range parsing."""
     status = error.code or 500
     if status < 400:
         return _adapt(error.get_response(), {"REQUEST_METHOD": "GET"})

@@ -1,7 +1,7 @@
-"""Caches of responses, bounded in bytes and valid for one state of the site.
+"""Response caches. Their size in bytes is limited, and their entries are valid for one state of the site.
 
-A key contains everything that a response depends on: the request and the caller's permissions. So a caller
-never gets a response made for other permissions.
+The key of an entry contains everything that the response depends on, including the caller's permissions. A
+cached response is thus never sent to a caller with other permissions.
 """
 
 import os
@@ -23,33 +23,35 @@ from server.site.site import State
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_PAST_BYTES = 16 * 1024 * 1024
-MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # A larger response is not cached.
-MAX_QUERY_CHARS = 200  # A key contains the digest of a longer query.
-ENTRY_OVERHEAD_BYTES = 1200  # Measured, for a response without its body, path and query.
+MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # Larger responses are not cached.
+MAX_QUERY_CHARS = 200  # Longer queries are represented by a digest in the key.
+ENTRY_OVERHEAD_BYTES = 1200  # Measured memory per entry, without body, path and query.
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# Commit ("" for the current state), path, query or its digest, response format, whether the request has
-# credentials, digest of the permissions, encoding.
+# Commit ("" for the current state), path, query or its digest, response format, whether the request contains
+# credentials, digest of the permissions, content encoding.
 CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
-    """A cache for one state at a time. Access with a newer state clears it if the content differs."""
+    """A cache whose entries belong to one state. Using it with a newer state clears it if the content
+    differs.
+    """
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
-        """`most` is the limit in bytes, `size` the size of an entry in bytes, both as in `Cache`."""
+        """`most` is the size limit in bytes. `size` returns an entry's size in bytes."""
         self.most, self._size = most, size
         self._current: tuple[State | None, Cache[K, V]] = (None, Cache(most, size))
 
     @property
     def bytes(self) -> int:
-        """Return the approximate size of the entries, in bytes."""
+        """The approximate total size of all entries, in bytes."""
         return self._current[1].bytes
 
     def of(self, state: State) -> Cache[K, V]:
-        """Return the cache for a state."""
+        """Return the cache for use with a state."""
         current, cache = self._current
         if current is not state:
             if current is None or not current.shows_same_content(state):
@@ -59,26 +61,26 @@ class StateCache(Generic[K, V]):
 
 
 class CachedAnswer(NamedTuple):
-    """A response, and the version of the users in it; None if it contains no users."""
+    """A cached response. If it contains users, `users` is their version, otherwise None."""
 
     answer: Representation
     users: int | None
 
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
-    """Return a cache of responses. Responses above MAX_RESPONSE_BYTES must not be put into it."""
-    return StateCache(most, _size)  # Saves 0.44 ms of 0.45 of a repeated list of 25 in brotli.
+    """Return a new cache for responses. Callers must not store responses above MAX_RESPONSE_BYTES."""
+    return StateCache(most, _size)  # Reduces a repeated list of 25 in brotli from 0.45 ms to 0.01 ms.
 
 
 def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
-    """Return a cache of responses from past states, which never change."""
-    return Cache(most, _size)  # Saves 0.26 ms of 0.38 of a repeated list at a commit.
+    """Return a new cache for responses at a commit. Past states never change, so entries stay valid."""
+    return Cache(most, _size)  # Reduces a repeated list at a commit from 0.38 ms to 0.12 ms.
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
-    """Return everything that the response to a content read depends on, except the current state.
+    """Return the cache key for a content read: everything the response depends on, except the current state.
 
-    The key contains the actor's permissions, never the actor's identity.
+    The key contains the actor's permissions, but not the actor's identity.
     """
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
@@ -95,11 +97,11 @@ def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format:
 
 
 def access_digest(actor: Actor) -> bytes:
-    """Return a digest of an actor's permissions, of fixed length. Equal permissions have equal digests."""
+    """Return a fixed-length digest of an actor's permissions. Equal permissions have equal digests."""
     return _access_digest(actor.everything, actor.reading, actor.permissions)
 
 
-# Saves 1.5 µs of 8.5 of a repeated read.
+# Reduces a repeated read from 8.5 µs to 7.0 µs.
 @lru_cache(maxsize=256)
 def _access_digest(everything: bool, reading: bool, permissions: frozenset[str]) -> bytes:
     text = "\n".join((str(everything), str(reading), *sorted(permissions)))
@@ -115,16 +117,21 @@ def _size(key: CacheKey, kept: CachedAnswer) -> int:
 # --- file tags ------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1024 * 1024
-_RACY_WINDOW_NS = 100_000_000  # A more recent change may be followed by another with the same timestamp.
-_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # Of all file tags of a process, and of one.
+# Tags for files changed within this time are not cached: the next change could get the same timestamp.
+_RACY_WINDOW_NS = 100_000_000
+# Size limit for the cache of file tags, and size of an entry.
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400
 
 Seen = tuple[int, int, int, int, int]
-# Saves 0.2 ms of 1.0 of a file of 1 MB.
+# Reduces a download of 1 MB from 1.0 ms to 0.8 ms.
 _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
 
 def tag_of_file(file: IO[bytes]) -> str:
-    """Return the entity tag of an open file, without quotes. A changed file is hashed again."""
+    """Return the entity tag for an open file, without quotes.
+
+    A file is hashed again only after it changed.
+    """
     seen = _look_up(file)
     tag = _known.get(seen)
     if tag is None:

@@ -1,4 +1,4 @@
-"""Commits in requests and responses: the Bifolio-Commit header, and waiting for a commit to be served."""
+"""Commit ids in request and response headers: Bifolio-Commit and Bifolio-After."""
 
 import re
 import threading
@@ -18,31 +18,33 @@ from server.storage.git.refs import is_ancestor
 # --- waiting --------------------------------------------------------------------------------------
 
 AFTER_KEY = "HTTP_BIFOLIO_AFTER"
-COMMIT_TIMEOUT_S = 2.0  # How long a request waits for a commit.
-MAX_WAITING_REQUESTS = 8  # Per process.
-WAKE_INTERVAL_S = 0.5  # Between two wake-ups of the follower.
+COMMIT_TIMEOUT_S = 2.0  # Maximum time that a request waits for a commit.
+MAX_WAITING_REQUESTS = 8  # Limit per process.
+WAKE_INTERVAL_S = 0.5  # Minimum interval between checks of the remote triggered here.
 _POLL_INTERVAL_S = 0.02
-_MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300  # Of all commits known to be served, and of one.
-PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # of both headers
+# Size limit for the cache of commits known to be served, and size of an entry.
+_MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300
+PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # Format of both headers.
 _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Waits until a commit is served. Safe for use from many threads."""
+    """Waits until the site serves a given commit. Safe to share between threads."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
-        """`wake` makes the follower look for new commits at the remote."""
+        """`wake` triggers an immediate check of the git remote for new commits."""
         self.site, self._ask = site, wake
         self._waiting = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
-        # Saves 2.7 ms of 4.3 of a read that names a commit.
+        # Reduces a read with Bifolio-After from 4.3 ms to 1.6 ms.
         self._there: Cache[tuple[str, str], bool] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
         self._woken = 0.0
 
     def state_after(self, environ: Environ, state: State) -> State:
-        """Return the current state, or a later one, that includes the commit named in Bifolio-After.
+        """Wait until the site serves the commit in Bifolio-After, and return a state that includes it.
 
-        Raises ValidationError if the header is not a commit id, BehindError if the commit does not arrive
-        within COMMIT_TIMEOUT_S or too many requests wait, NeedsThreadPool and ClientGone.
+        Raises ValidationError if the header is not a commit id. Raises BehindError if the commit is not
+        served within COMMIT_TIMEOUT_S, or if too many requests are waiting. Also raises NeedsThreadPool and
+        ClientGone.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -77,14 +79,14 @@ class CommitWaiter:
         return bool(commit) and (commit.startswith(wanted) or bool(self._there.get((commit, wanted))))
 
     def _is_there(self, wanted: str, commit: str) -> bool:
-        """Whether a commit, given by a full or abbreviated id, is an ancestor of another or equal to it."""
+        """Whether the commit `wanted`, which may be abbreviated, is equal to or an ancestor of `commit`."""
         found = self._is_known(wanted, commit) or _is_in(self.site.root, wanted, commit)
         if found:
             self._there.put((commit, wanted), True)
         return found
 
     def _wake(self) -> None:
-        """Make the follower look for new commits, at most once per WAKE_INTERVAL_S."""
+        """Trigger a check of the remote, at most once per WAKE_INTERVAL_S."""
         if time.monotonic() - self._woken > WAKE_INTERVAL_S:
             self._woken = time.monotonic()
             self._ask()
@@ -92,7 +94,8 @@ class CommitWaiter:
 
 def _is_in(root: Path, wanted: str, commit: str) -> bool:
     full = (git(root, "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}") or "").strip()
-    return full.startswith(wanted) and is_ancestor(root, full, commit)  # `wanted` may name a branch.
+    # The comparison rejects a branch with the name `wanted`.
+    return full.startswith(wanted) and is_ancestor(root, full, commit)
 
 
 def _read(text: str) -> str:
@@ -108,17 +111,18 @@ def _read(text: str) -> str:
 # --- header ---------------------------------------------------------------------------------------
 
 COMMIT_HEADER = "Bifolio-Commit"
-CHANGED_SUFFIX = "; changed"  # The served files include uncommitted changes.
-# A full commit id names content that never changes. Permissions may change, so shared caches are excluded.
+CHANGED_SUFFIX = "; changed"  # Added if the served files have uncommitted changes.
+# Content at a full commit id never changes. Permissions may change, so shared caches must not store it.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
-FILE_STATUSES = ("200", "206", "304")  # File responses with these statuses have an entity tag of their own.
+FILE_STATUSES = ("200", "206", "304")  # With these statuses, a file response sets its own entity tag.
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCommit:
-    """The commit that a request reads; `lasting` if the response never changes.
+    """The past commit that a request reads.
 
-    `complete` is false until all formats of its pictures exist.
+    - `lasting`: the response for this URL never changes
+    - `complete`: all formats of the commit's pictures exist already
     """
 
     id: str
@@ -127,7 +131,7 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Return a representation, marked as immutable if its commit is `lasting` and `complete`."""
+    """Return a response, marked as immutable if its commit is `lasting` and `complete`."""
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown
     if ("Cache-Control", NO_STORE) in shown.headers:
@@ -136,5 +140,5 @@ def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
 
 
 def commit_of(state: State) -> str:
-    """Return the value of Bifolio-Commit for a state that has a commit."""
+    """Return the value of Bifolio-Commit for a state."""
     return state.commit + CHANGED_SUFFIX if state.changed else state.commit

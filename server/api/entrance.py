@@ -1,8 +1,8 @@
-"""The WSGI entrance: every request and every response passes through it.
+"""The WSGI app, through which every request and response passes.
 
-Each request is answered from one state of the site, which includes every write that any process has already
-acknowledged. Content reads are answered and cached here, without Flask. All other requests go to a Flask
-handler, whose response or error is sent from here.
+For each request, one state of the site is chosen. That state includes all writes acknowledged by any process
+before. Content reads are handled and cached here, without Flask. Other requests are passed to a Flask
+handler; its response or error is sent from here.
 """
 
 import re
@@ -82,29 +82,27 @@ from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
 
-# Counts a request of an address. Returns whether it is within the limit, and headers that report the limit.
+# Counts a request from an address. Returns whether it is within the limit, and the rate limit headers.
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
-# Answers every request that is not a content read. It passes on the handler's errors.
+# Handles a request that is not a content read. Errors from the handler are raised.
 Handle = Callable[[Environ], Answer]
-# Paths that the entrance answers itself, as it does content reads.
+# Further paths that are handled here, without Flask.
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
-# After one response over TLS, a browser uses only TLS for a year.
+# Tells browsers to use only TLS for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
-# Longer queries are parsed off the event loop: 300 filters in 13,000 characters take 17 ms.
+# Longer queries are parsed on a thread: 300 filters in 13,000 characters take 17 ms.
 MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is served as it was at commit {}, so that nothing can be written"
-# Matches `at` in a raw query string, percent-encoded or not.
+# Finds the parameter `at` in a raw query string. Its letters may be percent-encoded.
 AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
 READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
 
 
 class Entrance:
-    """The WSGI app. It answers content reads itself and passes other requests to the handlers
-    (`server.api.app`).
-    """
+    """The WSGI app. It handles content reads, and passes other requests to Flask (`server.api.app`)."""
 
     def __init__(
         self,
@@ -124,7 +122,7 @@ class Entrance:
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request. Raises NeedsThreadPool and ClientGone if `environ` permits it."""
+        """Handle a request. Depending on keys in `environ`, may raise NeedsThreadPool or ClientGone."""
         state = self.site.state
         budget = UNLIMITED
         counted: tuple[Header, ...] = ()
@@ -174,13 +172,14 @@ class Entrance:
 
     @property
     def kept_bytes(self) -> int:
-        """Return the approximate size of this process's response caches, in bytes."""
+        """The approximate size of this process's response caches, in bytes."""
         return self.cache.bytes + self.past_cache.bytes
 
     def most_bytes(self, environ: Environ) -> int:
-        """Return the maximum size of a request's body, in bytes; small for a sender without permission.
+        """Return the size limit for a request's body, in bytes.
 
-        Raises UnauthorizedError and ForbiddenError.
+        Senders without permission for the operation have the small limit. Raises UnauthorizedError and
+        ForbiddenError.
         """
         state = self.site.current()
         if self.past.held:
@@ -194,16 +193,17 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def waits_long(self, environ: Environ) -> bool:
-        """Whether a request waits for another process, as an upload does for the formats of pictures."""
+        """Whether a request may wait long for another process, such as an upload that scales pictures."""
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
             for o in WAITING_OPERATIONS
         )
 
     def may_query_accounts(self, environ: Environ) -> bool:
-        """Whether a request may have to wait for a remote database of accounts.
+        """Whether a request may have to wait for a remote accounts database.
 
-        True for every content read on a site whose schema refers to users, because only the query decides.
+        If the schema has relations to users, this is True for every content read, since the query is not
+        parsed yet.
         """
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
@@ -213,9 +213,9 @@ class Entrance:
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
-        """Return whether a request is within its client's limit, and the headers that report the limit.
+        """Apply the rate limit. Returns whether the request may proceed, and the rate limit headers.
 
-        A request is counted only once.
+        A request is counted only once, even if it is run again on another thread.
         """
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
@@ -254,11 +254,11 @@ class Entrance:
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the state at the commit named by `at`, else the state that the whole site is served at.
+        """Return the state at the commit in the parameter `at`, or the state to use without `at`.
 
         Raises ForbiddenError, ValidationError, ConflictError and NeedsThreadPool.
         """
-        if COMMIT in environ:  # Resolved before the request was postponed.
+        if COMMIT in environ:  # `at` was resolved before the request moved to a thread.
             return self.past.answered(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
         name = params.get("at")
@@ -286,7 +286,10 @@ class Entrance:
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
-        """Return the past state that the site is served at, if any; repository areas use the current one."""
+        """Return the past state if the server serves a past commit (`--at`), else the current state.
+
+        Areas that concern the repository itself always use the current state.
+        """
         held = self.past.held
         if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
             return state
@@ -294,9 +297,11 @@ class Entrance:
         return self.past.answered(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
-        """Return the commit that `at` names. Raises ForbiddenError unless the actor may read it.
+        """Return the commit id for the value of `at`. Raises ForbiddenError if the actor may not read that
+        commit.
 
-        `history.read` permits any commit; the permission to list branches permits the heads of branches.
+        With `history.read`, any commit is allowed. With permission to list branches, only heads of branches
+        are.
         """
         if actor.may("history", "read"):
             return self.past.resolve(name)
@@ -306,7 +311,7 @@ class Entrance:
         return commit
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
-        """Return the response to a content read, from the cache or newly rendered."""
+        """Return the response for a content read, from the cache if possible."""
         users = self.identities.user_index
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
@@ -339,10 +344,10 @@ class Entrance:
             if wanted and not commit:
                 self._tell_rename(environ, reader, params, wanted, error)
             raise
-        if marked:  # A preview must not be cached.
+        if marked:  # Previews are not cached.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
-        # A past state needs no cache tags, because no change invalidates it.
+        # Past states never change, so their responses have no cache tags.
         tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
         if shown.body and len(read.body) <= MAX_RESPONSE_BYTES and (at is None or at.complete):
@@ -352,9 +357,9 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """Add a renamed document's current id to a NotFoundError, if the actor may read the document.
+        """If a missing document was renamed, add its new id to the NotFoundError.
 
-        Raises NeedsThreadPool and ClientGone.
+        This requires permission to read the renamed document. Raises NeedsThreadPool and ClientGone.
         """
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
@@ -368,7 +373,7 @@ class Entrance:
 
 
 def _counter(rate: str, table: CountTable | None) -> Count | None:
-    """Return the function that counts each client's requests; None if the site has no limit."""
+    """Return the function that counts requests for the rate limit, or None without a limit."""
     if not rate:
         return None
     limiter = import_module("server.api.limiting.limiter").Limiter
@@ -382,17 +387,17 @@ def _changes_site(environ: Environ) -> bool:
 
 
 def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
-    """Whether the client requests source maps in texts; the Strapi 4 format has none."""
+    """Whether a client requests source maps in texts. They are not available in the Strapi 4 format."""
     return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and response_format is ResponseFormat.V5
 
 
 def _postpone() -> NoReturn:
-    """Raise NeedsThreadPool: querying a remote database of accounts may block."""
+    """Raise NeedsThreadPool, because querying a remote accounts database may block."""
     raise NeedsThreadPool(accounts=True)
 
 
 def _leave_loop() -> NoReturn:
-    """Raise NeedsThreadPool: updating the user index and its relations takes too long for the event loop."""
+    """Raise NeedsThreadPool, because updating the user index would block the event loop too long."""
     raise NeedsThreadPool(long=True)
 
 

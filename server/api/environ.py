@@ -1,4 +1,4 @@
-"""Properties of a request, read from its WSGI environ without Flask."""
+"""Properties of a request, from its WSGI environ."""
 
 import re
 from collections.abc import Mapping
@@ -11,22 +11,22 @@ from server.errors import ValidationError
 from server.query import qs
 
 _WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5}", re.ASCII)
-FORMAT = "Strapi-Response-Format"  # the request header that selects the format of Strapi 4
-# Keys in the WSGI environ: the state that the request reads, and its budget.
+FORMAT = "Strapi-Response-Format"  # request header that selects the Strapi 4 format
+# Keys in the WSGI environ. These are the state that the request reads, and its budget.
 STATE, BUDGET = "bifolio.state", "bifolio.budget"
 COMMIT = "bifolio.commit"  # the AnsweredCommit, if the request reads a past state
 REFUSED = "bifolio.refused"  # an error raised while the body was received
-# Set by the HTTP server: the thread must not wait; the request was postponed as costly; a function that
-# returns whether the client has disconnected.
+# Set by the HTTP server: whether the thread must not block, whether the request was moved to a thread as
+# costly, and a function that returns whether the client has disconnected.
 IN_PLACE, COSTLY, GONE = "bifolio.in_place", "bifolio.costly", "bifolio.gone"
-ON_LOOP = "bifolio.on_loop"  # the event loop runs the request, so other requests wait for it
-NO_TURN = "bifolio.no_turn"  # refused because too many requests wait for a turn
-ACCOUNTS = "bifolio.accounts"  # may have to wait for a database of accounts
-# The hub of event streams; the address and port of the connection's other end.
+ON_LOOP = "bifolio.on_loop"  # the request runs on the event loop, so other requests wait meanwhile
+NO_TURN = "bifolio.no_turn"  # rejected, because too many costly requests are waiting
+ACCOUNTS = "bifolio.accounts"  # the request may have to wait for the accounts database
+# The hub of event streams, and the client's address and port.
 STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
-COOKIE_USED = "bifolio.cookie_used"  # the credentials came in the studio's cookie
-IDENTITIES = "bifolio.identities"  # the Identities that authenticate the request
-ADMITTED = "bifolio.admitted"  # the result of the rate limit, so that a request is counted once
+COOKIE_USED = "bifolio.cookie_used"  # the request was authenticated by the studio's cookie
+IDENTITIES = "bifolio.identities"  # the Identities used to authenticate the request
+ADMITTED = "bifolio.admitted"  # result of the rate limit, stored so that the request is counted only once
 
 
 def parse_query(raw: str) -> dict[str, object]:
@@ -38,15 +38,15 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode part of a WSGI path, in which each character stands for a byte."""
+    """Decode part of a WSGI path, in which each character represents a byte."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
-    """Set the client's address and scheme in the environ from the headers of trusted proxies.
+    """If the request comes from a trusted proxy, set client address and scheme from the proxy's headers.
 
-    The address is the last one in X-Forwarded-For that is not a trusted proxy. A client may have forged all
-    addresses before it.
+    The client's address is the last one in X-Forwarded-For that is not a trusted proxy. Earlier addresses are
+    ignored, because clients can forge them.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -64,12 +64,12 @@ def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
 
 
 def _without_port(hop: str) -> str:
-    """Return a hop's address without a port: `192.0.2.1:4711`, `[2001:db8::1]:4711`."""
+    """Remove the port from an address such as `192.0.2.1:4711` or `[2001:db8::1]:4711`."""
     found = _WITH_PORT.fullmatch(hop)
     return found[1] or found[2] if found else hop
 
 
-# Saves 39 µs of 92 of a read that a trusted proxy passes on.
+# Reduces a read through a trusted proxy from 92 µs to 53 µs.
 @lru_cache(maxsize=1024)
 def _is_in(address: str, networks: tuple[str, ...]) -> bool:
     found = _address(address)
@@ -77,13 +77,13 @@ def _is_in(address: str, networks: tuple[str, ...]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address can be reached only from this machine."""
+    """Whether a host name or address is a loopback one, reachable only from this machine."""
     found = _address(host)
     return host == "localhost" or (found is not None and found.is_loopback)
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address, with an IPv4-mapped IPv6 address as IPv4; None if it is not an address."""
+    """Parse an IP address, or return None. IPv4-mapped IPv6 addresses are returned as IPv4."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -92,7 +92,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
-    """Return the response format that a request selects, else the site's (spec.md 4.4, 9)."""
+    """Return the response format in the request header, or else the site's default (spec.md 4.4, 9)."""
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
     if asked is None:
         return settings.api.format

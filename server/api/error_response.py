@@ -1,4 +1,4 @@
-"""Responses to errors: the common JSON envelope (docs/errors.md), and CORS headers."""
+"""Error responses in the common JSON envelope (docs/errors.md), and CORS headers."""
 
 import json
 import logging
@@ -10,12 +10,12 @@ import orjson
 from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
-MAX_QUOTED_CHARS = 2000  # Longer values are cut, because a client may have sent millions of characters.
+MAX_QUOTED_CHARS = 2000  # Longer values are truncated: they may quote millions of characters from a request.
 log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """Return the response to a request that raised an error; unexpected errors are logged."""
+    """Return the response for an error. Unexpected errors become status 500 and are logged."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("unexpected error", exc_info=error)
@@ -33,13 +33,13 @@ def _headers(error: ApiError) -> tuple[Header, ...]:
 def envelope(
     status: int, name: str, message: str, details: Mapping[str, Any], headers: tuple[Header, ...] = ()
 ) -> Answer:
-    """Return a response with an error's status, name, message and details."""
+    """Return an error response with the given status, name, message and details."""
     shown = {key: _short(value) for key, value in details.items()}
     error = {"status": status, "name": name, "message": _short(message), "details": shown}
     body = {"data": None, "error": error}
     try:
         text = orjson.dumps(body)
-    except TypeError:  # A quoted value can't be encoded as UTF-8.
+    except TypeError:  # A value contains text that is not valid Unicode.
         text = json.dumps(body).encode()
     return Answer(text, status, headers=headers)
 
@@ -58,16 +58,16 @@ EXPOSED_HEADERS = (
 )
 ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 ALWAYS_ALLOWED_HEADERS = ("Content-Type", "Authorization", "Origin", "Accept")
-MAX_AGE = ("Access-Control-Max-Age", "31536000")  # seconds; browsers use less
+MAX_AGE = ("Access-Control-Max-Age", "31536000")  # in seconds; browsers have lower limits
 CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
 _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED_HEADERS)
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """Return the CORS headers of any response to a page of an origin ("" if the request has no Origin).
+    """Return the CORS headers for a response to a page from `origin` ("" without an Origin header).
 
-    Pages of a listed origin may send credentials. With `*`, every page may read responses but not send
-    credentials, so shared caches can reuse responses.
+    Pages from a listed origin may send credentials. With `*`, any page may read responses but not send
+    credentials; shared caches can then reuse responses.
     """
     if "*" in origins:
         return _ANY_ORIGIN
@@ -77,14 +77,12 @@ def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the request headers by which responses vary because of these origins."""
+    """Return the request headers on which CORS headers depend, for the header Vary."""
     return ("Origin",) if origins and "*" not in origins else ()
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the headers of a response to a CORS preflight from an allowed origin; None for any other
-    request.
-    """
+    """Return the headers for a CORS preflight response, or None for other requests."""
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None
@@ -95,7 +93,7 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
 
 
 def _allowed_headers(wanted: str) -> str:
-    """Return the request headers that a page may send: the usual ones, then the others it requests."""
+    """Return the request headers that pages may send: the usual ones, then all others requested."""
     usual = {name.lower() for name in ALWAYS_ALLOWED_HEADERS}
     others = (name.strip() for name in wanted.split(","))
     return ",".join(

@@ -1,4 +1,4 @@
-"""Hints in the server's log about ineffective or refused requests; each is logged once."""
+"""Hints in the server's log about rejected requests and ignored parameters. Each is logged only once."""
 
 import json
 import logging
@@ -13,9 +13,9 @@ from server.errors import ForbiddenError, NotAllowedBySettingError
 from server.query.parse import PARAMETERS
 from server.schema.spelling import suggestion
 
-MAX_SHOWN_CHARS = 40  # Characters of a parameter that are quoted.
+MAX_SHOWN_CHARS = 40  # Longer parameter names are truncated.
 _HASH_BYTES = 8
-# Parameters of other APIs, and those that Strapi's content API ignores.
+# Parameters known from other APIs, each with its equivalent here.
 OTHER_NAMES: Mapping[str, str] = {
     "limit": "pagination[limit]",
     "start": "pagination[start]",
@@ -39,15 +39,18 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """A log that writes each message once per start, and a limited number in all. All workers share it."""
+    """A log, shared by all workers, that writes each message only once.
+
+    The number of messages is limited: further ones are dropped.
+    """
 
     def __init__(self, most: int) -> None:
-        self._logged = mmap.mmap(-1, most * _HASH_BYTES)  # shared by forked processes
+        self._logged = mmap.mmap(-1, most * _HASH_BYTES)  # digests of logged keys, shared by forked processes
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a message unless its key was logged before or the table of keys is full.
+        """Log a message, unless one with the same key was logged or the limit is reached.
 
-        `message` is called only if it is logged.
+        `message` creates the text. It is only called if the text is logged.
         """
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
@@ -62,21 +65,21 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the server's operator. The number of hints that clients can cause is limited."""
+    """Hints for the server's operator. Limits prevent clients from filling the log."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))
     parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
 
     def note_error(self, error: Exception) -> None:
-        """Log the setting or permission that would allow a refused request."""
+        """Log which setting or permission would allow the rejected request."""
         if isinstance(error, NotAllowedBySettingError):
             self.settings.warn("", lambda: f"a request was refused (logged once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log the parameters of a content read that have no effect."""
+        """Log those parameters of a content read that have no effect."""
         for name in names:
             older = name == "publicationState" and settings.api.format is ResponseFormat.V4
             if name not in WITH_EFFECT and not older:
@@ -96,7 +99,7 @@ class Hints:
 
 
 def _ignored(name: str) -> str:
-    """Return the hint for an ignored parameter. Finding a similar name takes 20 µs."""
+    """Return the hint for an ignored parameter. The search for a similar name takes 20 µs."""
     meant = OTHER_NAMES.get(name)
     near = f'did you mean "{meant}"?' if meant else suggestion(name, WITH_EFFECT)
     what = f"{json.dumps(name)} is not a parameter and was ignored (logged once)"

@@ -1,4 +1,4 @@
-"""Values created at first use, because many runs never need them."""
+"""Values created on first use."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that the first call creates and later calls return. Safe for use from many threads.
+    """A value created by the first call, and returned by all later calls. Safe to share between threads.
 
-    If creating it raises an error, the next call tries again.
+    If creating the value raises an error, the next call tries again.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:

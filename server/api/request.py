@@ -1,4 +1,4 @@
-"""Helpers for Flask handlers: a request's state, parameters, body and caller, and JSON responses."""
+"""Helpers for Flask handlers: state, parameters, body and caller of a request, and JSON responses."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -44,12 +44,12 @@ def state_of(request: Request) -> State:
 
 
 def commit_of(request: Request) -> str:
-    """Return the commit that a request reads; "" for the current state."""
+    """Return the past commit that a request reads, or "" for the current state."""
     return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
 
 def budget_of(request: Request) -> Budget:
-    """Return the budget of a request, which starts at the entrance."""
+    """Return a request's budget."""
     return cast(Budget, request.environ[BUDGET])
 
 
@@ -59,20 +59,21 @@ def parameters(request: Request) -> dict[str, object]:
 
 
 def prefers(request: Request, name: str) -> bool:
-    """Whether a request states a preference (RFC 7240), with any value or parameters."""
+    """Whether a request's Prefer header (RFC 7240) contains the preference, with any value."""
     stated = parse_list_header(request.headers.get("Prefer", ""))
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
 def operation_of(request: Request) -> Operation:
-    """Return the operation of a request. Raises KeyError if there is none."""
+    """Return a request's operation. Raises KeyError if there is none."""
     return BY_ID[request.endpoint or ""]
 
 
 def options_of(request: Request) -> tuple[str, ...]:
-    """Return the methods of a request's path for `Allow`. Raises NotFoundError if it has none.
+    """Return the methods that the request's path supports, for `Allow`. Raises NotFoundError if there are
+    none.
 
-    Every path below /api supports OPTIONS.
+    Every path below /api supports at least OPTIONS.
     """
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)
@@ -90,10 +91,11 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a body of JSON, or of a form in bracket notation; None if it is neither, or empty.
+    """Parse a body with JSON or a form in bracket notation. Returns None if the body is empty or of another
+    type.
 
-    Raises PayloadTooLargeError above the operation's limit in bytes, and ValidationError for invalid input or
-    more values than `api.limits.values`.
+    Raises PayloadTooLargeError if the body exceeds the operation's limit. Raises ValidationError if it is
+    invalid or has more values than `api.limits.values`.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -104,7 +106,7 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    if len(data) > SMALL_BODY_BYTES:  # Parsing may be slow, so it waits for a turn.
+    if len(data) > SMALL_BODY_BYTES:  # Large bodies are parsed one at a time, because parsing may be slow.
         budget_of(request).take_turn()
     try:
         return qs.parse(data.decode()) if form else _read_json(data.decode("utf-8-sig"), request)
@@ -122,38 +124,38 @@ def _read_json(text: str, request: Request) -> object:
 
 
 def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
-    """Return a response with a JSON body. `cache_control` replaces the default of `server.api.response`."""
+    """Return a response with a JSON body. `cache_control` replaces the default in `server.api.response`."""
     headers = {"Cache-Control": cache_control} if cache_control else None
     return Response(body, status, headers, content_type=JSON)
 
 
 def answer_within(request: Request, value: object, cache_control: str = "") -> Response:
-    """Return a value as a JSON response. Raises LimitError if it exceeds the request's budget."""
+    """Return a value as a JSON response. Raises LimitError if the JSON exceeds the request's budget."""
     body = dumps(value)
     budget_of(request).write(len(body))
     return answer(body, cache_control=cache_control)
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """Add cache tags to a response if the site has them enabled and the request reads the current state."""
+    """Add cache tags to a response, if they are enabled and the request reads the current state."""
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
 
 
 def identities_of(request: Request) -> Identities:
-    """Return the tokens, users and sessions of the site."""
+    """Return the site's tokens, users and sessions."""
     return cast(Identities, request.environ[IDENTITIES])
 
 
 def actor_of(request: Request, *, ended: bool = False) -> Actor:
-    """Return the sender of a request; see `Identities.identify`."""
+    """Return the sender of a request. For `ended` and errors, see `Identities.identify`."""
     credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
     return identities_of(request).identify(credentials, settings, ended=ended)
 
 
 def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
-    """Return the sender of a request. Raises ForbiddenError if an action on a subject is not granted."""
+    """Return the sender of a request. Raises ForbiddenError if the sender lacks the permission."""
     actor = actor_of(request, ended=ended)
     if not actor.may(subject, action):
         raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
@@ -161,7 +163,7 @@ def require_permission(request: Request, subject: str, action: str, *, ended: bo
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the sender as a caller of the service. Raises UnauthorizedError and UnavailableError."""
+    """Return the sender of a request as a `Caller`. Raises UnauthorizedError and UnavailableError."""
     state = state_of(request)
     identities = identities_of(request)
     actor, response_format = actor_of(request), response_format_of(request.environ, state.settings)
@@ -170,7 +172,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def tell_commit(response: Response, commit: str) -> Response:
-    """Add the Bifolio-Commit header to a response if a commit is given."""
+    """Add the Bifolio-Commit header to a response, unless `commit` is ""."""
     if commit:
         response.headers[COMMIT_HEADER] = commit
     return response

@@ -1,7 +1,8 @@
-"""Source maps: the origin of each text, appended in invisible characters, in the encoding of `@vercel/stega`.
+"""Source maps: invisible characters after a text that say where the text comes from.
 
-Four zero-width characters are the digits 0 to 3. A mark begins with four zeros. Each character of its JSON
-follows as four digits, most significant first.
+The encoding is that of `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A mark
+consists of four zeros, then JSON. Each character of the JSON is encoded as four digits, the most significant
+one first.
 """
 
 import json
@@ -27,28 +28,30 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode(source: Mapping[str, str]) -> str:
-    """Encode a text's origin as a mark, without empty values: `documentId`, `type`, `path`, `model`, …"""
+    """Encode the origin of a text as a mark. Keys are `documentId`, `type`, `path`, `model`, …; empty values
+    are omitted.
+    """
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
 
 def _quote(value: str) -> str:
-    """Encode a value as URLSearchParams does: all except ASCII letters, digits, *, -, . and _."""
+    """Percent-encode a value like URLSearchParams: all except ASCII letters, digits, *, -, . and _."""
     return quote_plus(value, safe="*", errors="replace").replace("~", "%7E")
 
 
 # --- marking --------------------------------------------------------------------------------------
 
-HEADER = "Strapi-Encode-Source-Maps"  # `true` requests marks
-COSTLY_BYTES = 64 * 1024  # Marking a larger response requires a turn.
-# Attribute types that are marked. `uid` is excluded because it is used in URLs.
+HEADER = "Strapi-Encode-Source-Maps"  # request header; `true` requests marks
+COSTLY_BYTES = 64 * 1024  # Larger responses are marked one at a time.
+# Attribute types whose values are marked. `uid` is excluded, because it is used in URLs.
 MARKED_TYPES = frozenset(
     (
         *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
         *("date", "time", "datetime", "timestamp"),
     )
 )
-# All other fields of a file are for programs.
+# Fields of a file that are texts for people.
 FILE_TEXT_FIELDS = frozenset(("name", "alternativeText", "caption"))
 _ADDRESS = re.compile(r"(?:https?://|/|#|mailto:|tel:)\S*")
 _MAX_INTEGER_DIGITS = 18
@@ -57,7 +60,7 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of texts: a document, and a path in it; `names` is `path` without indices."""
+    """The origin of a text: a document and a path inside it. `names` is the path without indices."""
 
     document_id: str
     locale: str
@@ -68,7 +71,7 @@ class _Source:
     names: str = ""
 
     def inside(self, name: str, index: int | None = None) -> "_Source":
-        """Return the origin of an attribute's texts."""
+        """Return the origin for an attribute, or for one item of it."""
         path = f"{self.path}.{name}" if self.path else name
         names = f"{self.names}.{name}" if self.names else name
         if index is not None:
@@ -82,10 +85,13 @@ class _Source:
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Return the body of a content read with marks in its texts. Raises LimitError if it is too large."""
+    """Return the body of a content read with a mark after each text.
+
+    Raises LimitError if that is too large.
+    """
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
-    # Keep numbers exactly as written.
+    # Number formatting must not change.
     answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
     marker = _Marker(state, budget)
     for document in _objects(answer["data"]):
@@ -94,14 +100,14 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Adds marks to the documents of one response, in place."""
+    """Adds marks to a response's documents, in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
         self.previews, self.budget = state.settings.preview, budget
 
     def document(self, document: dict[str, Any], type_: Type) -> None:
-        """Mark a document, except users, roles and files, which are not edited as documents."""
+        """Mark a document. Users, roles and files are skipped, because they are not edited as documents."""
         if "documentId" not in document or type_.uid in ACCOUNT_UIDS or type_.uid == UPLOAD:
             return
         unmarked = self.previews.get(type_.singular, _NO_PREVIEW).unmarked
@@ -133,7 +139,7 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the files of an attribute; all have the attribute's path, without an index."""
+        """Mark the files in an attribute. All get the path of the attribute, without an index."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -141,7 +147,7 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first text of each block, and the alternative text of images; code is unchanged."""
+        """Mark the first text in each block, and the alternative text of images. Code blocks are skipped."""
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)
@@ -161,21 +167,23 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first text in a node of a block. Returns whether there is one."""
+        """Mark the first text inside a node. Returns whether a text was found."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
         return any(self.first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
-        """Mark one text of a block with the path of the whole attribute."""
+        """Mark one text in a block. Its path is that of the whole attribute."""
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
 
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
-        """Return a text with its mark; other values and URLs, which a mark would break, are unchanged."""
+        """Return a text with its mark. URLs, which a mark would break, and other values are returned
+        unchanged.
+        """
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value
-        # The reference implementation's order, because front ends may compare the text.
+        # Keys are in the order of the reference implementation, because front ends may compare the text.
         told = encode(
             {
                 "documentId": source.document_id,
@@ -192,7 +200,7 @@ class _Marker:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Return the objects in a list, or a single object; nothing for other values."""
+    """Yield the objects in a list, or the value itself if it is an object."""
     items = value if isinstance(value, list) else [value]
     return (item for item in items if isinstance(item, dict))
 

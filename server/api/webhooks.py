@@ -1,4 +1,4 @@
-"""Bodies of webhook requests: an event, with its document or media file."""
+"""Bodies of webhook requests. A body contains an event and its document or media file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,13 +22,13 @@ from server.site.site import Site, State
 
 # --- body -----------------------------------------------------------------------------------------
 
-_TOP = ("event", "createdAt", "model", "uid")  # at the top level; other fields are in `bifolio`
+_TOP = ("event", "createdAt", "model", "uid")  # fields at the top level; all others are in `bifolio`
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the body for an event, with the document or file as it is in a state.
+    """Return the body for an event, with the current version of its document or media file.
 
-    Without `drafts`, it contains no draft.
+    `drafts=False` omits drafts from the body.
     """
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
@@ -41,7 +41,7 @@ def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
 
 
 def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
-    """Render a media file as the upload API does; only its ids if it was deleted."""
+    """Render a media file in the format of the upload API. If it was deleted, return only its ids."""
     type_ = state.schema.types[UPLOAD]
     settings, snapshot = state.settings, state.snapshot
     file = snapshot.get(type_, event.document_id, settings.locales.default, PUBLISHED)
@@ -54,10 +54,10 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the version of a document that an event refers to, with everything populated.
+    """Render the version of the document that the event is about, with everything populated.
 
-    Returns only its ids if it was deleted, or is a draft without `drafts_too`. A document that would exceed
-    the limits is not populated.
+    Returns only its ids if the document was deleted, or if it is a draft and `drafts_too` is False. If the
+    limits would be exceeded, the document is rendered without population.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -86,9 +86,9 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
-    """Return a selection of all relations, media and components, except users.
+    """Return a selection that populates all relations, media and components, except users.
 
-    Components nested in themselves (`above`) are populated only once.
+    `above` are the enclosing types. A component nested inside itself is populated only once.
     """
     nodes = []
     for name in type_.populatable:
@@ -113,11 +113,11 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
 
 
 def make_deliverer(site: Site, timing: Timing) -> Deliverer:
-    """Return the delivery job, which renders bodies from the site's current state."""
+    """Return the delivery job. It renders bodies from the site's current state."""
 
     def render(event: Event, drafts: bool) -> bytes:
         if event.document_id:
-            site.record()  # Takes the lock under which a change is recorded and then shown.
+            site.record()  # Waits for the write lock, so that a logged change is also visible.
         return body_of(site.state, event, drafts=drafts)
 
     return Deliverer(site.root, lambda: site.state.settings, render, timing)

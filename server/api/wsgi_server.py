@@ -1,7 +1,7 @@
-"""The server: several worker processes, each with an event loop and some threads.
+"""The server: several worker processes, each with an event loop and a few threads.
 
-The site is loaded before the socket opens. The workers are forked from the process that loaded it, and end
-when it ends for any reason. The leader is the worker that watches the files for all.
+The site is loaded before the socket starts listening. The process that loaded the site forks the workers;
+they exit when that process exits for any reason. One worker, the leader, watches the files for all workers.
 """
 
 import gc
@@ -56,17 +56,18 @@ from server.site.site import Site
 from server.write.precondition import use_key
 
 MAX_DEFAULT_WORKERS = 4
-GC_THRESHOLDS = (20_000, 20, 50)  # Few objects are in cycles, and a collection delays responses.
+# Less frequent than the default: collections delay responses, and there are few cycles.
+GC_THRESHOLDS = (20_000, 20, 50)
 OTHER_KEY_MESSAGE = (
     "The server that last opened these accounts had another key: logins and entity tags of one machine are "
     "not good at another. Give all the same BIFOLIO_JWT_SECRET (said once where it was changed)"
 )
-# The event loop waits for at most this long while another thread computes.
+# Maximum time that the event loop waits for another thread to release the interpreter.
 SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a bound socket that does not listen yet. Raises SetupError if the port is not available."""
+    """Return a bound socket that is not listening yet. Raises SetupError if the port is unavailable."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -79,7 +80,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Accept connections. Raises SetupError if another server listens on the port."""
+    """Start listening. Raises SetupError if another server is listening on the port."""
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:
@@ -94,9 +95,11 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Return a description of a problem with the accounts, "" if there is none; content is served anyway.
+    """Return a problem with the accounts as text, or "" if there is none. The server can start with this
+    problem.
 
-    Raises SetupError if the session key or the rate store is unusable, or the state folder is unsafe.
+    Raises SetupError for problems that prevent a start: an unusable session key, an unusable store for rate
+    limits, or unsafe permissions on the state folder.
     """
     check_state_folder(root)
     if settings.api.rate_limit:
@@ -115,15 +118,13 @@ def check_accounts(root: Path, settings: Settings) -> str:
 
 
 def worker_count(wanted: int | None) -> int:
-    """Return the number of workers: `wanted`, else one per core up to MAX_DEFAULT_WORKERS."""
+    """Return `wanted`, or by default one worker per core, at most MAX_DEFAULT_WORKERS."""
     return wanted or min(cores(), MAX_DEFAULT_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Resources shared by all processes of a server: the change log, the listening socket, the counts of
-    event streams and requests, presence, rate limits, job reports, hints, and whether the log is JSON.
-    """
+    """Resources shared by all processes of a server. `limited` has the counts for rate limits."""
 
     log: ChangeLog
     listener: socket.socket
@@ -144,11 +145,12 @@ def serve(
     ready: Callable[[], None],
     report: Report,
 ) -> None:
-    """Serve an open site until SIGTERM or until the next generation takes over; then finish open requests.
+    """Serve a site until SIGTERM, or until the next generation of workers takes over. Then finish open
+    requests and return.
 
-    If `opened.past` holds a state, it is served, read-only. Each worker is forked with the site as loaded
-    here, and replaced if it ends unexpectedly. Workers of the first generation call `ready`. `report`
-    receives changes on disk, from one process only.
+    If `opened.past` holds a past state, that state is served, read-only. Workers are forked from this
+    process, and replaced if they end unexpectedly. `ready` is called by the workers of the first generation.
+    `report` receives changes to files, from one process only.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
@@ -160,9 +162,9 @@ def serve(
         listen(shared.listener)
     else:
         change = site.succeed(log)
-        give_back()  # the memory for the record, before each worker gets a copy
+        give_back()  # Free memory before forking, so that workers don't copy it.
         report(change, time.perf_counter() - began)
-        opened.recorder.database.close()  # only the process that opened it may use it
+        opened.recorder.database.close()  # This connection must not be used after a fork.
     retiring = threading.Event()
     watched = Watched(
         opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices, shared.jobs
@@ -189,7 +191,8 @@ def _begin_log(*, as_json: bool) -> None:
     handler = JsonHandler() if as_json else logging.StreamHandler()
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=form, handlers=[handler])
-    logging.getLogger("bifolio").setLevel(logging.INFO)  # includes recoveries; libraries are too verbose
+    # INFO for Bifolio only, because libraries log too much.
+    logging.getLogger("bifolio").setLevel(logging.INFO)
 
 
 def _start(
@@ -202,8 +205,8 @@ def _start(
     worker = shared.log.enter()
     shared.streams.enter(worker)
     shared.counts.enter(worker)
-    site.catch_up()  # changes since the parent loaded the site
-    site.recover()  # an interrupted write of a worker that this one replaces
+    site.catch_up()  # Apply changes since the parent process loaded the site.
+    site.recover()  # Complete or undo a write that a previous worker left unfinished.
     Runner([FollowLog(site, opened.timing)]).start()
     watched.notices.listen(COMMITS, partial(wake_for, site.root))
     watched.notices.start()
@@ -219,7 +222,7 @@ def _start(
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
-    """Return the hub for the event streams of a worker."""
+    """Return the hub for a worker's event streams."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
@@ -233,7 +236,7 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
 
 
 def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:
-    """Hand over to the next generation when `retiring` is set."""
+    """Wait until `retiring` is set, then stop accepting requests and jobs."""
     retiring.wait()
     server.retire()
     leader.stop()
@@ -247,9 +250,9 @@ def make_app(
     limited: CountTable | None = None,
     hints: Hints | None = None,
 ) -> Entrance:
-    """Return the entrance to a site, which imports the handlers at the first request that needs one.
+    """Return the WSGI app for a site. Handlers are imported by the first request that needs one.
 
-    `key` signs session tokens; `limited` counts the requests of each client.
+    `key` signs session tokens. `limited` counts requests for the rate limit.
     """
     settings = site.state.settings
     identities = Identities(site.root, settings, key=key)
