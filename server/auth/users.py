@@ -306,9 +306,8 @@ def _key(user_id: int) -> str:
 
 def _update(connection: Connection, changes: dict[str, Any], also: str, user_id: int) -> None:
     """Update columns of a user. `also` is an additional SQL assignment."""
-    assert changes.keys() <= _CHANGEABLE_COLUMNS, (
-        changes.keys()
-    )  # Column names become part of the SQL statement.
+    # Column names become part of the SQL statement.
+    assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
     connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
 

@@ -16,9 +16,8 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
-DERIVED_FIELDS = (
-    "formats",
-)  # Fields of media files that are computed after the upload; changes to them are ignored.
+# Fields of media files that are computed after the upload; changes to them are ignored.
+DERIVED_FIELDS = ("formats",)
 
 
 class Unknown(Enum):
@@ -70,9 +69,8 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
         yield from _media_events(key, before, after)
         return
     published = _difference(before.published, after.published)
-    same = (
-        before.edited is before.published and after.edited is after.published
-    )  # There is no draft in either state.
+    # There is no draft in either state.
+    same = before.edited is before.published and after.edited is after.published
     edited = published if same else _difference(before.edited, after.edited)
     if after.edited is None:
         if before.edited is not None:

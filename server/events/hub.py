@@ -38,9 +38,8 @@ BATCH_PAUSE_S = 0.002
 BACKOFF_S = 1.0  # Pause after a failed check.
 HEARTBEAT_INTERVAL_S = 15.0
 HEARTBEAT_POLL_INTERVAL_S = 1.0  # Interval between checks for due heartbeats.
-WINDOW_BYTES = (
-    64 * 1024
-)  # Once this much is unacknowledged, sending pauses until the client has received everything.
+# Once this much is unacknowledged, sending pauses until the client has received everything.
+WINDOW_BYTES = 64 * 1024
 SLOW_CLIENT_TIMEOUT_S = 30.0  # Maximum time for a client to receive a window.
 STUCK_POLL_INTERVAL_S = 0.5  # Interval between checks of a client whose window takes longer than this.
 MAX_RECENT_EVENTS = 1000  # Number of events cached in memory.

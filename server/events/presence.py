@@ -61,9 +61,8 @@ class PresenceTable:
         self._entries = times + MAX_CLIENTS * 2 * 8
         view = memoryview(self._memory)
         self._version = view[:8].cast("Q")
-        self._ends = view[times : times + MAX_CLIENTS * 8].cast(
-            "d"
-        )  # expiry of each slot's entry; 0 if the slot is free
+        # Expiry of each slot's entry; 0 if the slot is free
+        self._ends = view[times : times + MAX_CLIENTS * 8].cast("d")
         self._since = view[times + MAX_CLIENTS * 8 : self._entries].cast("d")
         self._lock = SharedLock()
         self._counting = threading.Lock()

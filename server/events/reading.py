@@ -16,10 +16,8 @@ from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
 
-_CHANGES = (
-    "entry.update",
-    "entry.publish",
-)  # Kinds of events that are visible only if a visible attribute changed.
+# Kinds of events that are visible only if a visible attribute changed.
+_CHANGES = ("entry.update", "entry.publish")
 HISTORY_FIELDS = ("actor", "commit")  # Visible only with the permission `history.read`.
 
 

@@ -170,9 +170,8 @@ class StreamCounts:
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
-        self._numbers = memoryview(self._memory).cast(
-            "Q"
-        )  # for each worker: process id and number of streams
+        # For each worker: process id and number of streams
+        self._numbers = memoryview(self._memory).cast("Q")
         self._of_clients = memoryview(mmap.mmap(-1, MAX_WORKERS * CLIENT_HASHES * 2)).cast("H")
         self._key = secrets.token_bytes(16)
         self._slot = 0

@@ -103,9 +103,8 @@ def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float |
 
 
 def _sql_list(numbers: Iterable[int]) -> str:
-    return ",".join(
-        map(str, (0, *numbers))
-    )  # SQL lists can't be empty, so this one begins with a number that no delivery has.
+    # SQL lists can't be empty, so this one begins with a number that no delivery has.
+    return ",".join(map(str, (0, *numbers)))
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:

@@ -250,9 +250,8 @@ def _exchange(
             connection.putheader("Host", parts.netloc)
             for name, value in {**headers, "Content-Length": str(len(body)), "Connection": "close"}.items():
                 connection.putheader(name, value)
-            with suppress(
-                BrokenPipeError, ConnectionResetError
-            ):  # The receiver may respond before it has read the whole body.
+            # The receiver may respond before it has read the whole body.
+            with suppress(BrokenPipeError, ConnectionResetError):
                 connection.endheaders(body)
             return _read(connection.getresponse(), url)
 
