@@ -1,1 +1,1 @@
-"""Rate limits: counting the requests of each client, across workers and machines."""
+"""Rate limits. Each client's requests are counted across all workers and machines."""

@@ -1,4 +1,4 @@
-"""The rate limiter. Imported only if a site configures a limit, because few do."""
+"""The rate limiter. It is imported only if a limit is configured."""
 
 import time
 
@@ -10,16 +10,16 @@ from server.bounded import network_of
 
 
 class Limiter:
-    """Counter of each client's requests against a rate such as `100 per minute`.
+    """Applies a rate limit such as `100 per minute` to each client.
 
-    A client is an IPv4 address, or the IPv6 network that a provider assigns to one customer.
+    A client is an IPv4 address, or the IPv6 network that a provider usually assigns to one customer.
     """
 
     def __init__(self, rate: str, table: CountTable) -> None:
         self._limit, self._table = parse(rate), table
 
     def count(self, address: str) -> tuple[bool, tuple[Header, ...]]:
-        """Count a request. Returns whether it is within the limit, and headers with the remaining number."""
+        """Count a request. Returns whether it is within the limit, and the rate limit headers."""
         client = id_of(self._limit.key_for(network_of(address)))
         made, end = self._table.add(client, self._limit.get_expiry())
         left, reset = self._limit.amount - made, int(end) + 1

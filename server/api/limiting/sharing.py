@@ -1,9 +1,12 @@
-"""Rate limits shared between the machines of a site: one process of each exchanges counts in a store.
+"""Rate limits that are shared between the machines of a site, through a store.
 
-A request is counted in its machine's memory, without waiting. Twice a second, the new counts are added up in
-the store, and the totals of the same clients replace the local counts. A client is exchanged once its
-requests have used another 1 / EXCHANGES_PER_LIMIT of the limit, so many clients with few requests do not
-burden the store. While the store is unavailable, each machine counts by itself.
+Requests are counted in local memory, so they never wait for the store. Twice a second, one process per
+machine adds the new counts to the store. The store returns the totals over all machines, which replace the
+local counts.
+
+A client's count is sent only after the client has used another 1 / EXCHANGES_PER_LIMIT of the limit. Many
+clients with few requests thus cause no load on the store. While the store is unavailable, each machine counts
+on its own.
 """
 
 import logging
@@ -25,17 +28,18 @@ from server.jobs.job import Job, JobContext, JobFailedError, Timing
 log = logging.getLogger("bifolio")
 
 EXCHANGES_PER_LIMIT = 16
-MEMORY, ENVIRONMENT = "memory", "env:"  # A setting that is not an address: this value, or this prefix.
+# `api.rate_store` is this value, begins with this prefix, or is an address.
+MEMORY, ENVIRONMENT = "memory", "env:"
 BATCH_CLIENTS = 1000
 
 
 def is_shared(settings: Settings) -> bool:
-    """Whether requests are limited and several machines share the counts."""
+    """Whether there is a rate limit whose counts several machines share."""
     return bool(settings.api.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if the store's driver is missing or the environment does not contain its address."""
+    """Raise SetupError if the store's driver is missing, or if its address is not set in the environment."""
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -46,7 +50,7 @@ def check_store(settings: Settings) -> None:
 
 
 class ShareCounts(Job):
-    """The job that exchanges the counts of a table with a store. Requires `is_shared` settings."""
+    """Job that exchanges counts between a table and a store. Only for settings with `is_shared`."""
 
     name = "share-limits"
 
@@ -58,16 +62,19 @@ class ShareCounts(Job):
         self._is_away = False
 
     def start(self, context: JobContext) -> None:
-        """Prepare the store without connecting to it."""
+        """Create the store without connecting to it."""
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Exchange counts once. Returns the pause in seconds; an unavailable store is retried less often."""
+        """Exchange counts once. Returns the seconds until the next run.
+
+        Raises JobFailedError with a longer pause if the store is unavailable.
+        """
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
             exchange(self._table, self._store, least, self._limit.get_expiry())
-        except Exception as error:  # Each driver has its own errors.
+        except Exception as error:  # The errors depend on the driver.
             self._store.close()
             reason = reason_of(error)
             if not self._is_away:
@@ -86,7 +93,7 @@ class ShareCounts(Job):
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Add the counts of clients with at least `least` unsent requests to a store, and apply its totals."""
+    """Send the counts of clients with at least `least` unsent requests, and apply the totals received."""
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:
@@ -98,7 +105,7 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _url(written: str) -> str:
-    """Return the address of a store, which may be in the environment because it can contain a password."""
+    """Return the store's address. It may be in an environment variable, because it can contain a password."""
     if written.startswith(ENVIRONMENT):
         return os.environ.get(written.removeprefix(ENVIRONMENT), "")
     return written

@@ -1,4 +1,4 @@
-"""Stores that add up the requests of each client across machines: PostgreSQL, Redis and Valkey."""
+"""Stores that add up each client's requests from all machines: PostgreSQL, Redis and Valkey."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -10,12 +10,12 @@ from server.api.limiting.table import Unsent
 
 TIMEOUT_S = 1.0
 SWEEP_INTERVAL_S = 60.0
-# Losing counts in a crash does no harm, so the table is not in the write-ahead log.
+# UNLOGGED saves write-ahead logging. After a crash of the database, counting starts from zero.
 _TABLE = (
     "CREATE UNLOGGED TABLE IF NOT EXISTS rate_counts"
     " (client TEXT PRIMARY KEY, count BIGINT NOT NULL, ends TIMESTAMPTZ NOT NULL)"
 )
-# Sorted, so that two machines never deadlock.
+# Rows are locked in sorted order, so that machines don't deadlock.
 _ADD = """
 INSERT INTO rate_counts AS kept (client, count, ends)
 SELECT client, amount, now() + %s * interval '1 second'
@@ -25,24 +25,25 @@ ON CONFLICT (client) DO UPDATE SET
     ends = CASE WHEN kept.ends > now() THEN kept.ends ELSE excluded.ends END
 RETURNING client, count, extract(epoch FROM ends - now())::float
 """
-# By client: the number of requests, and the seconds left in the window.
+# For each client: number of requests, and seconds left in the window.
 Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """A store of counts. Its methods raise the errors of its driver."""
+    """Interface of a store. Methods raise the driver's errors."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add to the counts of clients and return their totals; a window of `window_s` starts if none is
-        open.
+        """Add counts to those in the store, and return the totals.
+
+        If a client has no open window, a window of `window_s` seconds starts.
         """
 
     def close(self) -> None:
-        """Close the connection; the next use opens it again."""
+        """Close the connection. The next call opens a new one."""
 
 
 class PostgresStore:
-    """A table in the accounts' database, with one statement for many clients."""
+    """A table in the accounts database. One statement updates many clients."""
 
     def __init__(self, postgres: Any, url: str) -> None:
         """`postgres` is the module server.database.postgres."""
@@ -51,7 +52,7 @@ class PostgresStore:
         self._forget_at = 0.0
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add to the counts of clients and return their totals. Raises psycopg.Error."""
+        """Add counts to those in the store, and return the totals. Raises psycopg.Error."""
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
             self._connection.execute(_TABLE)
@@ -70,16 +71,16 @@ class PostgresStore:
 
 
 class RedisStore:
-    """Redis or Valkey, through the library limits; `prefix` distinguishes sites."""
+    """Redis or Valkey, accessed with the package limits. `prefix` separates sites."""
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
         storage = storage_from_string(url, **options)
-        assert isinstance(storage, Storage)  # not an asyncio one
+        assert isinstance(storage, Storage)  # not the asyncio variant
         self._storage, self._prefix = storage, prefix
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add to the counts of clients and return their totals. Raises redis.RedisError."""
+        """Add counts to those in the store, and return the totals. Raises redis.RedisError."""
         totals = {}
         for one in counts:
             key = f"{self._prefix}/{one.id.hex()}"
@@ -88,4 +89,4 @@ class RedisStore:
         return totals
 
     def close(self) -> None:
-        """Do nothing: the connections reopen by themselves."""
+        """Do nothing: the package reconnects automatically."""

@@ -1,7 +1,7 @@
-"""The number of requests of each client in its window, in memory shared by all workers.
+"""Table of each client's requests in its current window, in memory shared by all workers.
 
-The table has a fixed size. A client fits in few slots, chosen by a hash with a secret key. If they are full,
-a new client replaces the one with the fewest requests, so the busiest clients stay longest.
+The table has a fixed size. A client can use one of WAYS slots, chosen by a hash with a secret key. If all of
+these are in use, a new client replaces the one with the fewest requests.
 """
 
 import mmap
@@ -12,36 +12,36 @@ from hashlib import blake2b
 
 from server.site.change_log import SharedLock
 
-SETS, WAYS = 4096, 8  # A client has 8 possible slots, in one of 4096 sets.
+SETS, WAYS = 4096, 8  # A client's hash selects one of 4096 sets, each with 8 slots.
 ID_BYTES = 16
 _SLOTS = SETS * WAYS
 
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """The requests of a client that have not been sent to the store."""
+    """The number of a client's requests that were not sent to the store yet."""
 
     id: bytes
     count: int
 
 
 class CountTable:
-    """The counts of all workers. Create it before forking them; safe for use from many threads."""
+    """The counts of all workers. Create it before forking workers. Thread-safe."""
 
     def __init__(self) -> None:
         view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))
         times, end = _SLOTS * ID_BYTES, _SLOTS * 8
         self._ids = view[:times]
-        self._ends = view[times : times + end].cast("d")  # end of the window, in seconds since 1970
+        self._ends = view[times : times + end].cast("d")  # Unix time when the window ends
         self._counts = view[times + end : times + 2 * end].cast("Q")
         self._unsent = view[times + 2 * end :].cast("Q")
         self._key = secrets.token_bytes(16)
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Count requests of a client. Returns the number in its window, and the window's end.
+        """Count a client's requests. Returns its number of requests in the window, and when the window ends.
 
-        The end is in seconds since 1970.
+        The end is a Unix time.
         """
         places, now = self._places(client), time.time()
         with self._lock:
@@ -58,7 +58,7 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, least: int, most: int) -> list[Unsent]:
-        """Return up to `most` clients with at least `least` unsent requests, those with the most first."""
+        """Return the clients with at least `least` unsent requests, up to `most`, the busiest first."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
@@ -70,7 +70,7 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Apply a client's total across all machines, and the seconds left in its window there."""
+        """Store the total from all machines for a client, and the seconds left in the window."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:
@@ -95,5 +95,5 @@ class CountTable:
 
 
 def id_of(key: str) -> bytes:
-    """Return the id of a client, which is the same on all machines."""
+    """Return a client's id, which is the same on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

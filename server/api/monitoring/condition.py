@@ -1,4 +1,4 @@
-"""The condition of a server: accounts, events, media, the git remote, and pending work."""
+"""Condition of a server: status of accounts, events, media and git remote, and pending work."""
 
 import time
 from collections import Counter
@@ -27,25 +27,25 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The status of each part of a server other than its content, and the work pending in it."""
+    """Status of the parts of a server, and the amount of work pending."""
 
     accounts: str
     commits: int  # writes not committed yet
     events: str
     last_event: int
-    deliveries: Mapping[str, int]  # pending or retried, by webhook
-    media: str  # READY_STATUS if there is no bucket
-    remote: RemoteStatus | None  # None if no git remote is followed
+    deliveries: Mapping[str, int]  # number of open deliveries, by webhook
+    media: str  # READY_STATUS if the site has no bucket
+    remote: RemoteStatus | None  # None if the site does not follow a git remote
     push: Backlog | None  # commits not pushed yet; None if the site does not push
 
     @property
     def lag(self) -> float:
-        """Return for how many seconds the served content has lagged behind the git remote."""
+        """For how many seconds the served content has been behind the git remote."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
-        """Return the condition as `/_health/ready` shows it; `all_of_it` adds names, reasons and files."""
+        """Return the JSON for `/_health/ready`. `all_of_it` includes names, reasons and files."""
         return {
             "content": READY_STATUS,
             "accounts": self.accounts,
@@ -59,7 +59,7 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the current condition of a site's server. It may wait for a remote database."""
+    """Return the current condition of a site's server. May wait for a remote database."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -79,7 +79,7 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
 
 
 def _backlog(site: Site) -> Backlog:
-    """Return the unpushed commits; only the error if git fails."""
+    """Return the commits that were not pushed yet, or only an error if git fails."""
     try:
         return backlog(site.root, site.state.settings)
     except GitError as error:
@@ -110,7 +110,7 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield the number of document versions by type, locale and status."""
+    """Yield (type, locale, status, number of document versions)."""
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}
@@ -121,9 +121,9 @@ def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
 
 
 def problems_of(site: Site) -> Mapping[str, int]:
-    """Return the number of problems in a site's files by severity.
+    """Return the number of problems in a site's files, by severity.
 
-    Broken relations are not counted, because finding them requires reading files.
+    Broken relations are not included, because finding them requires reading files.
     """
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched, bucket: SiteBucket) -> None:
-    """Bind the operations of monitoring."""
+    """Register the handlers for monitoring."""
     look = partial(condition, site, identities, watched.recorder, bucket)
 
     def make() -> "Metrics":
@@ -40,7 +40,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
         longest, found = _longest_lag(), look()
         may = False
         if found.remote or found.push:
-            with suppress(ApiError):  # The accounts may be unavailable.
+            with suppress(ApiError):  # If the accounts are unavailable, show the public part.
                 may = actor_of(request).may("metrics", "read")
         late = longest is not None and found.lag > longest
         return answer(dumps({"data": found.as_json(all_of_it=may)}), 503 if late else 200)
@@ -52,7 +52,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
 
 
 def _longest_lag() -> int | None:
-    """Parse `lag`: the maximum lag behind the remote, in seconds. Raises ValidationError."""
+    """Parse the parameter `lag`, the maximum seconds behind the remote. Raises ValidationError."""
     given = parameters(request).get("lag")
     if given is None:
         return None

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus at /metrics: the counts of all workers and the server's condition."""
+"""Metrics for Prometheus at /metrics: counts from all workers, and the server's condition."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Collector of all metrics of a site's server."""
+    """Collector of all metrics of a server."""
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition
@@ -33,7 +33,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: the metrics are known only when they are collected."""
+        """Return nothing, since the list of metrics is not known before collecting them."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -48,7 +48,10 @@ class Metrics(Collector):
         yield from _of_condition(self._condition())
 
     def _content(self) -> list[Metric]:
-        """Return the metrics of a state, computed once for each, because that reads all documents."""
+        """Return the metrics about content.
+
+        They are cached for each state, because all documents are read.
+        """
         state = self._site.state
         if self._of_state[0] is not state:
             self._of_state = (state, [_of_documents(self._site), _of_state(self._site)])
@@ -115,7 +118,7 @@ def _of_processes(counts: RequestCounts) -> Iterator[Metric]:
 
 
 def _resident(process: int) -> int:
-    """Return the resident memory of a process, in bytes; 0 if the system does not report it."""
+    """Return a process's resident memory in bytes, or 0 if it can't be read."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
     except (OSError, ValueError, IndexError):

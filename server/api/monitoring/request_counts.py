@@ -1,7 +1,7 @@
-"""The number and duration of requests, in memory shared by all workers.
+"""Number and duration of requests, in memory shared by all workers.
 
-Each worker writes to a slot of its own, so workers never wait for each other. When a worker ends, a later one
-continues its slot, so counts never decrease.
+Each worker writes to its own slot, so workers never wait for each other. If a worker ends, its successor
+continues with the slot's numbers, so counts never decrease.
 """
 
 import mmap
@@ -28,21 +28,22 @@ STATUSES = (
     *(400, 401, 403, 404, 405, 406, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 422, 423, 428, 429),
     *(431, 499),
     *(500, 501, 502, 503, 504, 507),
-    0,  # uncommon ones
+    0,  # all other statuses
 )  # fmt: skip
 BUCKET_BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-MAX_WORKERS = 64  # Worker numbers are taken modulo this.
+MAX_WORKERS = 64  # Higher worker numbers reuse slots.
 _METHOD = {method: number for number, method in enumerate(METHODS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
-_PROCESS, _CACHED, _HEAD = 0, 1, 2  # a slot's header: process id and cache size in bytes
+_PROCESS, _CACHED, _HEAD = 0, 1, 2  # header of a slot: process id, cache size in bytes
 _BUCKETS = len(BUCKET_BOUNDS_S) + 1
-_TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)  # by route: buckets, then the sum in microseconds
+# For each route: buckets, then the sum in microseconds
+_TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)
 _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Durations of a route's requests: the number in each bucket of BUCKET_BOUNDS_S, and their sum."""
+    """Durations of a route's requests: a histogram with BUCKET_BOUNDS_S, and the sum in seconds."""
 
     route: str
     counts: tuple[int, ...]
@@ -50,7 +51,7 @@ class Durations:
 
 
 class RequestCounts:
-    """The counts of all workers. Create it before forking; each worker then calls `enter`."""
+    """The counts of all workers. Create it before forking; then each worker calls `enter`."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * _SIZE * 8)
@@ -59,14 +60,14 @@ class RequestCounts:
         self._place = 0
 
     def enter(self, worker: int) -> None:
-        """Count in the slot of a worker from now on."""
+        """Use the slot of the given worker from now on."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
         self._numbers[self._place + _PROCESS] = os.getpid()
 
     def count(self, path: str, method: str, status: int, seconds: float | None) -> None:
-        """Count a response; `seconds` is None for a stream."""
+        """Count a response. `seconds` is None for an event stream."""
         route = route_of(path)
         cell = (route * len(METHODS) + _METHOD.get(method, len(METHODS) - 1)) * len(STATUSES)
         cell += self._place + _HEAD + _STATUS.get(status, len(STATUSES) - 1)
@@ -78,11 +79,11 @@ class RequestCounts:
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def keep(self, cached: int) -> None:
-        """Record the size of this process's response caches, in bytes."""
+        """Store the size of this process's response caches, in bytes."""
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield the number of responses: route, method, status (0 for an uncommon one), number."""
+        """Yield (route, method, status, number of responses). Status 0 stands for all uncommon ones."""
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -91,7 +92,7 @@ class RequestCounts:
                 yield ROUTES[route], METHODS[method], STATUSES[status], count
 
     def durations(self) -> Iterator[Durations]:
-        """Yield the durations of each route that had requests."""
+        """Yield the durations for each route that had requests."""
         sums = self._sums(_TIMES, _SIZE)
         for number, route in enumerate(ROUTES):
             *counts, microseconds = sums[number * (_BUCKETS + 1) : (number + 1) * (_BUCKETS + 1)]
@@ -99,7 +100,7 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield the ids of live processes and the size of their response caches, in bytes."""
+        """Yield (process id, size of the response caches in bytes) for each live worker."""
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
@@ -115,13 +116,13 @@ class RequestCounts:
 # --- observer -------------------------------------------------------------------------------------
 
 BEGAN, REQUEST = "bifolio.began", "bifolio.request"
-CACHE_REPORT_INTERVAL_S = 1.0  # How often a process reports the size of its caches.
+CACHE_REPORT_INTERVAL_S = 1.0  # How often a process updates the size of its caches.
 
 
 class Observer:
-    """Counter and logger of the requests of one process.
+    """Counts and logs the requests of one process.
 
-    `kept` returns the size of its response caches in bytes; `log` writes a log line for each request.
+    `kept` returns the size of the response caches in bytes. `log` enables a log line for each request.
     """
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
@@ -135,14 +136,14 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Record that this thread starts on a request. Returns headers for its response."""
+        """Record that this thread starts handling a request. Returns headers to add to the response."""
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
-        """Record a response; the duration of one that `streams` is not counted."""
+        """Record a response. `streams` excludes its duration, for event streams."""
         now = time.perf_counter()
         seconds = None if streams else now - environ[BEGAN]
         self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)
@@ -159,9 +160,9 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The monitored parts of a server: events, counts of requests and streams, presence and jobs.
+    """The parts of a server that are monitored: events, requests, streams, presence and jobs.
 
-    Each process starts its own `notices`.
+    Each process starts `notices` itself.
     """
 
     recorder: Recorder
@@ -173,5 +174,5 @@ class Watched:
 
     @classmethod
     def alone(cls, root: Path, accounts: str) -> "Watched":
-        """Return the monitored parts of the site at `root` for a server of a single process."""
+        """Create the monitored parts for a server with a single process."""
         return cls(Recorder(root, accounts=accounts))

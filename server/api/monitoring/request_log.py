@@ -1,4 +1,4 @@
-"""The log in JSON, one object per line (`bifolio serve --log json`): requests and other messages."""
+"""The log in JSON, with one object per line (`bifolio serve --log json`)."""
 
 import json
 import logging
@@ -20,9 +20,9 @@ from server.site.change import Change
 from server.site.site import State
 
 HEADER = "X-Request-Id"
-MAX_PATH_CHARS = 1000  # Longer paths and queries are cut.
-SECRET_ROUTES = ("studio", "users")  # Their queries may contain keys.
-# Secrets that a client may have sent to the wrong path or in place of a header.
+MAX_PATH_CHARS = 1000  # Longer paths and queries are truncated.
+SECRET_ROUTES = ("studio", "users")  # For these routes the query is omitted, since it may contain a key.
+# Parameters with secrets, which a client may send to any path by mistake.
 _SECRETS = re.compile(
     r"((?:^|&)(?:key|code|confirmation|(?:access_?|refresh_?)?token|jwt|password|secret)=)[^&]*", re.I
 )
@@ -31,25 +31,25 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write one object to standard output in a single write, so that lines of processes never mix."""
+    """Write an object to standard output. A single system call prevents processes from mixing lines."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
-    with suppress(OSError):  # A request must not fail because the log's reader has gone.
+    with suppress(OSError):  # Requests must succeed even if nothing reads the log.
         os.write(sys.stdout.fileno(), line.encode(errors="replace") + b"\n")
 
 
 def request_id(asked: str) -> str:
-    """Return the id that a request came with if it is well-formed, else a new one."""
+    """Return the id in the request's header if it is well-formed, otherwise a new id."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Set the request that this thread is working on; "" for none."""
+    """Set the id of the request that this thread is handling. "" means none."""
     _current.request = request
 
 
 def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Log a completed request; `began` is a time of `time.perf_counter`."""
+    """Log a completed request. `began` is a value of `time.perf_counter`."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": request,
@@ -64,17 +64,17 @@ def tell(environ: Mapping[str, Any], request: str, status: int, began: float) ->
 
 
 def _shown(path: str, query: str) -> str:
-    """Return a query for the log, without keys, codes, tokens and passwords."""
+    """Return a query string for the log, with keys, codes, tokens and passwords replaced."""
     if query and ROUTES[route_of(path)] in SECRET_ROUTES:
         return "…"
     return _SECRETS.sub(r"\1…", query) if "=" in query else query
 
 
 class JsonHandler(logging.Handler):
-    """Logging handler that writes JSON with the id of the current request."""
+    """Logging handler that writes JSON, including the id of the current request."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one log record."""
+        """Write a log record."""
         told = {"logger": record.name, "message": record.getMessage()}
         if request := getattr(_current, "request", ""):
             told["request"] = request
@@ -88,7 +88,7 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """The server's messages as JSON; `quiet` omits the same ones as on a terminal."""
+    """The server's messages in JSON. `quiet` omits the same messages as on a terminal."""
 
     quiet: bool = False
 
@@ -99,9 +99,9 @@ class JsonLog:
         seconds: float,
         url: str,
         commit: tuple[str, str, str] | None = None,
-        studio: str = "",  # Not logged: the one-time key is for a person at a terminal.
+        studio: str = "",  # Contains the one-time key, so it is not logged.
     ) -> None:
-        """Log that the server is ready, with the site's size, then each problem; see `Terminal.ready`."""
+        """Log that the server is ready, then each problem. See `Terminal.ready`."""
         versions = sum(len(table.versions) for table in state.snapshot.tables.values())
         told = {"name": state.settings.name, "url": url, "seconds": round(seconds, 3), "versions": versions}
         if commit:
@@ -110,7 +110,7 @@ class JsonLog:
         self._problems(problems, "problem")
 
     def change(self, change: Change, seconds: float) -> None:
-        """Log the files that a change read and wrote, then each new or fixed problem."""
+        """Log the files that were read or written, then each new or fixed problem."""
         parts = ("read", "removed", "written", "deleted")
         told = {part: list(paths) for part in parts if (paths := getattr(change, part))}
         if (told or change.reloaded) and not self.quiet:
@@ -125,7 +125,7 @@ class JsonLog:
         write_line("info", "log", {"message": line})
 
     def warn(self, line: str) -> None:
-        """Log a warning that does not stop the server."""
+        """Log a warning."""
         write_line("warning", "log", {"message": line})
 
     def _problems(self, problems: Sequence[Problem], event: str) -> None:

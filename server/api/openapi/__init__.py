@@ -1,1 +1,1 @@
-"""The OpenAPI document of a site, made from the table of operations and the schema."""
+"""The OpenAPI document of a site, generated from the table of operations and the schemas."""

@@ -1,4 +1,4 @@
-"""OpenAPI descriptions of single operations, and of the errors that operations can have."""
+"""OpenAPI descriptions of operations and of error responses."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,9 +26,9 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Return the description of an operation for a caller.
+    """Return an operation's description for a caller.
 
-    None if the caller may not use it, or OpenAPI omits it.
+    Returns None if the caller may not use the operation, or if it is excluded from OpenAPI.
     """
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
@@ -66,7 +66,7 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """Return the audience with `drafts_only` set if the caller may use the operation only for drafts."""
+    """Return the audience, with `drafts_only` set if the caller may use the operation only for drafts."""
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
         return audience
@@ -75,14 +75,14 @@ def _drafting(operation: Operation, audience: Audience) -> Audience:
 
 
 def _id_of(operation: Operation, audience: Audience) -> str:
-    """Return the operationId: the row's id, with the content type's name instead of its kind."""
+    """Return the operationId. For a content type, it ends in the name of the type."""
     if audience.view is None:
         return operation.id
     return operation.id.removesuffix("Document").removesuffix("Single") + audience.view.name
 
 
 def _commits(operation: Operation, audience: Audience) -> bool:
-    """Return whether a write by the operation may become a commit."""
+    """Whether the operation's writes can become commits."""
     if operation.commits == "maybe":
         to_branch = operation.branch and audience.may_branch
         return to_branch or audience.settings.git.commit is not None
@@ -107,7 +107,7 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """Return the response of a write that accepts `dryRun`: its own, or the files that would change."""
+    """Return the description of a response that is either the write's own or the files of a dry run."""
     dry_run = ref("DryRun")
     if written is None:
         return answer("The files that would change.", dry_run)
@@ -119,7 +119,7 @@ def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield every error response of the API with its name, by status, from the tree of errors."""
+    """Yield each error response with its name, for example `Error404`. There is one per status."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:

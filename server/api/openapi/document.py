@@ -1,4 +1,4 @@
-"""The OpenAPI document of a site for one caller: only the operations and schemas that the caller may use."""
+"""The OpenAPI document of a site for one caller. It contains only what that caller may use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,7 +25,8 @@ _ABOUT = (
     "anyone may do; with `Authorization: Bearer`, what that token or user may do. Queries nest brackets: "
     "`filters[title][$eq]=x`, `populate[author][fields][0]=name`. All errors have the same shape."
 )
-_SITE_VALUES = ("example", "examples", "enum", "const", "default")  # Keys of a schema or a parameter.
+# Keys in a schema or parameter whose values are site data.
+_SITE_VALUES = ("example", "examples", "enum", "const", "default")
 _BEARER = {
     "type": "http",
     "scheme": "bearer",
@@ -34,7 +35,7 @@ _BEARER = {
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
-    """Return the document as JSON, deterministic for the same site and caller."""
+    """Return the document as JSON. The same site and caller always yield the same bytes."""
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas()]
     schemas = TypeSchemas(state.schema, type_names(state.schema, taken, SUFFIXES), actor)
@@ -61,7 +62,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add the operations of an area that the caller may use; for a content type, those of its kind."""
+    """Add an area's operations that the caller may use. For a content type, only those for its kind."""
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:
@@ -77,7 +78,7 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
 def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
     """Remove references to parameters that the document does not define.
 
-    Such as `populate` of a type without relations.
+    For example, a type without relations has no parameter `populate`.
     """
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
@@ -87,7 +88,7 @@ def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str,
 
 
 def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonSchema]]:
-    """Return all components that paths can refer to, by section and name."""
+    """Return all available components, by section and name."""
     types = [*state.schema.content_types, *(state.schema.types[uid] for uid in BUILT_IN)]
     parameters = dict(shared_parameters(state.settings))
     for type_ in types:
@@ -99,7 +100,7 @@ def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonS
 def _used_components(
     paths: Any, components: Mapping[str, Mapping[str, JsonSchema]]
 ) -> dict[str, dict[str, JsonSchema]]:
-    """Return only the components that the paths refer to, directly or through others."""
+    """Return the components that the paths refer to, directly or indirectly."""
     found: set[tuple[str, str]] = set()
     waiting: list[Any] = [paths]
     while waiting:
@@ -114,9 +115,9 @@ def _used_components(
 
 
 def _references(value: Any) -> Iterable[tuple[str, str]]:
-    """Yield the section and name of each component that a part of the document refers to.
+    """Yield the section and name of each component to which a part of the document refers.
 
-    Examples and enumerations are skipped: they hold values of the site, which may look like references.
+    Examples and enumerations are skipped, because they contain site data that may look like a reference.
     """
     stack = [value]
     while stack:
@@ -125,7 +126,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
             stack.extend(item)
             continue
         for key, held in item.items() if isinstance(item, dict) else ():
-            if key == "properties":  # Its keys are names of attributes.
+            if key == "properties":  # The keys below are attribute names.
                 stack.extend(held.values())
             elif key in ("$ref", "mapping"):
                 for pointer in [held] if key == "$ref" else held.values():
@@ -136,7 +137,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
 
 
 def _version(*parts: Any) -> str:
-    """Return a digest that changes whenever the described API does."""
+    """Return a digest as version. It changes whenever the document does."""
     return blake2b(dumps(parts), digest_size=6).hexdigest()
 
 

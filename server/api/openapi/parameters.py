@@ -1,7 +1,7 @@
-"""Parameters in queries, paths and headers.
+"""OpenAPI parameters in queries, paths and headers.
 
-OpenAPI's `deepObject` does not define nested objects. The API nests brackets:
-`filters[author][name][$eq]=Ann`.
+Nested parameters such as `filters[author][name][$eq]=Ann` can't be described exactly: OpenAPI's `deepObject`
+style is undefined for nested objects.
 """
 
 import json
@@ -30,20 +30,20 @@ from server.service.render import Renderer
 from server.site.site import State
 
 _BRANCH: JsonSchema = {"type": "string", "minLength": 1}
-_MAX_INTEGER = 10**18 - 1  # Numbers with more digits are refused.
+_MAX_INTEGER = 10**18 - 1  # Longer numbers are rejected.
 _WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maximum": _MAX_INTEGER}
 
 
 def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
-    """Return a parameter that is a comma-separated list of at most `most` names."""
+    """Return a parameter with a comma-separated list of at most `most` names."""
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return in_query(name, listed, description, style="form", explode=False, **more)
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the parameters that depend on no type, with their names in the document."""
+    """Yield (name, parameter) for the parameters that do not depend on a type."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
@@ -168,7 +168,7 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the parameters of a type with their names in the document: `Article.fields`, …."""
+    """Yield (name, parameter) for a type, with names such as `Article.fields`."""
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
@@ -223,7 +223,7 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
 
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
-    """Yield patterns of the sort keys one level below: `author\\.(name|slug)`."""
+    """Yield patterns for sorting by attributes of related documents, such as `author\.(name|slug)`."""
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
         if link.type == "dynamiczone" or link.polymorphic:
@@ -235,15 +235,15 @@ def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
 
 # --- examples -------------------------------------------------------------------------------------
 
-MAX_EXAMPLE_CHARS = 120  # in a text
-MAX_EXAMPLE_ITEMS = 2  # in a list
+MAX_EXAMPLE_CHARS = 120  # maximum length of texts in examples
+MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return examples by name: documents `plain` and `populated`, and an `input` to create one.
+    """Return examples: `plain` and `populated` are documents, `input` is the body for creating a document.
 
-    Examples show only what the public may see, for every caller: documents shown to some callers may be
-    confidential to others.
+    Examples contain only what the public may see, whoever the caller is. Other documents might be
+    confidential.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
@@ -308,7 +308,7 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an input made from the schema, or {} if that is impossible."""
+    """Return an example body generated from the schema, or {} if that is not possible."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -318,7 +318,7 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a body of the valid scalar values; None if a required value is not valid."""
+    """Return a body with valid scalar values, or None if a required value is invalid."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -331,7 +331,10 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Return a value for a body: shortened if allowed; a `uid` gets a suffix to be unique."""
+    """Return an example value for a body.
+
+    Long texts are shortened, and a `uid` gets a suffix to be unique.
+    """
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)
     bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")

@@ -1,7 +1,7 @@
-"""GET /openapi.json and the page /docs.
+"""GET /openapi.json, and the page /docs.
 
-Both are outside /api. The document describes only what the caller may do; without credentials, what the
-public may do. The page is static, and requests the document.
+The document describes what its caller may use; without credentials, what the public may use. The page is
+static and fetches the document.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from server.api.response import PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 
-MAX_BYTES = 16 * 1024 * 1024  # of cached documents, one for each set of permissions
+MAX_BYTES = 16 * 1024 * 1024  # size limit for cached documents; there is one per set of permissions
 _PAGE = Path(__file__).parent / "page"
 _FILES = {
     "index.html": "text/html; charset=utf-8",
@@ -30,8 +30,8 @@ _POLICY = (
 
 
 def bind(handles: Handlers) -> None:
-    """Bind the operations of the OpenAPI document and of its page."""
-    # Saves all but 0.2 ms of 22.
+    """Register the handlers for the document and the page."""
+    # Reduces a repeated request from 22 ms to 0.2 ms.
     documents: StateCache[bytes, bytes] = StateCache(MAX_BYTES, lambda key, text: len(key) + len(text))
 
     @handles("openapi")
@@ -50,7 +50,7 @@ def bind(handles: Handlers) -> None:
 
     @handles("docsPageWithSlash")
     def page_with_slash() -> BaseResponse:
-        return redirect("../docs")  # The page requests relative paths.
+        return redirect("../docs")  # The page uses relative URLs, which need this path.
 
     @handles("docsFile")
     def part(name: str) -> Response:

@@ -1,4 +1,4 @@
-"""Schemas that every site has: errors, blocks, files, filters, relations in bodies."""
+"""Schemas that are the same for all sites: errors, blocks, files, filters, relations in bodies."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentI
 
 
 def shared_schemas() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the schemas that do not depend on the site's types, with their names."""
+    """Yield (name, schema) for the schemas that do not depend on the site."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
     yield "DryRun", _DRY_RUN
@@ -110,7 +110,7 @@ _IMAGE_FORMAT = _object(
         "url": TEXT,
     }
 )
-# A target may be a populated document; its other keys are ignored.
+# A target may be a whole populated document, whose other keys are ignored.
 _TARGET: JsonSchema = {
     "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]
 }
@@ -125,7 +125,7 @@ _MORPH_TARGET: JsonSchema = {
 
 
 def _relation(target: JsonSchema) -> JsonSchema:
-    """Return the schema of a relation in a body: its new targets, or changes of them."""
+    """Return the schema of a relation in a body: either the new targets, or changes to them."""
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
     changes["connect"] = _connect(target)
@@ -168,7 +168,7 @@ def _media() -> JsonSchema:
 
 
 def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
-    """Return the schema of a scalar attribute in a filter: a value, a list, or operators."""
+    """Return the schema of a filter on a scalar attribute: a value, a list, or operators."""
     properties: JsonSchema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
     for logic in ("$and", "$or"):
         properties[logic] = {
@@ -198,7 +198,7 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema of a filter of a relation by documentId, or by whether there is one."""
+    """Return the schema of a filter on a relation, by documentId or by whether it is empty."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}

@@ -1,7 +1,6 @@
 """Schemas of content types and components in responses, bodies and filters.
 
-Relations to types that the caller may not `find` are omitted: they are neither shown, written nor filtered
-by.
+Relations to types that the caller may not `find` are omitted everywhere.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,20 +26,20 @@ _STATUS: JsonSchema = {"enum": ["published", "modified", "draft"]}
 
 
 def _with_statuses(meta: JsonSchema) -> JsonSchema:
-    """Return the schema of a list's `meta` that may have the status of each document."""
+    """Return the schema of a list's `meta` with an optional status per document."""
     return {**meta, "properties": {**meta["properties"], "publicationStatus": list_of(_STATUS)}}
 
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """The schemas of a site's types for one caller; `names` has a name for each type, by uid."""
+    """Schemas of a site's types for one caller. `names` maps each uid to a schema name."""
 
     types: Schema
     names: Mapping[str, str]
     actor: Actor
 
     def all(self) -> Iterator[tuple[str, JsonSchema]]:
-        """Yield every schema of every type, with its name."""
+        """Yield (name, schema) for all schemas of all types."""
         for uid, type_ in self.types.types.items():
             name = self.names[uid]
             yield name, self.shown(type_)
@@ -64,11 +63,11 @@ class TypeSchemas:
             yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": many})
 
     def may_find(self, attribute: Attribute) -> bool:
-        """Return whether the caller may find a target of an attribute."""
+        """Whether the caller may find at least one target type of an attribute."""
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return the types that an attribute leads to and the caller may find."""
+        """Return those target types of an attribute that the caller may find."""
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]
@@ -137,7 +136,7 @@ class TypeSchemas:
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
         """Return the schema of a document or component in a body.
 
-        `whole`: omitted attributes have no value, so required ones must be there.
+        `whole` makes required attributes mandatory. Without it, omitted attributes keep their values.
         """
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
@@ -194,7 +193,7 @@ class TypeSchemas:
     # --- filters -------------------------------------------------------------------------------
 
     def filters(self, type_: Type) -> JsonSchema:
-        """Return the schema of the `filters` of a type."""
+        """Return the schema of a type's `filters`."""
         own = ref(f"{self.names[type_.uid]}Filters")
         properties: JsonSchema = {}
         for name, attribute in type_.columns.items():
@@ -210,7 +209,7 @@ class TypeSchemas:
 
 
 def _is_required(attribute: Attribute) -> bool:
-    """Return whether a body that creates a document must contain an attribute."""
+    """Whether a body that creates a document must contain an attribute."""
     return attribute.required and not attribute.derived and not attribute.has_default
 
 

@@ -1,7 +1,7 @@
-"""JSON Schemas of attribute values in responses, in bodies, and as operands of filters.
+"""JSON Schemas of attribute values in responses, bodies and filters.
 
-Files that break the options of attributes are served anyway, so responses are described only by type. Bodies
-have all options that are checked when a document is published.
+Schemas for responses describe only the type of a value, because files that violate an attribute's options are
+served, too. Schemas for bodies include all options that are checked on publishing.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ _INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
 _TRUTH_TEXT = r"^(0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
 _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
 _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
-# Milliseconds since 1970, from year 1 to year 9999.
+# Unix time in milliseconds, from year 1 to year 9999.
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
-# Values of each attribute type in a response.
+# Schemas in responses, by attribute type.
 RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "string": TEXT,
     "text": TEXT,
@@ -42,7 +42,7 @@ RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "json": {},
 }
 _TIMESTAMP_WRITTEN: JsonSchema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
-# Values of each attribute type in a body. Texts that represent numbers are allowed for numbers.
+# Schemas in bodies, by attribute type. Numbers may also be sent as text.
 BODY_VALUES: Mapping[str, JsonSchema] = {
     **RESPONSE_VALUES,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
@@ -58,7 +58,7 @@ BODY_VALUES: Mapping[str, JsonSchema] = {
     "decimal": {"type": ["number", "string"], "pattern": _NUMBER_TEXT},
     "boolean": {"type": ["boolean", "string"], "pattern": _TRUTH_TEXT},
 }
-# Kinds of operands in filters, by attribute type; and their schemas.
+# Kinds of filter operands by attribute type, and their schemas.
 OPERAND_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("integer", "biginteger"), "Integer"),
     **dict.fromkeys(("float", "decimal"), "Number"),
@@ -81,7 +81,7 @@ _NUMBER_TYPES = ("integer", "biginteger", "float", "decimal")
 
 
 def nullable(schema: Mapping[str, Any]) -> JsonSchema:
-    """Return the schema with null allowed."""
+    """Return a schema that also allows null."""
     if "$ref" in schema:
         return {"anyOf": [dict(schema), {"type": "null"}]}
     if "type" not in schema:
@@ -92,7 +92,7 @@ def nullable(schema: Mapping[str, Any]) -> JsonSchema:
 
 
 def with_description(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
-    """Return the schema with a description of the attribute."""
+    """Return a schema with the attribute's description added."""
     return {**schema, "description": " ".join(describe_attribute(attribute))}
 
 
@@ -128,7 +128,7 @@ def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
 
 
 def count_bounds(attribute: Attribute) -> JsonSchema:
-    """Return the bounds of the number of items of a list in a body."""
+    """Return the minimum and maximum number of items for a list attribute in a body."""
     found = {"minItems": _number(attribute.min), "maxItems": _number(attribute.max)}
     return {name: value for name, value in found.items() if value is not None}
 

@@ -1,1 +1,1 @@
-"""The table of operations: every method of every path, for the entrance, Flask, metrics and OpenAPI."""
+"""The table of operations: one row for every method of every path."""

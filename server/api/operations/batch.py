@@ -1,4 +1,4 @@
-"""Operations of `/batch`: several writes as one, and undoing a write (docs/batch.md)."""
+"""Operations under `/batch`: several writes at once, and undo (docs/batch.md)."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -21,7 +21,7 @@ from server.api.serving.bodies import MAX_BODY_BYTES
 BATCH = Tag("Batch", "Several writes in one request.")
 MAX_OPERATIONS = 100
 MAX_MESSAGE_CHARS = 10_000
-MERGE = "merge"  # value of `prefer`, as in the header `Prefer`
+MERGE = "merge"  # value of the body's key `prefer`, with the meaning of the header `Prefer`
 
 _OPERATION: JsonSchema = {
     **object_of(

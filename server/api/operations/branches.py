@@ -1,4 +1,4 @@
-"""Operations of `/branches`: list, create, delete, compare and merge branches (docs/branches.md)."""
+"""Operations under `/branches`: list, create, delete, compare and merge (docs/branches.md)."""
 
 from server.api.operations.json_schema import (
     FLAG,

@@ -1,6 +1,6 @@
-"""Operations of content types: lists, documents, single types, actions (docs/querying.md, docs/writing.md).
+"""Operations on content: lists, documents, single types, actions (docs/querying.md, docs/writing.md).
 
-Each row is a template. It applies to every collection type or to every single type.
+Each row applies to all collection types, or to all single types.
 """
 
 from collections.abc import Callable, Sequence
@@ -153,7 +153,7 @@ _UNPUBLISHES = MayOfType("update", drafts=False, needs_drafts=True)
 
 CONTENT = Area(
     "content",
-    parts=(),  # every path below api/ that belongs to no other area
+    parts=(),  # all paths below api/ without another area
     takes_at=True,
     varies_by_commit=True,
     operations=(
@@ -178,11 +178,11 @@ CONTENT = Area(
 
 
 def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Return the type that a path reads and a document id ("" for a list); None for any other path.
+    """Parse a path into a content type and a document id, or return None if it is not a content read.
 
-    The id is encoded as in WSGI: each character stands for a byte.
+    The id is "" for lists. It is encoded as in WSGI: each character represents a byte.
     """
-    parts = path.split("/", 4)  # "", "api", the type, an id, "" behind a slash at the end
+    parts = path.split("/", 4)  # "", "api", type, id, "" after a trailing slash
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None
     if type_ is None or parts[1] != "api":
         return None

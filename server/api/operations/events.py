@@ -1,4 +1,4 @@
-"""Operations of `/events` and `/presence`: changes, and who is viewing a document (docs/events.md)."""
+"""Operations under `/events` and `/presence` (docs/events.md)."""
 
 from server.api.operations.json_schema import (
     FLAG,
@@ -95,7 +95,7 @@ EVENTS = Area(
     "events",
     parts=("events",),
     tag=OF_EVENTS,
-    may_query_accounts=True,  # The event log is in the database of the accounts.
+    may_query_accounts=True,  # The event log may be in the accounts database.
     operations=(
         Operation("findEvents", "GET", "/events", may_read_events, _events),
         Operation(

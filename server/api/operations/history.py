@@ -1,4 +1,4 @@
-"""Operations of `/history`: commits of documents, uncommitted files, restoring (docs/history.md)."""
+"""Operations under `/history`: commits, differences, uncommitted files, restore (docs/history.md)."""
 
 from server.api.operations.json_schema import (
     NUMBER,
@@ -23,7 +23,7 @@ from server.api.operations.permission import may
 from server.api.serving.bodies import MEDIUM_BODY_BYTES
 
 HISTORY = Tag("History", "Git history of documents.")
-MAX_FILES = 5000  # Of one commit.
+MAX_FILES = 5000  # Maximum number of files in one commit.
 MAX_MESSAGE_CHARS = 10_000
 _COMMIT = {
     "commit": {**TEXT_OR_NULL, "description": "The commit; null if not committed yet."},

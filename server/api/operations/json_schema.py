@@ -1,11 +1,11 @@
-"""Helpers that build JSON Schema and OpenAPI fragments."""
+"""Helpers that build fragments of JSON Schema and OpenAPI."""
 
 from collections.abc import Mapping
 from typing import Any
 
 JsonSchema = dict[str, Any]
 JSON = "application/json"
-# Statuses of the errors that all operations of a kind can have.
+# Error statuses that all operations of a kind can return.
 READ = (400, 401, 403, 500)
 READ_ONE = (*READ, 404)
 WRITE = (*READ, 409, 413, 503, 507)
@@ -24,12 +24,12 @@ TAG = {"schema": TEXT, "description": "Entity tag: the version of the content of
 
 
 def ref(name: str, section: str = "schemas") -> JsonSchema:
-    """Return a reference to a component of the document."""
+    """Return a reference to a component."""
     return {"$ref": f"#/components/{section}/{name}"}
 
 
 def shared_parameters(*names: str) -> list[JsonSchema]:
-    """Return references to shared parameters. The document drops those that it does not define."""
+    """Return references to shared parameters. Undefined ones are removed later."""
     return [ref(name, "parameters") for name in names]
 
 
@@ -54,7 +54,7 @@ def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> 
 
 
 def json_content(schema: JsonSchema, example: Any = None) -> JsonSchema:
-    """Return the content of a JSON body or response."""
+    """Return the `content` of a JSON request body or response."""
     return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
 
 
@@ -64,9 +64,9 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Return the description of a response; `tagged` if it has an ETag.
+    """Return the description of a response. `tagged` adds an ETag header.
 
-    Responses that show only the ids of a draft have none.
+    Responses that contain only the ids of a draft have no ETag.
     """
     found: JsonSchema = {"description": description}
     if tagged:
@@ -83,11 +83,11 @@ def in_query(name: str, schema: JsonSchema, description: str = "", **more: Any) 
 
 
 def in_path(name: str, description: str, schema: JsonSchema | None = None) -> JsonSchema:
-    """Return a path variable."""
+    """Return a path parameter."""
     schema = schema or {**TEXT, "minLength": 1}
     return {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
 
 
 def in_header(name: str, description: str, **bounds: Any) -> JsonSchema:
-    """Return a request header."""
+    """Return a header parameter."""
     return {"name": name, "in": "header", "description": description, "schema": {**TEXT, **bounds}}

@@ -1,4 +1,4 @@
-"""One row of the table of operations, and the areas that rows belong to."""
+"""Data classes for the table of operations: its rows, and areas of rows."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,24 +13,24 @@ from server.auth.permissions import Actor, may_branch, may_source
 from server.config.model import Settings
 from server.schema.model import Schema, Type
 
-# Regular expressions of path variables, by converter. They exclude the segments of other paths.
+# Regular expressions for path variables, by converter. They exclude words that other paths use.
 CONVERTERS: Mapping[str, str] = {
     "": r"[^/]+",
     "path": r"[^/].*?",
     "user": r"(?!(?:me|count)/?$)[^/]+",
     "file": r"(?!page/?$)[^/]+",
 }
-# Names of arguments of handlers, if they are not the variable's name in snake case.
+# Handlers' argument names, for variables whose argument is not just the name in snake case.
 _ARGUMENTS = {"type": "api_id", "pluralApiId": "api_id", "singularApiId": "api_id", "id": "key"}
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
-# Whether a write becomes a commit. maybe: if `git.commit` is on, or the write is to a branch.
+# Whether a write becomes a commit. "maybe": only if `git.commit` is on or the write is to a branch.
 Commits = Literal["never", "maybe", "always"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A group of operations in the OpenAPI document."""
+    """A heading for a group of operations in the OpenAPI document."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type in the OpenAPI document: its `name` in schemas, and examples by name."""
+    """A content type in the OpenAPI document, with its schema name and with examples by name."""
 
     type: Type
     name: str
@@ -50,7 +50,7 @@ class TypeView:
 class Audience:
     """The caller for whom operations are described. `public` is a caller without credentials.
 
-    `view` is the content type that an operation is about, if any.
+    `view` is the content type to which the operations apply, if any.
     """
 
     actor: Actor
@@ -61,23 +61,23 @@ class Audience:
 
     @property
     def is_rate_limited(self) -> bool:
-        """Whether clients are rate-limited, so that any response may be 429."""
+        """Whether there is a rate limit, so any response may have status 429."""
         return bool(self.settings.api.rate_limit)
 
     @property
     def may_branch(self) -> bool:
-        """Whether the caller may write to branches that are not served."""
+        """Whether the caller may write to branches other than the served one."""
         return may_branch(self.actor, "update", self.schema)
 
     @property
     def may_dry_run(self) -> bool:
-        """Whether the caller may ask for dry runs, which show file paths."""
+        """Whether the caller may request dry runs, which reveal file paths."""
         return may_source(self.actor, "read", self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The OpenAPI description of an operation, without the parts that follow from its row."""
+    """An operation's OpenAPI description, without what can be derived from its row."""
 
     summary: str
     answers: Mapping[int, JsonSchema]
@@ -90,17 +90,18 @@ class Docs:
 class Operation:
     """One method of one path.
 
-    - `path` has variables as in OpenAPI, with an optional converter after a colon (CONVERTERS).
-    - `permission`: who may use it at all; the handler may check more.
-    - `docs`: its description, or a text: why OpenAPI omits it.
-    - `max_body`: maximum body in bytes; None for the limit of uploads. If the caller may not use the
-      operation, the server reads at most SMALL_BODY_BYTES.
-    - `runs_inline`: the entrance handles it itself, without a handler or thread pool.
-    - `waits`: it waits long for another process, so it has its own threads.
-    - `branch`, `dry_run`: whether it accepts these parameters.
-    - `slash`: its path may end in a slash.
-    - `always_fails`: it returns only an error that explains itself, so `Allow` omits the method.
-    - `kind`: the kind of content types that it belongs to.
+    - `path`: variables are written as in OpenAPI, optionally with a converter after a colon (CONVERTERS)
+    - `permission`: minimum requirement for the caller; the handler may require more
+    - `docs`: OpenAPI description. A string means that OpenAPI omits the operation, and says why.
+    - `max_body`: size limit of bodies in bytes; None for the upload limit. For callers without permission,
+      the limit is SMALL_BODY_BYTES.
+    - `runs_inline`: handled by the entrance itself, without a handler or thread pool
+    - `waits`: may wait long for another process, and uses a separate thread pool
+    - `branch`, `dry_run`: whether these parameters are supported
+    - `slash`: whether the path may end in a slash
+    - `always_fails`: always returns an error with an explanation. The header `Allow` does not list the
+      method.
+    - `kind`: the kind of content types to which the row applies
     """
 
     id: str
@@ -120,31 +121,32 @@ class Operation:
 
     @property
     def rule(self) -> str:
-        """Return the path as a rule of Flask."""
+        """The path as a Flask rule."""
         return _VARIABLE.sub(_as_rule, self.path)
 
     @property
     def described_path(self) -> str:
-        """Return the path as in OpenAPI, with a variable for the API id of a content type."""
+        """The path in OpenAPI syntax, with a variable for the content type's API id."""
         return _VARIABLE.sub(r"{\1}", self.path)
 
     def matches(self, path: str) -> bool:
-        """Return whether the operation has this path."""
+        """Whether a path matches this operation's path."""
         return _pattern(self.path, self.slash).fullmatch(path) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Operations whose paths share a prefix, with properties of every path with that prefix, known or not.
+    """A group of operations whose paths share a prefix. Properties also apply to unknown paths with that
+    prefix.
 
-    - `name` labels requests in metrics.
-    - `parts`: the first segments of the paths, with `api/` before those below /api.
-    - `takes_at`: reads accept `at`, a past commit.
-    - `varies_by_commit`: the response depends on the served commit, and has `Bifolio-Commit`.
-    - `uses_current_settings`: the response also depends on the current settings, so it is never immutable.
-    - `ignores_served_commit`: the response describes the repository as it is now.
-    - `may_query_accounts`: it may wait for the accounts database, for any caller.
-    - `writes_site`: its writes change files of the site, so a server of a past commit refuses them.
+    - `name`: label for requests in metrics
+    - `parts`: first path segments; for paths below /api, written as `api/` and the second segment
+    - `takes_at`: reads accept `at`, a past commit
+    - `varies_by_commit`: responses depend on the served commit, and contain `Bifolio-Commit`
+    - `uses_current_settings`: responses also depend on the current settings, so they are never immutable
+    - `ignores_served_commit`: responses describe the repository's current state
+    - `may_query_accounts`: may wait for the accounts database, whoever the caller is
+    - `writes_site`: writes change files, so a server of a past commit rejects them
     """
 
     name: str
@@ -159,7 +161,7 @@ class Area:
     writes_site: bool = True
 
 
-# Saves 12 µs of 34 before the body of a write is received.
+# Reduces the time before receiving a write's body from 34 µs to 22 µs.
 @lru_cache(maxsize=512)
 def _pattern(path: str, slash: bool) -> re.Pattern[str]:
     parts = _VARIABLE.split(path)

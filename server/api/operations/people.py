@@ -1,4 +1,4 @@
-"""Operations of users: sign-in, registration, passwords, sessions, users, roles (docs/access.md)."""
+"""Operations for sign-in, registration, passwords, sessions, users and roles (docs/access.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,7 +39,7 @@ from server.auth.user import (
 ACCOUNTS = Tag("Accounts", "Sign-in, registration, passwords and sessions.")
 USERS = Tag("Users", "Users and roles.")
 USER = "UsersPermissionsUser"
-# Fields of each form with their minimum lengths.
+# Each form's fields, with their minimum lengths.
 LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
 REGISTER: Mapping[str, int] = {"email": 1, "username": MIN_NAME_CHARS, "password": MIN_PASSWORD_CHARS}
 CHANGE: Mapping[str, int] = {
@@ -52,7 +52,8 @@ EMAIL: Mapping[str, int] = {"email": 1}
 # Patterns of text fields.
 _NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 _NO_INVISIBLE = (
-    f"^[^{INVISIBLE_CHARS}]*$"  # Joiners between letters are allowed too, which a pattern can't express.
+    # Joiners between letters are allowed as well, but the pattern can't express that.
+    f"^[^{INVISIBLE_CHARS}]*$"
 )
 _EXAMPLES = {
     "email": "ann@example.org",
@@ -63,7 +64,7 @@ _EXAMPLES = {
 
 
 def part_of(items: str) -> list[JsonSchema]:
-    """Return the parameters for a part of a list whose responses have no envelope."""
+    """Return the paging parameters for lists whose responses have no envelope."""
     return [
         in_query("start", NINE_DIGITS, f"Number of {items} to skip."),
         in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {items}; -1 for all."),
@@ -71,7 +72,7 @@ def part_of(items: str) -> list[JsonSchema]:
 
 
 def _text_of(name: str, least: int) -> JsonSchema:
-    """Return the schema of a text field of a form with a minimum length."""
+    """Return the schema of a form's text field with a minimum length."""
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     pattern = _NO_INVISIBLE if name == "username" else _NO_CONTROL
     found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": pattern}
@@ -80,8 +81,9 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
-    """Return the description of a form's body, all fields required. Only the registration form allows no
-    others.
+    """Return the description of a form's body. All fields are required.
+
+    Only the registration form forbids additional fields.
     """
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
@@ -91,12 +93,12 @@ def _form(fields: Mapping[str, int]) -> JsonSchema:
 
 
 def _optional(**properties: Any) -> JsonSchema:
-    """Return the description of an optional body whose members are all optional."""
+    """Return the description of an optional body with only optional fields."""
     return {"content": json_content({"type": "object", "properties": properties})}
 
 
 def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Return the description of a body that writes a user."""
+    """Return the description of a body that creates or changes a user."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}
@@ -133,14 +135,14 @@ _SESSION = object_of(
     },
     ("deviceName",),
 )
-_COUNTED = (*READ, 413, 429)  # Attempts are limited on every site.
-_OFF = (*READ_ONE, 413)  # These return 404 if `auth.refresh` is not set.
+_COUNTED = (*READ, 413, 429)  # 429, because attempts are always rate-limited.
+_OFF = (*READ_ONE, 413)  # 404, unless `auth.refresh` is set.
 
 
 def _sends(
     id_: str, path: str, action: str, summary: str, shown: JsonSchema, form: Mapping[str, int]
 ) -> Operation:
-    """Return the operation of a form of `/api/auth`, whose attempts are counted."""
+    """Return the operation for a form under `/api/auth` whose attempts are rate-limited."""
     docs = Docs(summary, {200: shown}, (), _form(form), _COUNTED)
     return Operation(id_, "POST", f"/api/auth/{path}", may("auth", action), docs)
 

@@ -1,6 +1,6 @@
-"""Permissions of operations: predicates of an actor, the schema, and the content type of the path.
+"""Permission predicates for operations. Arguments are the actor, the schema, and the path's content type.
 
-They decide who may use an operation at all. The handler checks what the request needs beyond that.
+They are the minimum for using an operation. Handlers check further permissions that depend on the request.
 """
 
 from collections.abc import Callable
@@ -18,28 +18,29 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """Permission for several actions on one subject."""
+    """Requires all of the given actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
 
     def __call__(self, actor: Actor, schema: Schema, type_: Type | None) -> bool:
-        """Return whether an actor may do all of the actions."""
+        """Whether the actor may perform all of the actions."""
         if self.subject in SITE_SUBJECTS:
             return all(may_of_site(actor, self.subject, action, schema) for action in self.actions)
         return all(actor.may(self.subject, action) for action in self.actions)
 
 
 def may(subject: str, *actions: str) -> May:
-    """Return the permission for several actions on one subject."""
+    """Return a predicate that requires actions on a subject."""
     return May(subject, actions)
 
 
 @dataclass(frozen=True, slots=True)
 class MayOfType:
-    """Permission for an action on the content type of the path.
+    """Requires an action on the path's content type.
 
-    With `drafts`, permission for its drafts is enough. With `needs_drafts`, the type must have drafts.
+    With `drafts`, permission for the type's drafts is sufficient. With `needs_drafts`, the type must have
+    drafts.
     """
 
     action: str
@@ -47,7 +48,7 @@ class MayOfType:
     needs_drafts: bool = False
 
     def __call__(self, actor: Actor, schema: Schema, type_: Type | None) -> bool:
-        """Return whether an actor may do the action on a type."""
+        """Whether the actor may perform the action on the type."""
         if type_ is None or (self.needs_drafts and not type_.draft_publish):
             return False
         may_all = actor.may(type_.singular, self.action)
@@ -55,34 +56,34 @@ class MayOfType:
 
 
 def anyone(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return True: anyone may use the operation."""
+    """Return True: everyone may use the operation."""
     return True
 
 
 def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether an actor may write documents of some type."""
+    """Whether the actor may write documents of at least one type."""
     return may_write(actor, schema.content_types)
 
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether an actor other than the public may write documents of some type."""
+    """Whether the actor may write documents of at least one type, and is not the public."""
     return actor.name != PUBLIC_ACTOR and may_write(actor, schema.content_types)
 
 
 def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether an actor may find documents of some type."""
+    """Whether the actor may find documents of at least one type."""
     return any(actor.may(each.singular, "find") for each in schema.content_types)
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether an actor may find any documents or files that events are about."""
+    """Whether the actor may find documents or files of at least one type that has events."""
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))
     return False
 
 
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether an actor may see the presence at documents of some type."""
+    """Whether the actor may see presence for at least one type."""
     with suppress(ForbiddenError):
         return bool(types_to_attend(actor, schema))
     return False

@@ -24,7 +24,7 @@ _POSITIVE_INTEGER = {
     "type": "integer",
     "minimum": 1,
     "maximum": 10**9 - 1,
-}  # Numbers with more digits are refused.
+}  # Longer numbers are rejected.
 _COUNT_OR_NULL: JsonSchema = {"type": ["integer", "null"], "minimum": 0}
 
 

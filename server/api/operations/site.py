@@ -1,4 +1,4 @@
-"""Operations about the site and its server, and pages for people."""
+"""Operations about the site and its server, and HTML pages."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -54,7 +54,7 @@ _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
 
 def _describe_operations(kind: str, path: str, items: str) -> tuple[Operation, Operation]:
-    """Return the operations that list the content types or components and get one of them."""
+    """Return the operations to list content types or components, and to get one of them."""
     many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
     one = {200: answer("Its schema.", object_of({"data": _DESCRIBED}))}
     uid = in_path("uid", "A uid, such as `api::article.article`.")
@@ -206,7 +206,7 @@ GIT = Area(
     tag=SITE,
     operations=(
         Operation(
-            "gitHook", "POST", "/git/hook", anyone,  # The git host signs the body.
+            "gitHook", "POST", "/git/hook", anyone,  # Not checked here: the git host signs the body.
             Docs(
                 "Receive a signed push webhook from the git host",
                 {202: answer("Fetch started."), 204: answer("Ignored: not a push to this branch.")},
@@ -249,7 +249,7 @@ START = Area(
 STUDIO = Area(
     "studio",
     parts=("studio",),
-    writes_site=False,  # Its writes only sign in and out.
+    writes_site=False,  # The only writes are sign-in and sign-out.
     operations=(
         Operation("studioPage", "GET", "/studio", anyone, _PAGE),
         Operation("studioPlace", "GET", "/studio/{place:path}", anyone, _PAGE, slash=False),

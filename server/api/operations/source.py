@@ -1,4 +1,4 @@
-"""Operations of `/source` and `/problems`: files of documents, and problems in them (docs/files.md)."""
+"""Operations under `/source` and `/problems`: documents' files, and problems in them (docs/files.md)."""
 
 from server.api.operations.history import PAGES, TYPE
 from server.api.operations.json_schema import (
@@ -29,7 +29,7 @@ from server.problems import RULES
 
 OF_SOURCE = Tag("Source", "Source files of documents.")
 OF_PROBLEMS = Tag("Problems", "Problems in the site's files.")
-MAX_FIXES = 1000  # in one request
+MAX_FIXES = 1000  # maximum number of fixes in one request
 
 _FILE = {"path": TEXT, "locale": TEXT, "status": STATUS}
 _SOURCE = object_of(
@@ -49,7 +49,7 @@ _ID = in_path("documentId", "A documentId.")
 
 
 def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Operation, Operation]:
-    """Return the operations that read and write the file of a document."""
+    """Return the operations to read and write a document's file."""
     shown = Docs(
         "Get the source file of a document",
         {200: answer("Path and text of the file.", _ANSWER)},

@@ -1,8 +1,9 @@
-"""The table of operations, and the lookup of operations by path.
+"""The table of operations, and lookup by path.
 
-Flask's rules, `Allow` and 405, the maximum body, `at`, waiting for accounts, metrics labels and the OpenAPI
-document all come from here. To add an operation, add a row to its area, and a handler for the row's id in
-`server.api.routes`.
+Many things are derived from this table: Flask's rules, 405 and `Allow`, body limits, support for `at`,
+waiting for accounts, metrics labels and the OpenAPI document.
+
+To add an operation, add a row to an area, and a handler with the row's id in `server.api.routes`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from server.api.operations.content import CONTENT
 from server.api.operations.operation import Area, Operation
 from server.schema.model import Schema, Type
 
-METHODS = ("GET", "POST", "PUT", "DELETE")  # of operations, in the order of `Allow`
+METHODS = ("GET", "POST", "PUT", "DELETE")  # in the order used by `Allow`
 AREAS = (
     CONTENT,
     batch.WRITES,
@@ -50,10 +51,10 @@ AREAS = (
     site.START,
     site.STUDIO,
 )
-NOWHERE = Area("other", parts=(), operations=())  # area of unknown paths
+NOWHERE = Area("other", parts=(), operations=())  # area for unknown paths
 OPERATIONS: tuple[Operation, ...] = tuple(operation for area in AREAS for operation in area.operations)
 BY_ID: Mapping[str, Operation] = {operation.id: operation for operation in OPERATIONS}
-# Labels of requests in metrics.
+# Request labels in metrics.
 ROUTES = (CONTENT.name, *sorted({area.name for area in AREAS} - {CONTENT.name}), NOWHERE.name)
 _BY_PART: Mapping[str, Area] = {
     part: area for area in AREAS for part in area.parts if not part.startswith("api/")
@@ -65,7 +66,7 @@ _ROUTE_NUMBERS: Mapping[str, int] = {route: number for number, route in enumerat
 
 
 def area_of(path: str) -> Area:
-    """Return the area of a path, by its first segment; below /api by the second one, CONTENT by default."""
+    """Return the area for a path. It depends on the first path segment, or below /api on the second."""
     parts = path.split("/", 3)
     if len(parts) > 2 and parts[1] == "api":
         return _BELOW_API.get(parts[2], CONTENT)
@@ -73,12 +74,12 @@ def area_of(path: str) -> Area:
 
 
 def route_of(path: str) -> int:
-    """Return the index in ROUTES of the metrics label of a path."""
+    """Return the index in ROUTES of a path's metrics label."""
     return _ROUTE_NUMBERS[area_of(path).name]
 
 
 def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type | None]]:
-    """Yield the operations of a path, each with the content type that it is about or None."""
+    """Yield the operations at a path, each with its content type or None."""
     area, type_ = area_of(path), None
     if area is CONTENT:
         type_ = schema.endpoints.get(path.split("/", 3)[2])
@@ -88,7 +89,7 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """Return the methods of a path in the order of `Allow`; () if the path does not exist."""
+    """Return the methods that a path supports, in the order for `Allow`. Returns () for unknown paths."""
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]
     return (*methods, *["HEAD"] * ("GET" in found), "OPTIONS") if methods else ()

@@ -1,1 +1,1 @@
-"""The studio: the editors' page at /studio, and signing in to it (docs/studio.md)."""
+"""The studio: the page for editors at /studio, and sign-in to it (docs/studio.md)."""

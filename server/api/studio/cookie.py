@@ -1,13 +1,13 @@
-"""The studio's session cookie: when it authenticates a request, and how it is set and cleared.
+"""The studio's session cookie.
 
-Browsers also send a cookie with requests of other pages. So it counts only if a request meets all of these
-conditions; other requests are public (docs/studio.md):
+Browsers send cookies even with requests that other sites' pages make. The cookie therefore authenticates a
+request only if all of these conditions are met (docs/studio.md). Without them, the request is public.
 
-- It has the header `Bifolio-Studio`. A page of another origin can't send that with a cookie unless `api.cors`
-  lists the origin.
-- It comes from this origin according to the browser, so that no other origin can use the cookie, listed or
-  not.
-- It has no `Authorization` header, which takes precedence.
+- The request has the header `Bifolio-Studio`. Pages from other origins can only send it together with a
+  cookie if `api.cors` lists their origin.
+- The browser reports that the request comes from this origin. This excludes other origins, even those in
+  `api.cors`.
+- The request has no `Authorization` header, which takes precedence.
 """
 
 from typing import TYPE_CHECKING
@@ -28,14 +28,14 @@ OTHER_PAGE_MESSAGE = "A request of the studio must come from its own page"
 
 
 def use_cookie(environ: Environ) -> None:
-    """Authenticate a request of the studio's page by its cookie.
+    """Authenticate a request from the studio by its cookie.
 
-    Raises ForbiddenError if a page of another origin made the request, and UnauthorizedError if the cookie is
-    the owner's and the request came from another machine.
+    Raises ForbiddenError if the request comes from another origin's page. Raises UnauthorizedError if the
+    cookie is the owner's and the request comes from another machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
-        del environ["HTTP_AUTHORIZATION"]  # A client must not use this scheme itself.
+        del environ["HTTP_AUTHORIZATION"]  # Clients must not use this internal scheme.
     if HEADER not in environ or "HTTP_AUTHORIZATION" in environ or path.startswith(f"{PATH}/"):
         return
     value = read_cookie(environ)
@@ -48,10 +48,10 @@ def use_cookie(environ: Environ) -> None:
 
 
 def require_own_page(environ: Environ) -> None:
-    """Raise ForbiddenError unless a page of this origin made the request.
+    """Raise ForbiddenError unless the request comes from a page of this origin.
 
-    Over connections they consider secure, browsers name the requesting site in `Sec-Fetch-Site`. Otherwise,
-    they send `Origin` at least with writes.
+    On connections that browsers consider secure, they report this in `Sec-Fetch-Site`. On others, they send
+    `Origin`, at least with writes.
     """
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:
@@ -65,21 +65,21 @@ def require_own_page(environ: Environ) -> None:
 
 
 def is_at_machine(environ: Environ) -> bool:
-    """Whether a request comes from this machine and was addressed to a loopback name."""
+    """Whether a request comes from this machine, and was sent to a loopback name."""
     try:
         name = urlsplit(f"//{host_of(environ)}").hostname or ""
-    except ValueError:  # It is not a valid host.
+    except ValueError:  # The Host header is invalid.
         return False
     return is_loopback(environ.get("REMOTE_ADDR", "")) and is_loopback(name)
 
 
 def host_of(environ: Environ) -> str:
-    """Return the host and port that a request was sent to."""
+    """Return the host and port to which a request was sent."""
     return str(environ.get("HTTP_HOST", "")).lower()
 
 
 def read_cookie(environ: Environ) -> str:
-    """Return the value of the cookie; "" if there is none."""
+    """Return the cookie's value, or "" without a cookie."""
     name = _name(environ)
     for part in environ.get("HTTP_COOKIE", "").split(";"):
         key, _, value = part.strip().partition("=")
@@ -89,7 +89,7 @@ def read_cookie(environ: Environ) -> str:
 
 
 def set_cookie(request: "Request", response: "Response", value: str, lifetime_s: float) -> None:
-    """Set the cookie in a response; without a value, delete it."""
+    """Set the cookie in a response. An empty value deletes it."""
     secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
     response.set_cookie(
         _name(request.environ),
@@ -103,11 +103,11 @@ def set_cookie(request: "Request", response: "Response", value: str, lifetime_s:
 
 
 def _scheme(environ: Environ) -> str:
-    """Return the scheme of the Authorization header; "" if there is none."""
+    """Return the scheme of the Authorization header, or ""."""
     return str(environ.get("HTTP_AUTHORIZATION", "")).partition(" ")[0]
 
 
 def _name(environ: Environ) -> str:
-    """Return the cookie's name, which includes the port, because all servers on a host share cookies."""
+    """Return the cookie's name. It includes the port, since all servers on a host share their cookies."""
     port = host_of(environ).rpartition("]")[2].rpartition(":")[2]
     return f"bifolio_studio_{port}" if port.isdigit() else "bifolio_studio"
