@@ -1,1 +1,1 @@
-"""Handlers of operations, one module for each part of the API, with shared code for writes and sign-in."""
+"""Flask handlers of operations, one module per part of the API, and code that handlers share."""

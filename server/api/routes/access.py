@@ -1,4 +1,4 @@
-"""The route of `/access`: how the server identifies the caller, and the caller's permissions."""
+"""Handlers for `/access`: the caller's identity and permissions."""
 
 from flask import Response, request
 
@@ -9,7 +9,7 @@ from server.service.describe_access import describe_access
 
 
 def bind(handles: Handlers, past: PastStates) -> None:
-    """Bind the operations of `/access`."""
+    """Register the handlers."""
 
     @handles("access")
     def access() -> Response:

@@ -1,4 +1,4 @@
-"""/api/auth/… and /api/connect/…: login, registration, passwords and e-mail confirmation."""
+"""Handlers for /api/auth and /api/connect: login, registration, passwords and e-mail confirmation."""
 
 from urllib.parse import urlencode
 
@@ -26,11 +26,11 @@ from server.errors import ApplicationError, ValidationError
 from server.service.forms import read_form, refuse_others
 from server.service.render import dumps
 
-NO_PROVIDER_MESSAGE = "This provider is disabled"  # OAuth login is not supported.
+NO_PROVIDER_MESSAGE = "This provider is disabled"  # Login with OAuth providers is not supported.
 
 
 def bind(handles: Handlers, identities: Identities) -> None:
-    """Bind the operations under `/api/auth` and `/api/connect`."""
+    """Register the handlers."""
     outbox = mail.Outbox()
 
     def count_mail(email: str) -> None:
@@ -61,7 +61,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("changePassword")
     def change_password() -> Response:
-        # Ended sessions are accepted: the current password is the proof.
+        # Ended sessions are accepted, because the current password is required as well.
         actor = require_permission(request, "auth", "changePassword", ended=True)
         user = identities.users.get(actor.user_id) if actor.user_id else None
         if user is None:
@@ -83,7 +83,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
-        # The response and its timing must not reveal whether the account exists.
+        # Neither the response nor its timing may reveal whether the account exists.
         outbox.put(lambda: _mail_reset(settings, identities, email))
         return answer(dumps({"ok": True}))
 
@@ -94,7 +94,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
-        # The code was sent by mail, so it also confirms the address.
+        # The code was received by mail, which confirms the address.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
             identities.directory().attempts.succeeded(attempt_at(request, user, identifier))
@@ -123,7 +123,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     @handles("returnFromProvider")
     def return_from_provider(provider: str) -> Response:
         require_permission(request, "auth", "callback")
-        if provider == "local":  # a login without a body
+        if provider == "local":  # for logins without a body
             read_form(None, LOGIN)
         raise ApplicationError(NO_PROVIDER_MESSAGE)
 

@@ -1,4 +1,4 @@
-"""POST /batch: several writes of content that succeed or fail together (docs/batch.md)."""
+"""Handler for POST /batch: several writes that succeed or fail together (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,11 +37,11 @@ from server.service.read import Caller, Rendering
 from server.service.render import dumps
 from server.service.write import Command, Writes, Written
 
-MAX_PATH_CHARS = 40_000  # Including the query.
-_MAX_NAME_CHARS = 100  # The most characters of a name that are compared for suggestions.
+MAX_PATH_CHARS = 40_000  # Maximum length of a path, including its query.
+_MAX_NAME_CHARS = 100  # Longer names are truncated before searching for suggestions.
 _OPERATION_KEYS = ("method", "path", "body", "ifMatch", "prefer")
 _ACTION = re.compile(rf"(.+)/actions/({'|'.join(ACTIONS)})/?")
-# Why paths outside content can't be written in a batch, by their first segment after /api/.
+# Reasons why other paths can't be written in a batch, by the segment after /api/.
 _OTHERS = {
     "upload": "files can't be uploaded or changed in a batch",
     "users": "users can't be written in a batch",
@@ -51,7 +51,7 @@ _OTHERS = {
 
 
 def bind(handles: Handlers, writes: Writes) -> None:
-    """Bind the operations of `/batch`."""
+    """Register the handler."""
 
     @handles("batch")
     def batch() -> Response:
@@ -75,7 +75,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
 
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
-    """Return the operations and the message of a body. Raises ValidationError."""
+    """Parse a body into operations and commit message. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
         raise ValidationError('A batch is an object with a list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
@@ -99,7 +99,7 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
-    """Yield the operations of a batch for the service, each parsed only when it is needed."""
+    """Yield a batch's operations. Each is parsed only when it is needed."""
     for number, one in enumerate(wanted):
         with of_operation(number):
             operation = _operation(one, caller)
@@ -134,10 +134,10 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 
 
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
-    """Return the type and document id of a path.
+    """Return the type and document id for a path.
 
-    Raises ForbiddenError for a type that the caller may neither find nor write, before an error reveals
-    anything about it, and ValidationError if the path and verb are not those of a write.
+    Raises ForbiddenError first if the caller may neither find nor write the type, so that no other error
+    reveals anything about the type. Raises ValidationError if the verb can't be used with the path.
     """
     schema = caller.state.schema
     found = content_at(path, schema)
@@ -167,15 +167,15 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
 
 
 def _may_use(caller: Caller, type_: Type) -> bool:
-    """Return whether a caller may find or write documents of a type."""
+    """Whether the caller may find or write documents of a type."""
     return may_find(caller.actor, type_.uid) or may_write(caller.actor, [type_])
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the result of an operation: its document as it is after the whole batch.
+    """Return the JSON for an operation's result. It shows the document's state after the whole batch.
 
-    `body` is None if the document was deleted, or if it exceeds the limits of a response; it is already
-    written then.
+    `body` is None if the document was deleted, or if it is too large for a response. The write is complete in
+    both cases.
     """
     try:
         shown = written.render()

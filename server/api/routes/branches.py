@@ -1,4 +1,4 @@
-"""The routes of `/branches`."""
+"""Handlers for `/branches`."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -35,7 +35,7 @@ _PAGE_KEYS = ("page", "pageSize")
 
 
 def bind(handles: Handlers, branches: SiteBranches) -> None:
-    """Bind the operations of `/branches`."""
+    """Register the handlers."""
 
     def permitted(action: str) -> Caller:
         caller = caller_of(request)
@@ -88,7 +88,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """Return the name and the origin of a new branch from a body. Raises ValidationError."""
+    """Parse a body into the new branch's name and start point. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -98,9 +98,9 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Parse a body into the target branch ("" for the served one), message and conflict resolution.
+    """Parse a body into target branch, commit message and conflict resolution. Raises ValidationError.
 
-    Raises ValidationError.
+    The target branch is "" for the served branch.
     """
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
@@ -119,7 +119,7 @@ def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:
-    """Return a changed document as JSON. Raises LimitError if the response gets too large."""
+    """Return the JSON for a changed document. Raises LimitError if the response would get too large."""
     shown = {
         "type": change.type.singular,
         "documentId": change.document_id,

@@ -1,6 +1,6 @@
-"""Writes of documents and single types, and actions such as publish (docs/writing.md).
+"""Handlers for writes of content, and for actions such as publish (docs/writing.md).
 
-`server.api.entrance` handles reads.
+Reads are handled by `server.api.entrance`.
 """
 
 from functools import partial
@@ -28,7 +28,7 @@ from server.service.write import Command, Writes
 
 
 def bind(handles: Handlers, writes: Writes) -> None:
-    """Bind the operations that write content."""
+    """Register the handlers."""
 
     def type_of(api_id: str, kind: str) -> Type | None:
         type_ = state_of(request).schema.endpoints.get(api_id)

@@ -1,4 +1,4 @@
-"""`GET /events` as an event stream: its first event, and the limits on open streams."""
+"""`GET /events` as an event stream: where the stream starts, and limits on open streams."""
 
 from flask import Request, Response
 
@@ -13,29 +13,30 @@ from server.events.reading import Selection
 from server.events.resume import start_position
 from server.events.stream import CONTENT_TYPE, Stream
 
-# X-Accel-Buffering keeps nginx and similar proxies from buffering the stream.
+# X-Accel-Buffering disables buffering in nginx and similar proxies.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 TOO_MANY_MESSAGE = "Too many event streams are open; try again"
 TOO_MANY_OF_CLIENT_MESSAGE = "Too many event streams are open from this address; try again"
 
 
 def wants_stream(request: Request) -> bool:
-    """Whether a request accepts an event stream instead of JSON."""
+    """Whether the request accepts an event stream."""
     return "text/event-stream" in request.headers.get("Accept", "").lower()
 
 
 def stream(
     request: Request, database: EventDatabase, actor: Actor, selection: Selection, since: int | None
 ) -> Response:
-    """Return a stream of the events after `Last-Event-ID`, or else after `since` (None: from now on).
+    """Return a stream that starts after `Last-Event-ID`, or else after event `since`, or else now.
 
-    Raises BusyError if too many streams are open in total or for this client.
+    Raises BusyError if too many streams are open, in total or for this client.
     """
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):
         raise BusyError(TOO_MANY_MESSAGE)
-    # A loopback address may belong to a proxy missing from the settings, with many clients behind it.
+    # A loopback address may be a proxy that the settings don't list, so its streams are not limited per
+    # client.
     sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
     if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
         raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)

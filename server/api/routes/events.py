@@ -1,4 +1,4 @@
-"""The routes of `/events`."""
+"""Handlers for `/events`."""
 
 import json
 import re
@@ -37,7 +37,7 @@ from server.site.site import State
 
 
 def bind(handles: Handlers, database: EventDatabase) -> None:
-    """Bind the operations of `/events`."""
+    """Register the handlers."""
     reload_script = script()
 
     @handles("findEvents")
@@ -81,7 +81,7 @@ _COMMENTS_AND_INDENTATION = re.compile(r"^\s*(//.*)?\n?", re.MULTILINE)
 
 
 def script() -> str:
-    """Return the reload script with the names of its events filled in."""
+    """Return the reload script, with the names of events inserted."""
     text = _COMMENTS_AND_INDENTATION.sub("", _SOURCE.read_text(encoding="utf-8"))
     return text.replace("KINDS", json.dumps([*KINDS, "restart"], separators=(",", ":")))
 
@@ -89,10 +89,10 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags of the response to a path with a query.
+    """Return the cache tags that the response to a URL path with query has.
 
-    `subjects` are the types that a response about all content may include. A missing document has the tags it
-    would get. Raises ValidationError and the errors of a read.
+    `subjects` are the types that responses about all content may include. If a document does not exist,
+    returns the tags that it would have. Raises ValidationError and the errors of a read.
     """
     if not isinstance(address, str):
         raise ValidationError('"of" must be the address of an answer, such as /api/articles?populate=author')

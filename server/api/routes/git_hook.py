@@ -1,6 +1,6 @@
-"""The webhook of the git remote: `POST /git/hook`, signed with a shared secret.
+"""Handler for `POST /git/hook`, the webhook that a git host calls after a push. A shared secret signs it.
 
-Even a forged request could only trigger an early fetch from the remote.
+A request only triggers a fetch from the configured remote, so even a forged one would be harmless.
 """
 
 import hmac
@@ -27,9 +27,9 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A signature header: the HMAC-SHA-256 of the body in hexadecimal digits, after a prefix.
+    """A kind of signature header: a prefix, then the body's HMAC-SHA-256 in hexadecimal.
 
-    If `plain` is set, the header contains the secret itself.
+    If `plain` is set, the header contains the secret itself instead.
     """
 
     header: str
@@ -37,14 +37,15 @@ class Scheme:
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Whether a header value proves the secret, compared in constant time."""
+        """Whether a header's value is correct for the secret and body. Takes constant time."""
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
         return hmac.compare_digest(given.encode(), expected.encode())
 
 
-# The first header present is checked. GitHub also sends X-Hub-Signature, with an older hash.
+# Only the first of these headers that is present is checked. (GitHub sends X-Hub-Signature with an older
+# hash.)
 SCHEMES = (
     Scheme("X-Hub-Signature-256", "sha256="),  # GitHub, also Gitea and Forgejo
     Scheme("X-Forgejo-Signature"),
@@ -56,7 +57,7 @@ SCHEMES = (
 
 
 def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> None:
-    """Raise UnauthorizedError if a request is not signed with the secret."""
+    """Raise UnauthorizedError unless the request is signed with the secret."""
     sent = {name.lower(): value for name, value in headers.items()}
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
     if found is None:
@@ -70,7 +71,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Bind the operations of `/git/hook`; notices pass the pushed commit on to other machines."""
+    """Register the handler. `notices` notify other machines of the pushed commit."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -90,14 +91,14 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
 
 
 def _body() -> bytes:
-    """Return the unparsed body, which the signature covers. Raises PayloadTooLargeError."""
+    """Return the raw body, which the signature covers. Raises PayloadTooLargeError."""
     if (request.content_length or 0) > MEDIUM_BODY_BYTES:
         raise PayloadTooLargeError(f"The body has more than {MEDIUM_BODY_BYTES:,} bytes")
     return request.get_data(cache=False, parse_form_data=False)
 
 
 def _read(body: bytes) -> Any:
-    """Parse the JSON of a body, or of the `payload` field of a form. Raises ValidationError."""
+    """Parse the body, which is JSON or a form with JSON in the field `payload`. Raises ValidationError."""
     try:
         text = body.decode()
         if request.mimetype == FORM:
@@ -108,7 +109,10 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch with its commit ("" if unknown); nothing if the event is not a push."""
+    """Yield each pushed branch with its commit, which is "" if unknown.
+
+    Yields nothing if the event is not a push.
+    """
     if not isinstance(told, dict):
         return
     ref = told.get("ref")

@@ -11,15 +11,15 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class Handlers:
-    """Registry and decorator that binds a function to operations: `@handles("findUsers")`."""
+    """Registry of handlers. It is used as a decorator: `@handles("findUsers")`."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Bind a handler to operations; it receives their path variables as arguments.
+        """Return a decorator that registers a handler for operations. Path variables become its arguments.
 
-        Raises KeyError for an id that is missing from the table.
+        Raises KeyError for an unknown operation id.
         """
 
         def bind(handler: Handler) -> Handler:
@@ -30,5 +30,5 @@ class Handlers:
 
     @property
     def by_id(self) -> Mapping[str, Any]:
-        """Return the handlers by operation id."""
+        """The registered handlers by operation id."""
         return self._by_id

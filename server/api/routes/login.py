@@ -1,4 +1,4 @@
-"""Password checks, login responses with their tokens, and the cookie of the refresh token."""
+"""Password checks, login responses with tokens, and the refresh token's cookie."""
 
 import re
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
-COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # the value "httpOnly" requests the cookie
+COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # request header; "httpOnly" asks for the cookie
 MAX_AGENT_CHARS = 1024
-# Patterns that identify the browser and system in a User-Agent. The first match wins.
+# Patterns for browsers and systems in the User-Agent. The first match is used.
 _BROWSERS = {
     "Edge": r"\bEdg(e|A|iOS)?/",
     "Opera": r"\b(OPR|Opera)/",
@@ -46,9 +46,9 @@ _SYSTEMS = {
 
 
 def prove_password(request: Request, body: object) -> User:
-    """Return the user whose identifier and password are in a body, and count the attempt.
+    """Check the identifier and password in a body, and return the user. The attempt is rate-limited.
 
-    Raises ValidationError, RateLimitError, and ApplicationError if the user may not log in now.
+    Raises ValidationError, RateLimitError, and ApplicationError if the user is blocked or not confirmed.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -66,18 +66,21 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """Return an attempt on the account with an identifier, or on the identifier if no account has it."""
+    """Return an attempt for the account with this identifier, or for the identifier if no account has it."""
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return an attempt on a user's account, or on the identifier if the user is None."""
+    """Return an attempt for the user's account, or for the identifier if `user` is None."""
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count an attempt and return the keys it was counted for. Raises RateLimitError at the limit."""
+    """Count an attempt, and return the keys that were charged.
+
+    Raises RateLimitError if a limit is reached.
+    """
     taken = attempts.take(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
@@ -85,13 +88,13 @@ def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
 
 
 def device_of(body: object) -> str:
-    """Return the `deviceId` of a body, cut to its maximum length; "" without one."""
+    """Return the `deviceId` in a body, truncated to its maximum length, or ""."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
 
 def refuse_unready(user: User, settings: Settings) -> None:
-    """Raise ApplicationError if the user is blocked or must confirm the e-mail address first."""
+    """Raise ApplicationError if the user is blocked or has not confirmed the e-mail address."""
     if user.blocked:
         raise ApplicationError("Your account has been blocked by an administrator")
     if settings.auth.confirm_email and not user.confirmed:
@@ -99,7 +102,7 @@ def refuse_unready(user: User, settings: Settings) -> None:
 
 
 def login_answer(request: Request, user: User, body: object = None) -> Response:
-    """Return the login response for an authenticated user; the body may contain a `deviceId`."""
+    """Return the login response for a user who has proved the password. `body` may have a `deviceId`."""
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
@@ -111,7 +114,7 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
 
 
 def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """Return the response with the access token and, in its body or a cookie, the refresh token."""
+    """Return the response with an access token, and with a refresh token in its body or a cookie."""
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
@@ -124,24 +127,24 @@ def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, 
 
 
 def forget_cookie(request: Request, response: Response) -> None:
-    """Delete the cookie of the refresh token in the browser."""
+    """Delete the refresh token's cookie in the browser."""
     _set_cookie(request, response, "", expires=0)
 
 
 def in_cookie(request: Request, settings: Settings) -> bool:
-    """Whether the response sends the refresh token as a cookie.
+    """Whether to send the refresh token in a cookie.
 
-    A token that arrived in a cookie is never returned in a body.
+    If the request sent it in a cookie, the response never returns it in the body.
     """
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
 
 
 def read_sign_in(request: Request) -> object:
-    """Return the body of a sign-in request. Raises ValidationError.
+    """Parse the body of a sign-in request. Raises ValidationError.
 
-    If sign-in sets a cookie, forms are refused: any origin can make a browser submit one, and so sign its
-    user in to another account.
+    If sign-in sets a cookie, forms are rejected. Otherwise any site could make a browser submit one, which
+    would sign the user in to someone else's account.
     """
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("auth.cookie is set, so the body must be JSON")
@@ -156,7 +159,7 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a readable name for the device of a User-Agent, such as Firefox on Linux, or None."""
+    """Return a name for the device in a User-Agent header, such as Firefox on Linux, or None."""
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 

@@ -1,4 +1,4 @@
-"""GET /overview: document counts by type, and the latest changes (docs/querying.md)."""
+"""Handler for GET /overview: document counts by type, and the latest changes (docs/querying.md)."""
 
 from flask import Response, request
 
@@ -11,7 +11,7 @@ from server.service.render import dumps
 
 
 def bind(handles: Handlers) -> None:
-    """Bind the operation of `/overview`."""
+    """Register the handler."""
 
     @handles("overview")
     def numbers() -> Response:

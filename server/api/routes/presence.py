@@ -1,4 +1,4 @@
-"""The routes of `/presence`. Presence is never written to a file, event or commit."""
+"""Handlers for `/presence`. Presence is not stored in files, events or commits."""
 
 import re
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ from server.site.site import State
 KEYS = ("type", "documentId", "locale", "field")
 PARAMETERS = ("type", "documentId")
 _CLIENT = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MAX_QUOTED_CHARS = 100  # The most characters of a name that an error quotes.
+_MAX_QUOTED_CHARS = 100  # Longer names are truncated in error messages.
 
 
 def bind(handles: Handlers, table: PresenceTable) -> None:
-    """Bind the operations of `/presence`."""
+    """Register the handlers."""
 
     def attend() -> tuple[Actor, Mapping[str, Type]]:
         actor = actor_of(request)
@@ -80,7 +80,7 @@ def _require_client(client: str) -> None:
 
 
 def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
-    """Return the requested type and document id, "" for all. Raises ValidationError."""
+    """Return the requested type and document id; "" means all. Raises ValidationError."""
     for key in asked:
         if key not in PARAMETERS:
             raise ValidationError(f'There is no parameter "{key[:_MAX_QUOTED_CHARS]}"')
@@ -95,7 +95,7 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Parse a body into a type, document id, locale and field. Raises ValidationError and NotFoundError."""
+    """Parse a body into type, document id, locale and field. Raises ValidationError and NotFoundError."""
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
         raise ValidationError(
             'The body must be like {"type": "article", "documentId": "…", "field": "title"}'
@@ -117,9 +117,9 @@ def _read_place(
 
 
 def _find_type(name: object, types: Mapping[str, Type]) -> Type:
-    """Return the type with a name, among those that the caller may attend to (`may_attend`).
+    """Return the type with this name. Raises ValidationError.
 
-    Raises ValidationError for any other name.
+    `types` are those for which the caller may see presence (`may_attend`).
     """
     if isinstance(name, str) and name in types:
         return types[name]

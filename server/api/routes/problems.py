@@ -1,4 +1,4 @@
-"""The routes of `/problems`: the problems that `bifolio check` reports for the served site, and fixes."""
+"""Handlers for `/problems`: the same problems that `bifolio check` reports, and fixes for them."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ from server.service.write import Writes
 from server.site.check.served import Change, Checks, Found
 from server.site.site import Site
 
-CHECK_TIMEOUT_S = 3.0  # The longest that a request waits for a check.
+CHECK_TIMEOUT_S = 3.0  # Maximum time that a request waits for a check.
 _KEYS = ("path", "key", "before", "after")
 
 
 def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) -> None:
-    """Bind the operations of `/problems`."""
+    """Register the handlers."""
     checks = Checks(site, lambda: identities.user_index().join(site.state.snapshot, site.state.settings))
     problems = Problems(checks, writes)
 
@@ -78,7 +78,7 @@ def _fix_json(change: Change) -> dict[str, str | None]:
 
 
 def _read_fixes(body: Any) -> list[Change]:
-    """Parse a body into its fixes. Raises ValidationError."""
+    """Parse a body into fixes. Raises ValidationError."""
     given = body["fixes"] if isinstance(body, dict) and body.keys() == {"fixes"} else None
     if not isinstance(given, list) or not given:
         raise ValidationError('The body must be {"fixes": [{"path", "key", "before", "after"}]}')
@@ -88,7 +88,7 @@ def _read_fixes(body: Any) -> list[Change]:
 
 
 def _read_fix(given: Any, i: int) -> Change:
-    """Parse a fix in the form of `GET /problems`. Raises ValidationError."""
+    """Parse one fix, in the format that `GET /problems` returns. Raises ValidationError."""
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
     if missing:
@@ -97,7 +97,7 @@ def _read_fix(given: Any, i: int) -> Change:
 
 
 def _is_null(given: Any, name: str) -> bool:
-    """Whether a fix has no value before, or explicitly none after."""
+    """Whether `before` is null or missing, or `after` is null (but not missing)."""
     if not isinstance(given, dict) or given.get(name) is not None:
         return False
     return name == "before" or (name == "after" and name in given)

@@ -1,4 +1,4 @@
-"""/api/content-type-builder and /api/i18n: content types, components and locales, for code generators."""
+"""Handlers for /api/content-type-builder and /api/i18n: content types, components and locales."""
 
 import os
 
@@ -16,7 +16,7 @@ from server.site.site import Site
 
 
 def bind(handles: Handlers, site: Site) -> None:
-    """Bind the operations of content types, components and locales."""
+    """Register the handlers."""
 
     def allowed(action: str) -> Schema:
         require_permission(request, "content-type", action)
@@ -58,7 +58,7 @@ def bind(handles: Handlers, site: Site) -> None:
 
 
 def _kind(value: object) -> str:
-    """Return the requested kind of content types, "" for both. Raises ValidationError."""
+    """Return the requested kind of content types; "" means both. Raises ValidationError."""
     if value not in (None, "", "collectionType", "singleType"):
         raise ValidationError("kind must be one of the following values: collectionType, singleType")
     return str(value or "")
@@ -67,7 +67,7 @@ def _kind(value: object) -> str:
 def _timestamps(site: Site) -> tuple[str, str]:
     """Return when the settings file was created and last changed.
 
-    Without that file, the site's first commit counts, and without commits the time of loading.
+    Without that file, both are the time of the site's first commit, or without commits the time of loading.
     """
     committed = site.git.committed
     try:

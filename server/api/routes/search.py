@@ -1,4 +1,4 @@
-"""GET /search: ranked search across all documents that the caller may find (docs/search.md)."""
+"""Handler for GET /search: ranked search in all documents that the caller may find (docs/search.md)."""
 
 from flask import Response, request
 
@@ -13,7 +13,7 @@ from server.site.site import Site
 
 
 def bind(handles: Handlers, site: Site) -> None:
-    """Bind the operations of `/search`."""
+    """Register the handler."""
     engine = Search(site.root)
 
     @handles("search")

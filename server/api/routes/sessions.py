@@ -1,4 +1,7 @@
-"""/api/auth/refresh, logout and sessions: renewable logins, if `auth.refresh` is set (otherwise 404)."""
+"""Handlers for /api/auth/refresh, logout and sessions.
+
+These paths return 404 unless `auth.refresh` is set.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,15 +19,19 @@ from server.service.render import dumps
 
 
 def bind(handles: Handlers, identities: Identities) -> None:
-    """Bind the operations of sessions."""
+    """Register the handlers."""
 
     def permit(action: str) -> None:
-        if not state_of(request).settings.auth.refresh:  # The path does not exist, for any caller.
+        # Without `auth.refresh`, the path does not exist for anyone.
+        if not state_of(request).settings.auth.refresh:
             raise NotFoundError()
         require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
-        """Return the caller's user id and login id. Raises UnauthorizedError without a valid access token."""
+        """Return the caller's user id and login id.
+
+        Raises UnauthorizedError if the access token is invalid.
+        """
         permit(action)
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         claims = identities.sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None
@@ -37,7 +44,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return body if isinstance(body, dict) else {}
 
     def refresh_token() -> str:
-        """Return the refresh token of the request's cookie or body, "" without one."""
+        """Return the refresh token in the request's cookie or body, or ""."""
         token = request.cookies.get(COOKIE) or form().get("refreshToken")
         return token if isinstance(token, str) else ""
 
@@ -88,7 +95,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
 
 def _login_json(login: Login, current: str) -> dict[str, Any]:
-    """Return a login as JSON for its user, without tokens."""
+    """Return the JSON that describes a login to its user. It contains no tokens."""
     named = {"deviceName": login.device_name} if login.device_name else {}
     return {
         "id": login.id,

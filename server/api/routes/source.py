@@ -1,4 +1,4 @@
-"""The routes of `/source`: path and text of the file of a document version."""
+"""Handlers for `/source`: path and text of the file with a document version."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,7 +28,7 @@ _PARAMETERS = ("locale", "status", DRY_RUN)
 
 
 def bind(handles: Handlers, site: Site, writes: Writes) -> None:
-    """Bind the operations of `/source`."""
+    """Register the handlers."""
 
     def find(api_id: str, document_id: str, *, to_write: bool = False) -> SourceFile:
         params = parameters(request)
@@ -80,7 +80,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
 
 
 def _require_known(names: Iterable[str]) -> None:
-    """Raise ValidationError for an unknown parameter."""
+    """Raise ValidationError if there is an unknown parameter."""
     for name in names:
         if name not in _PARAMETERS:
             raise ValidationError(
@@ -89,7 +89,7 @@ def _require_known(names: Iterable[str]) -> None:
 
 
 def _new_source(body: Any, if_match: str | None) -> NewSource:
-    """Parse a body and `If-Match` into the new text of a file. Raises ValidationError."""
+    """Parse a body and `If-Match` into a file's new text. Raises ValidationError."""
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, dict) or len(data) != 1 or not {"text", "otherKeys"} >= data.keys():
         raise ValidationError(

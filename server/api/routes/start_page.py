@@ -1,6 +1,6 @@
-"""GET /: an overview of the site's content, as HTML for people and JSON for programs.
+"""Handlers for GET /: an overview of the site's content, in HTML for people and JSON for programs.
 
-It lists only types that the caller may find; without credentials, those of the public.
+It contains only types that the caller may find; without credentials, those that the public may find.
 """
 
 import re
@@ -24,7 +24,7 @@ from server.schema.model import Attribute, Type
 from server.service.render import dumps
 from server.site.site import State
 
-MAX_EXAMPLE_DOCUMENTS = 20  # Documents per type that are searched for example queries.
+MAX_EXAMPLE_DOCUMENTS = 20  # Number of documents per type in which to look for examples.
 FILTERED_TYPES = (
     "enumeration",
     "string",
@@ -32,9 +32,9 @@ FILTERED_TYPES = (
     "boolean",
     "integer",
     "date",
-)  # types of attributes in example filters, best first
-MAX_VALUE_CHARS = 40  # The longest value in an example.
-MAX_SHORT_WORD_CHARS = 3  # The longest word that is too short for an example.
+)  # attribute types for example filters, the best first
+MAX_VALUE_CHARS = 40  # Longer values are not used as examples.
+MAX_SHORT_WORD_CHARS = 3  # Words up to this length are too short for an example.
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 _STYLE = (TEMPLATES / "start.css").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ _POLICY = (
 
 
 def bind(handles: Handlers) -> None:
-    """Bind the operations of the start page, and redirects to it from `/api` and `/admin`."""
+    """Register the handlers for the start page, and for redirects to it from `/api` and `/admin`."""
 
     @handles("startPage")
     def start() -> Response:
@@ -58,7 +58,7 @@ def bind(handles: Handlers) -> None:
     @handles("startFromApi", "startFromAdmin")
     def elsewhere() -> BaseResponse:
         _refuse_programs()
-        return redirect("./")  # relative, because a proxy may add a path prefix
+        return redirect("./")  # a relative URL, because a proxy may add a path prefix
 
     @handles("startFromApiWithSlash", "startFromAdminWithSlash")
     def elsewhere_with_slash() -> BaseResponse:
@@ -67,13 +67,13 @@ def bind(handles: Handlers) -> None:
 
 
 def _refuse_programs() -> None:
-    """Raise NotFoundError for a request under `/api` that prefers JSON."""
+    """Raise NotFoundError if the path is under `/api` and the client prefers JSON."""
     if request.path.startswith("/api") and _wants_json():
         raise NotFoundError()
 
 
 def _wants_json() -> bool:
-    """Whether to respond with JSON. Browsers prefer text/html; programs and curl accept anything."""
+    """Whether to respond in JSON. Browsers prefer text/html; programs such as curl accept anything."""
     return request.accept_mimetypes.best_match(("application/json", "text/html")) != "text/html"
 
 
@@ -93,7 +93,7 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return up to two example queries with results: one with a filter, one with a populated relation."""
+    """Return up to two example queries that find something: one with a filter, one with a relation."""
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
     )
@@ -124,7 +124,7 @@ def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
 
 
 def _word(type_: Type, documents: list[Document]) -> str:
-    """Return a word that a search finds: the longest word of a document's text, "" if all are too short."""
+    """Return an example word for searching: the longest word in a text, or "" if all are too short."""
     texts = (
         _value(type_, document, a)
         for document in documents

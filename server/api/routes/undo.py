@@ -1,4 +1,4 @@
-"""`POST /batch/undo/{id}`: undo a write whose response offered it (docs/batch.md)."""
+"""Handler for `POST /batch/undo/{id}`: undo a write that offered undo (docs/batch.md)."""
 
 from flask import Response, request
 
@@ -11,7 +11,7 @@ from server.service.write import Writes
 
 
 def bind(handles: Handlers, writes: Writes) -> None:
-    """Bind the operation that undoes a write."""
+    """Register the handler."""
 
     @handles("undoWrite")
     def undo(key: str) -> Response:

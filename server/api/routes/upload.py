@@ -1,4 +1,4 @@
-"""/api/upload: media. Its responses are plain objects and arrays without an envelope."""
+"""Handlers for /api/upload: media files. As in Strapi, responses have no envelope."""
 
 import tempfile
 import time
@@ -38,19 +38,19 @@ from server.write.uploads.attach import Attachment
 from server.write.uploads.file_info import read_info
 
 Form = MultiDict[str, str]
-MAX_PARTS = 200  # Files and fields of one form. Each file stays open while the form is parsed.
-MAX_FIELDS_BYTES = 1_000_000  # All fields of one form together.
+MAX_PARTS = 200  # Limit of files and fields per form. All files are open at once during parsing.
+MAX_FIELDS_BYTES = 1_000_000  # Size limit for all fields of a form together.
 ABANDONED_FILE_AGE_S = 3600
 
 
 def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> None:
-    """Bind the operations under `/api/upload`."""
+    """Register the handlers."""
     incoming = site.root / STATE_FOLDER / "incoming"
     _sweep(incoming)
     uploads = Uploads(site, writes, bucket)
 
     def asked(action: str, *, paged: bool = False) -> tuple[Caller, Query]:
-        """Return the caller and the query of files. Raises ForbiddenError and ValidationError."""
+        """Return the caller and the parsed query for files. Raises ForbiddenError and ValidationError."""
         require_permission(request, "upload", action)
         caller = caller_of(request)
         return caller, read_file_query(caller, parameters(request), paged=paged)
@@ -104,12 +104,12 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
 
 
 def _with_cache_tags(response: Response, query: Query) -> Response:
-    """Add the cache tags of a list of files to a response."""
+    """Add the cache tags for a list of files to a response."""
     return with_cache_tags(response, request, tags_of_list(query, state_of(request).schema))
 
 
 def _key(value: Any) -> str:
-    """Return the file id of the `id` parameter, "" without one. Raises ValidationError for several."""
+    """Return the file id in the parameter `id`, or "". Raises ValidationError if there are several."""
     if not isinstance(value, str | None):
         raise ValidationError("File id is required and must be a single value")
     return value or ""
@@ -120,13 +120,13 @@ def _list_answer(files: list[bytes]) -> bytes:
 
 
 def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
-    """Return the files of a form with their `fileInfo`. Raises ValidationError."""
+    """Return the files in a form, each with its `fileInfo`. Raises ValidationError."""
     infos = read_info(form.getlist("fileInfo"), len(files))
     return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
 
 
 def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.FileChange:
-    """Parse a form into a change of one file. Raises ValidationError."""
+    """Parse a form into a change to one file. Raises ValidationError."""
     if len(files) > 1:
         raise ValidationError("Cannot replace a file with multiple ones")
     info = read_info(form.getlist("fileInfo"), 1)[0]
@@ -134,14 +134,14 @@ def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.Fil
 
 
 def _attachment(form: Form) -> Attachment | None:
-    """Return the document field that a form attaches its files to, or None."""
+    """Return the document field to which a form attaches its files, or None."""
     if not form.get("ref"):
         return None
     return Attachment(form["ref"], form.get("refId", ""), form.get("field", ""))
 
 
 def _sweep(folder: Path) -> None:
-    """Delete files of uploads that a crash interrupted: those unchanged for `ABANDONED_FILE_AGE_S`."""
+    """Delete files left by interrupted uploads: those unchanged for `ABANDONED_FILE_AGE_S`."""
     for path in folder.glob("*"):
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
@@ -150,9 +150,9 @@ def _sweep(folder: Path) -> None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Context manager: parse the request's form, streaming its files to disk.
+    """Context manager: parse the request's form. Files are streamed to disk.
 
-    Files that were not moved by the end are deleted. Raises StorageError if they can't be stored.
+    On exit, files that were not moved elsewhere are deleted. Raises StorageError if files can't be stored.
     """
     with ExitStack() as stack:
 
@@ -180,8 +180,8 @@ def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStora
 
 
 def _discard(file: Any) -> None:
-    """Close a received file and delete it if it still exists."""
-    with suppress(OSError):  # flushing fails if the disk is full
+    """Close a received file, and delete it if it still exists."""
+    with suppress(OSError):  # Closing flushes, which fails if the disk is full.
         file.close()
     Path(file.name).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""GET /uploads/…: media files of content/uploads/, from disk, a bucket or a commit."""
+"""Handler for GET /uploads/…: media files in content/uploads/, a bucket or a commit."""
 
 import os
 
@@ -11,22 +11,23 @@ from server.documents.ids import compose
 from server.service.cache_tags import tags_of_file
 from server.service.media_files import MediaFile, MediaFiles
 
-FILE_MAX_AGE_S = 3600  # how long clients may cache a file
-REDIRECT_MAX_AGE_S = 300  # how long they may cache a redirect; shorter than a signed URL is valid
+FILE_MAX_AGE_S = 3600  # how long clients may cache files
+REDIRECT_MAX_AGE_S = 300  # how long clients may cache redirects; signed URLs are valid for longer
 
 
 def bind(handles: Handlers, files: MediaFiles) -> None:
-    """Bind the operation that serves media files."""
+    """Register the handler."""
 
     @handles("download")
     def download(path: str) -> Response:
         snapshot, key = state_of(request).snapshot, compose(path)
         found = files.find(snapshot, commit_of(request), key)
         response = _redirect(found) if isinstance(found, str) else _send(found)
-        if not files.is_served(commit_of(request)):  # Shared caches must not store it.
+        # Files that are not public now must not be in shared caches.
+        if not files.is_served(commit_of(request)):
             response.cache_control.public = False
             response.cache_control.private = True
-        # SVG and HTML files are displayed, but can't run scripts on the site's origin.
+        # SVG and HTML files may be displayed, but must not run scripts on the site's origin.
         response.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
 
@@ -37,7 +38,7 @@ def _redirect(url: str) -> Response:
 
 
 def _send(found: MediaFile) -> Response:
-    """Return the response with a file, or with the requested range of it."""
+    """Return the response with a file, or with the requested range of the file."""
     file = found.file
     size = os.fstat(file.fileno()).st_size
     response = send_file(

@@ -1,6 +1,6 @@
-"""/api/users and /api/users-permissions: users and roles.
+"""Handlers for /api/users and /api/users-permissions: users and roles.
 
-Responses about users have no envelope, because Strapi clients expect none.
+Responses with users have no envelope, as Strapi clients expect.
 """
 
 from flask import Response, request
@@ -20,10 +20,10 @@ ROLES_ARE_FILES = f"Roles are written in {FILE}, not through the API"
 
 
 def bind(handles: Handlers, identities: Identities) -> None:
-    """Bind the operations of users, roles and permissions."""
+    """Register the handlers."""
 
     def reader(subject: str, action: str) -> Reader:
-        """Return the reader of users for the caller. Raises ForbiddenError."""
+        """Return the reader for users as the caller may see them. Raises ForbiddenError."""
         actor, state = require_permission(request, subject, action), state_of(request)
         type_, budget = state.schema.types[USER], budget_of(request)
         return Reader(state, type_, actor, users=identities.user_index, budget=budget)
@@ -87,7 +87,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
 
 def _number(key: str, message: str = "Not Found") -> int:
-    """Return the number of a user in a path. Raises NotFoundError if it is not a number."""
+    """Parse a user id in a path. Raises NotFoundError if it is not a number."""
     if not key.isascii() or not key.isdigit():
         raise NotFoundError(message)
     return int(key[:20])

@@ -1,7 +1,7 @@
-"""Shared parts of write requests: branch, dry run, `Prefer: undo`, commit message, and their responses.
+"""Shared parts of write requests: branch, dry run, undo, commit message, and responses.
 
-A dry run is a parameter, not a preference (RFC 7240): servers may ignore preferences, and an ignored dry run
-would write.
+A dry run is requested with a parameter, not with the header `Prefer` (RFC 7240): servers may ignore
+preferences, and ignoring this one would change data.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from server.service.write import Result, UndoOffer, Writes
 
 WRITE_METHODS = ("POST", "PUT", "DELETE")
 DRY_RUN = "dryRun"  # query parameter
-_LIKE = "dryrun"  # it and its misspellings, in lower case without hyphens and underscores
-MESSAGE = "Bifolio-Message"  # header of the commit message
+_LIKE = "dryrun"  # its spelling in lower case, without hyphens and underscores
+MESSAGE = "Bifolio-Message"  # request header with the commit message
 MAX_MESSAGE_CHARS = 10_000
-MERGE, UNDO = "merge", "undo"  # values of `Prefer`
+MERGE, UNDO = "merge", "undo"  # values in the header `Prefer`
 UNDO_HEADER = "Bifolio-Undo"
 APPLIED = "Preference-Applied"
-STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}  # status of the response to a write; otherwise 200
+STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}  # status of responses to writes; 200 for all other verbs
 VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
@@ -33,7 +33,7 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def open_branch(writes: Writes) -> None:
-    """Point a write with `?branch=NAME` at the state of that branch.
+    """For a write with `?branch=NAME`, set the request's state to that of the branch.
 
     Raises ForbiddenError, ValidationError, and the errors of `Writes.on_branch`.
     """
@@ -55,9 +55,9 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Raise ValidationError for an unsupported dry run, or for a misspelled parameter.
+    """Raise ValidationError if a dry run is not supported, or if its parameter is misspelled.
 
-    Other unknown parameters are ignored, but ignoring this one would write.
+    Unlike other misspelled parameters, this one can't be ignored: the request would change data.
     """
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
@@ -72,18 +72,18 @@ def open_dry_run() -> None:
 
 
 def is_like_dry_run(name: str) -> bool:
-    """Return whether a parameter is `dryRun` or a misspelling of it."""
+    """Whether a parameter is `dryRun` or a misspelling of it, such as `dry_run`."""
     return name.replace("-", "").replace("_", "").lower() == _LIKE
 
 
 def is_dry_run() -> bool:
-    """Return whether the current request is a dry run."""
+    """Whether the current request is a dry run."""
     query = request.environ.get("QUERY_STRING", "")
     return DRY_RUN in query and parse_query(query).get(DRY_RUN) == "true"
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the commit message of a request. Raises ValidationError if it is too long."""
+    """Return the commit message in a request's header, or `otherwise`. Raises ValidationError if too long."""
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"{MESSAGE} must have at most {MAX_MESSAGE_CHARS:,} characters")
@@ -91,7 +91,7 @@ def message_of(request: Request, otherwise: str = "") -> str:
 
 
 def data_of(body: Any) -> Any:
-    """Return the new values in a body, `{"data": {…}}`, or None."""
+    """Return the values in a body of the form `{"data": {…}}`, or None."""
     return body.get("data") if isinstance(body, dict) else None
 
 
@@ -99,7 +99,7 @@ def data_of(body: Any) -> Any:
 
 
 def answer_write(result: Result) -> Response:
-    """Return the response with the one document that a command wrote, or with the files of a dry run."""
+    """Return the response for a command that wrote one document, or for its dry run."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
@@ -113,20 +113,20 @@ def answer_write(result: Result) -> Response:
 
 
 def answer_files(files: Sequence[FileChange]) -> Response:
-    """Return the response to a dry run, with the files that would change."""
+    """Return the response for a dry run: the files that would change."""
     shown = [{"path": file.path, "action": file.action, "lines": file.lines} for file in files]
     return answer_within(request, {"data": {"files": shown}})
 
 
 def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
-    """Return the `undo` key of a response body, or an empty mapping if the write can't be undone."""
+    """Return the key `undo` for a response body, or {} if the write can't be undone."""
     if offer is None:
         return {}
     return {"undo": {"id": offer.id, "expires": from_seconds(offer.expires.timestamp())}}
 
 
 def tell_undo(response: Response, offer: UndoOffer | None) -> Response:
-    """Return a response with the headers of an undo offer, if there is one."""
+    """Add headers with an undo offer to a response, if there is an offer."""
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))
         response.headers[APPLIED] = ", ".join(applied)

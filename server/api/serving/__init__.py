@@ -1,1 +1,1 @@
-"""Processes and connections: workers that are restarted when they end, and HTTP/1.1 on an event loop."""
+"""Processes and connections: supervised workers, each with an HTTP/1.1 server on an event loop."""

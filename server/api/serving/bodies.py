@@ -1,7 +1,7 @@
-"""Receives request bodies before the app handles them, within limits of size and time.
+"""Receiving of request bodies, before the app handles the request. Size and time are limited.
 
-A small body is kept in memory, a large one in an unnamed file on the site's disk. A client that sends too
-slowly, or stops, is dropped before its request has any effect.
+A small body is stored in memory, a large one in an unnamed file on the site's disk. A client that stops
+sending or sends too slowly is disconnected before its request has any effect.
 """
 
 import asyncio
@@ -13,38 +13,41 @@ from typing import IO, Protocol
 
 from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
-MAX_BODY_BYTES = 16 * 1024 * 1024  # For JSON; larger bodies are refused unread.
-SMALL_BODY_BYTES = 64 * 1024  # The limit for most bodies; needs no permission.
-MEDIUM_BODY_BYTES = 1_000_000  # For bodies with many file names or values, or the text of a file.
-MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are written to a file.
-MAX_RECEIVED_BYTES = 1024 * 1024 * 1024  # For all bodies that one process receives at once.
-# Extra room for small bodies: one for each connection of a process.
+MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected without reading them.
+SMALL_BODY_BYTES = 64 * 1024  # Limit for most bodies, and for all senders without permission.
+MEDIUM_BODY_BYTES = 1_000_000  # Limit for bodies with a file's text, or with many file names or values.
+MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are stored in a file.
+MAX_RECEIVED_BYTES = 1024 * 1024 * 1024  # Limit for all bodies that a process is receiving.
+# Additional limit for small bodies, enough for one per connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
-PROGRESS_TIMEOUT_S = 30.0  # How long a client may send nothing.
-BODY_TIMEOUT_S = 300.0  # How long a whole body may take.
+PROGRESS_TIMEOUT_S = 30.0  # Maximum time without receiving anything.
+BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.
 
 
 class Exchange(Protocol):
-    """A request with a body to receive."""
+    """A request whose body is to be received."""
 
     async def read(self) -> bytes:
-        """Return the next part of the body, b"" at its end."""
+        """Return the next part of the body, or b"" at its end."""
 
 
 class Receiver:
-    """Receives the bodies of one process, on its event loop. `folder` creates the folder for large bodies."""
+    """Receives all request bodies in a process, on its event loop. `folder` creates the folder for large
+    ones.
+    """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
         self._room = MAX_RECEIVED_BYTES
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> tuple[IO[bytes], int]:
-        """Receive a body and return it as a file, positioned at its start, with its length.
+        """Receive a body. Returns it as a file, positioned at its start, and its length.
 
-        If the body is longer than `most` bytes, the returned length exceeds `most` and the file is
-        incomplete. `length` is the Content-Length, None for a chunked body. Raises ClientGone,
-        BadRequestError and RequestTimeoutError, StorageError if the disk fails, BusyError if other clients
-        send too much.
+        `length` is the Content-Length, or None for a chunked body. If the body is longer than `most` bytes,
+        the returned length exceeds `most` and the file is incomplete.
+
+        Raises ClientGone, BadRequestError and RequestTimeoutError. Raises StorageError if the disk fails, and
+        BusyError if the process is receiving too much from other clients.
         """
         if length is not None and length > most:
             return BytesIO(), length
@@ -76,14 +79,14 @@ class Receiver:
 
 
 class _Body:
-    """A partly received body: in memory, or on disk if it is large."""
+    """A body that is being received, in memory or on disk."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
         self.file: IO[bytes] = BytesIO()
 
     def write(self, chunk: bytes) -> None:
-        """Add a part. Raises OSError."""
+        """Append a part. Raises OSError."""
         if isinstance(self.file, BytesIO) and self.file.tell() + len(chunk) > MAX_MEMORY_BYTES:
             on_disk = TemporaryFile(dir=self._folder())  # noqa: SIM115
             on_disk.write(self.file.getbuffer())
@@ -92,7 +95,7 @@ class _Body:
 
 
 async def _parts(exchange: Exchange) -> AsyncIterator[bytes]:
-    """Yield the parts of a body as they arrive. Raises BadRequestError for invalid HTTP, and ClientGone."""
+    """Yield the parts of a body as they arrive. Raises BadRequestError and ClientGone."""
     while True:
         async with asyncio.timeout(PROGRESS_TIMEOUT_S):
             part = await exchange.read()

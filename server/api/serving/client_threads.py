@@ -1,4 +1,4 @@
-"""Thread pool that serves clients in turn, so many requests of one client do not delay the others."""
+"""Thread pool that takes turns between clients, so one client's many requests don't delay the others."""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -9,9 +9,9 @@ from typing import Any
 
 
 class ClientThreads:
-    """A thread pool with a queue for each client. The least recently served client is next.
+    """A thread pool with one queue per client. The client that has waited longest is served next.
 
-    One client can't occupy all threads: `reserved` of them stay free for others.
+    A single client can use all threads except `reserved` ones.
     """
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
@@ -19,10 +19,10 @@ class ClientThreads:
         self._free, self._share = threads, threads - reserved
         self._lock = threading.Lock()
         self._queues: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
-        self._working: Counter[str] = Counter()  # busy threads for each client
+        self._working: Counter[str] = Counter()  # number of busy threads per client
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a call for a client and return the future of its result."""
+        """Queue a call for a client. Returns a future."""
         future: Future[Any] = Future()
         with self._lock:
             self._queues.setdefault(client, deque()).append((future, partial(work, *args)))
@@ -30,11 +30,11 @@ class ClientThreads:
         return future
 
     def shutdown(self) -> None:
-        """Finish all queued work, then end the threads."""
+        """Wait until started work has finished, then end the threads."""
         self._pool.shutdown()
 
     def _begin(self) -> None:
-        """Start queued work in free threads. The caller must hold the lock."""
+        """Start queued work on free threads. The caller must hold the lock."""
         while self._free and (client := self._next()) is not None:
             queue = self._queues[client]
             future, work = queue.popleft()

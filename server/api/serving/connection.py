@@ -1,8 +1,8 @@
-"""HTTP/1.1 on one connection: httptools (llhttp) parses requests, and each gets its response in turn.
+"""HTTP/1.1 on one connection. httptools (llhttp) parses the requests.
 
-A connection is an asyncio protocol and runs on the event loop. It hands each request to the server as an
-`Exchange`, which receives the body and sends the response. Pipelined requests wait for their turn. `check`
-closes connections whose clients send or read nothing for too long.
+A connection is an asyncio protocol on the event loop. It passes each request to the server as an `Exchange`,
+which receives the body and sends the response. Pipelined requests are queued, and handled one after the
+other. Connections are closed if the client neither sends nor reads anything for too long.
 """
 
 import asyncio
@@ -27,20 +27,20 @@ from server.api.serving.heads import (
 from server.api.serving.sockets import unsent_bytes
 from server.errors import ApiError, BadRequestError, ClientGone
 
-HEAD_TIMEOUT_S = 30.0  # For the head of a request, and between two requests.
-MAX_HEAD_BYTES = 128 * 1024  # A larger head is refused with 431.
+HEAD_TIMEOUT_S = 30.0  # Maximum time for a request head, and between requests.
+MAX_HEAD_BYTES = 128 * 1024  # Larger heads are rejected with 431.
 MAX_HEADERS = 100
-MAX_TARGET_BYTES = 65_534  # A longer target is refused with 414.
-MAX_PIPELINED_REQUESTS = 64  # More queued requests close the connection.
-MAX_UNREAD_BYTES = 256 * 1024  # With more unread, the connection stops reading.
-MAX_DISCARDED_BYTES = 64 * 1024  # A longer unwanted body closes the connection.
-# Limit of framing bytes in a chunked body, such as chunk extensions.
+MAX_TARGET_BYTES = 65_534  # Longer targets are rejected with 414.
+MAX_PIPELINED_REQUESTS = 64  # If more requests are queued, the connection is closed.
+MAX_UNREAD_BYTES = 256 * 1024  # Reading from the client pauses if this much of a body is unprocessed.
+MAX_DISCARDED_BYTES = 64 * 1024  # If an unwanted body is longer, the connection is closed.
+# Limit for framing bytes in a chunked body, such as chunk extensions.
 MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024
-FREE_CHUNK_BYTES = 16  # Framing bytes of each chunk that do not count: its size and line ends.
-READ_BYTES = 64 * 1024  # For one read.
-MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits of the cache of parsed heads.
-LINGER_TIMEOUT_S = 2.0  # How long a closing connection still reads.
-STALL_TIMEOUT_S = 60.0  # How long a client may read nothing of a response.
+FREE_CHUNK_BYTES = 16  # Allowance per chunk, for its size and line ends.
+READ_BYTES = 64 * 1024  # Size of the read buffer.
+MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of parsed requests.
+LINGER_TIMEOUT_S = 2.0  # How long a closing connection continues to read.
+STALL_TIMEOUT_S = 60.0  # Maximum time without the client reading any of the response.
 _BODILESS_STATUSES = (204, 304)
 
 
@@ -50,7 +50,7 @@ def _refusal(status: int, name: str, message: str) -> bytes:
     return body
 
 
-# Response bodies for refused heads, by status: the app never sees these requests.
+# Response bodies for rejected heads, by status. These requests don't reach the app.
 _REFUSALS = {
     400: _refusal(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
     414: _refusal(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
@@ -63,29 +63,29 @@ _REFUSALS = {
 
 
 class Server(Protocol):
-    """The server, as its connections see it.
+    """Interface of the server for its connections.
 
-    `heads` caches parsed requests without a body, by their bytes: clients often repeat a request. This saves
-    10 µs of 50.
+    `heads` caches parsed requests without a body, by their bytes. Clients often repeat requests; a cached one
+    takes 40 µs instead of 50.
     """
 
     heads: dict[bytes, Environ]
-    buffer: memoryview  # shared by all connections, since each read is parsed at once
-    date: bytes  # the header Date, as a line
-    retiring: bool  # whether clients must reconnect
+    buffer: memoryview  # shared by all connections, because bytes are parsed right after reading
+    date: bytes  # header line with the current Date
+    retiring: bool  # whether responses close their connections
 
     def opened(self, connection: "Connection") -> None:
-        """Add a connection."""
+        """Register a new connection."""
 
     def closed(self, connection: "Connection") -> None:
-        """Remove a connection."""
+        """Unregister a closed connection."""
 
     def handle(self, exchange: "Exchange") -> None:
-        """Respond to a request, now or later."""
+        """Start responding to a request."""
 
 
 class _RefusedError(Exception):
-    """A head that is refused with a status."""
+    """A request head is rejected with the given status."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -93,30 +93,30 @@ class _RefusedError(Exception):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client's connection."""
+    """A client's connection."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.name = ""  # the client's address and port
         self.is_open = True
         self.loop = asyncio.get_running_loop()
-        self._since = self.loop.time()  # start of the current wait, for `check`
+        self._since = self.loop.time()  # when the current wait started, for `check`
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
-        self._overhead = 0  # framing bytes of a chunked body
-        self._in_head = False  # whether part of a head has arrived
-        self._parsed: list[Environ] = []  # from the last read
-        self._receiving: Exchange | None = None  # its body is still arriving
+        self._overhead = 0  # framing bytes in the current chunked body
+        self._in_head = False  # whether an incomplete head has arrived
+        self._parsed: list[Environ] = []  # requests in the bytes just read
+        self._receiving: Exchange | None = None  # the exchange whose body is still arriving
         self._waiting: deque[Exchange] = deque()
-        self._turn: Exchange | None = None  # its response is being computed or sent
+        self._turn: Exchange | None = None  # the exchange whose response is being computed or sent
         self._advancing = False
-        self._is_last = False  # whether further requests are ignored
-        self._refusal = 0  # the status of a refused head, sent after the responses before it
+        self._is_last = False  # whether to ignore further requests
+        self._refusal = 0  # status of a rejected head, sent after earlier responses
         self._lingers = False
         self._unsent, self._stalled_since = 0, 0.0
-        self._drained: asyncio.Future[None] | None = None  # while the write buffer is full
+        self._drained: asyncio.Future[None] | None = None  # pending while the write buffer is full
 
     # --- called by asyncio ---------------------------------------------------------------------
 
@@ -130,11 +130,14 @@ class Connection(asyncio.BufferedProtocol):
         self.server.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer to read into. asyncio calls `buffer_updated` before the next read."""
+        """Return the buffer for the next read.
+
+        All connections share it: asyncio calls `buffer_updated` before it reads again.
+        """
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse the bytes of a read."""
+        """Parse the bytes that were read."""
         if self._lingers or (self._is_last and self._receiving is None):
             return
         data = bytes(self.server.buffer[:nbytes])
@@ -163,14 +166,14 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def eof_received(self) -> bool:
-        """Record that the client sends no more; return whether a response is still due."""
+        """Handle the end of the client's data. Returns whether to keep the connection open for a response."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Clean up."""
         self.is_open = False
-        self._parser = None  # It refers to this connection.
+        self._parser = None  # Breaks a reference cycle.
         self.resume_writing()
         self._leave()
         self._waiting.clear()
@@ -189,7 +192,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- called by the parser --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Start a new request."""
         if len(self._waiting) >= MAX_PIPELINED_REQUESTS:
             self._is_last = True
         if self._is_last:
@@ -197,13 +200,13 @@ class Connection(asyncio.BufferedProtocol):
         self._target, self._headers, self._in_head = b"", [], True
 
     def on_url(self, part: bytes) -> None:
-        """Add a part of the target."""
+        """Append a part of the request target."""
         self._target += part
         if len(self._target) > MAX_TARGET_BYTES:
             raise _RefusedError(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header. Trailers, which follow a chunked body, are refused."""
+        """Append a header. Trailers after a chunked body are rejected."""
         if self._receiving is not None:
             raise _RefusedError(400)
         if len(self._headers) >= MAX_HEADERS or len(name) > MAX_TARGET_BYTES:
@@ -211,7 +214,7 @@ class Connection(asyncio.BufferedProtocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Hand the request over, or queue it."""
+        """Create the exchange for a request."""
         parser = self._parser
         assert parser is not None
         self._head_bytes = 0
@@ -228,13 +231,13 @@ class Connection(asyncio.BufferedProtocol):
         self._hand_over(environ, version, keeps_alive=parser.should_keep_alive())
 
     def on_body(self, part: bytes) -> None:
-        """Add a part of the body."""
+        """Append a part of the body."""
         self._overhead = max(0, self._overhead - len(part) - FREE_CHUNK_BYTES)
         if self._receiving is not None:
             self._receiving.add(part)
 
     def on_message_complete(self) -> None:
-        """Record that the request is complete."""
+        """Mark the request as complete."""
         self._overhead = 0
         if self._receiving is not None:
             self._receiving.complete()
@@ -244,18 +247,18 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent(self) -> int:
-        """Return how many bytes the client has not acknowledged."""
+        """Number of bytes that the client has not acknowledged."""
         return self._transport.get_write_buffer_size() + unsent_bytes(
             self._transport.get_extra_info("socket")
         )
 
     def write(self, data: bytes) -> None:
-        """Send some bytes, as fast as the client reads."""
+        """Queue bytes to be sent."""
         if self.is_open:
             self._transport.write(data)
 
     async def drain(self) -> bool:
-        """Wait until the write buffer has room; return whether the client is still connected."""
+        """Wait until the write buffer has room. Returns whether the client is still connected."""
         if self._drained is not None:
             await self._drained
         return self.is_open
@@ -266,7 +269,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading() if paused else self._transport.resume_reading()
 
     def finish(self, exchange: "Exchange", *, close: bool) -> None:
-        """End an exchange: close the connection if `close`, else start the next request."""
+        """End an exchange. Then close the connection if `close`, otherwise handle the next request."""
         self._turn = None
         if close:
             self._close()
@@ -275,16 +278,16 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def end(self) -> None:
-        """Close an idle connection. Otherwise the next response says that the connection closes."""
+        """Close the connection if it is idle. Otherwise it closes after the next response."""
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 
     def give_up(self) -> None:
-        """Close the connection at once and drop unsent bytes."""
+        """Close the connection immediately. Unsent bytes are lost."""
         self._transport.abort()
 
     def check(self, now: float) -> None:
-        """Close the connection if its client has sent or read nothing for too long."""
+        """Close the connection if the client has neither sent nor read anything for too long."""
         if self._transport.get_write_buffer_size():
             if (unsent := self.unsent) != self._unsent:
                 self._unsent, self._stalled_since = unsent, now
@@ -299,7 +302,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- internal -----------------------------------------------------------------------------------
 
     def _hand_over(self, environ: Environ, version: str, *, keeps_alive: bool) -> "Exchange":
-        """Queue a request."""
+        """Create an exchange for a request, and queue it."""
         exchange = Exchange(self, {**self._environ, **environ}, version, keeps_alive=keeps_alive)
         self._is_last = not keeps_alive
         self._receiving = exchange
@@ -307,7 +310,7 @@ class Connection(asyncio.BufferedProtocol):
         return exchange
 
     def _keep_head(self, data: bytes) -> None:
-        """Cache the parsed head if the read was one whole request without a body."""
+        """Cache the parsed request, if the bytes just read are exactly one request without a body."""
         if len(self._parsed) != 1 or len(data) > MAX_CACHED_HEAD_BYTES:
             return
         (environ,) = self._parsed
@@ -324,7 +327,7 @@ class Connection(asyncio.BufferedProtocol):
             self.server.heads[data] = environ
 
     def _advance(self) -> None:
-        """Respond to queued requests, one after the other."""
+        """Handle queued requests, one after the other."""
         if self._advancing:
             return
         self._advancing = True
@@ -338,7 +341,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _leave(self) -> None:
-        """Record that the client sends no more."""
+        """Handle the end of the client's data: break off its body, and notify its exchanges."""
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())
@@ -348,10 +351,10 @@ class Connection(asyncio.BufferedProtocol):
                 exchange.left()
 
     def _parse(self, data: bytes) -> None:
-        """Parse the bytes of a read. Raises HttpParserError.
+        """Parse bytes. Raises HttpParserError.
 
-        The server speaks no other protocol, so it ignores `Upgrade`. httptools would skip the body of such a
-        request, so the head is parsed again without that header.
+        No other protocol is supported, so `Upgrade` is ignored. httptools would not parse the body of such a
+        request. The head is therefore parsed again without that header.
         """
         while data:
             assert self._parser is not None
@@ -368,7 +371,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Refuse invalid bytes; earlier requests still get their responses."""
+        """Reject invalid bytes with a status. Earlier requests still get their responses."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -378,9 +381,10 @@ class Connection(asyncio.BufferedProtocol):
         self._receiving.break_off(BadRequestError("The body is incomplete, or its chunks are malformed"))
 
     def _close(self) -> None:
-        """Close the connection once everything is sent.
+        """Close the connection after sending everything.
 
-        A client that is still sending would lose the response, so the connection lingers for it.
+        If the client is still sending, the connection keeps reading for a while. Closing it at once would
+        make the client lose the response.
         """
         self._is_last = True
         self._waiting.clear()
@@ -403,7 +407,7 @@ class Connection(asyncio.BufferedProtocol):
 class Exchange:
     """A request whose head has arrived, and its response."""
 
-    # Defaults that most requests keep: setting them for each would take 0.5 µs.
+    # Defaults for most requests. As instance attributes they would take 0.5 µs per request.
     is_left = False  # whether the client has disconnected
     on_left: Callable[[], None] | None = None  # called when the client disconnects
     _received = _discards = _chunked = _closes = _is_read = False
@@ -418,13 +422,13 @@ class Exchange:
 
     @property
     def name(self) -> str:
-        """Return the address and port of the client."""
+        """The client's address and port."""
         return self.connection.name
 
     # --- the body of the request -------------------------------------------------------------------
 
     def add(self, part: bytes) -> None:
-        """Add a part of the body."""
+        """Append a part of the body."""
         self._unread += len(part)
         if self._discards:
             if self._unread > MAX_DISCARDED_BYTES:
@@ -436,18 +440,18 @@ class Exchange:
         self._wake()
 
     def complete(self) -> None:
-        """Record that the body is complete."""
+        """Mark the body as complete."""
         self._received = True
         self._wake()
 
     def break_off(self, failure: ApiError | ClientGone) -> None:
-        """Record that the rest of the body will not arrive."""
+        """Handle that the rest of the body will not arrive."""
         self._keeps_alive = False
         self._failure = self._failure or failure
         self._wake()
 
     async def read(self) -> bytes:
-        """Return the next part of the body, b"" at its end. Raises BadRequestError and ClientGone."""
+        """Return the next part of the body, or b"" at its end. Raises BadRequestError and ClientGone."""
         continues = self._expects and not self._received
         self._is_read = True
         if continues:
@@ -471,7 +475,7 @@ class Exchange:
         return expects and self._version == "1.1" and not self._is_read
 
     def left(self) -> None:
-        """Record that the client has disconnected."""
+        """Handle that the client has disconnected."""
         self.is_left = True
         call, self.on_left = self.on_left, None
         if call is not None:
@@ -484,7 +488,7 @@ class Exchange:
     # --- the response --------------------------------------------------------------------------------
 
     def respond(self, status: int, headers: Sequence[Header], body: bytes) -> None:
-        """Send a whole response. Raises ValueError for headers that can't be sent."""
+        """Send a complete response. Raises ValueError if a header is invalid."""
         head = encode_head(self._version, status, tuple(headers))
         more = b""
         if (
@@ -497,7 +501,10 @@ class Exchange:
         self._finish()
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response whose body follows in parts, chunked if it has no length."""
+        """Send the head of a response whose body is sent in parts.
+
+        Without Content-Length, the body is chunked.
+        """
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
             self._chunked = self._version == "1.1"
@@ -505,23 +512,23 @@ class Exchange:
         self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
 
     def send(self, data: bytes) -> int:
-        """Send a part of the body; return its length."""
+        """Send a part of the body. Returns its length."""
         if data:
             self.connection.write(b"%X\r\n%s\r\n" % (len(data), data) if self._chunked else data)
         return len(data)
 
     def end(self) -> None:
-        """End the body."""
+        """Finish the body."""
         if self._chunked:
             self.connection.write(b"0\r\n\r\n")
         self._finish()
 
     def give_up(self) -> None:
-        """Close the connection without a response, or before its end."""
+        """Close the connection, without a response or with an incomplete one."""
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
-        """Return a head with the server's own headers, and decide whether to close the connection."""
+        """Return the complete head, and decide whether to close the connection after the response."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
         if self._closes != (self._version == "1.0"):
@@ -530,7 +537,7 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Return whether to close the connection instead of receiving the rest of the body."""
+        """Whether to close the connection rather than receive the rest of the body."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

@@ -1,8 +1,10 @@
-"""Generations of workers: each is forked from a process that has loaded the site, and shares its memory.
+"""Generations of workers. All workers of a generation are forked from one process, and share its memory.
 
-A change that affects a whole large site is loaded by a new process, from which the next generation is forked.
-Once that generation answers requests, the previous one ends. So the site is read once and held in memory
-once. The first process loads nothing, since it could never free that memory.
+If a change affects all of a large site, a new process loads the site, and forks the next generation of
+workers. When they can handle requests, the previous generation ends. The site is thus read only once, and
+stored in memory only once.
+
+The first process does not load the site, because it could never free that memory.
 """
 
 import logging
@@ -27,17 +29,18 @@ from server.api.serving.takeover import Offer
 
 log = logging.getLogger("bifolio")
 
-MARGIN_S = 2.0  # Extra time for a generation to end after its workers.
-_NEWS = struct.Struct("=cI")  # a message and the number of its generation
+MARGIN_S = 2.0  # How much longer a generation may take to end than its workers.
+_NEWS = struct.Struct("=cI")  # message, number of the generation
 _WANTED, _ANSWERS = b"w", b"a"
 RETIRE = b"r"
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation as its own processes see it: its number, from 1, and its pipes to the first process.
+    """A generation, as seen by its own processes: a number from 1, and two pipes to the first process.
 
-    The first process writes to `leash` to retire the generation, and closes it to end it.
+    The first process writes to `leash` to retire the generation, and closes it to end the generation. The
+    generation writes messages to `news`.
     """
 
     number: int
@@ -45,21 +48,21 @@ class Generation:
     news: int
 
     def answers(self) -> None:
-        """Report that a worker of this generation answers requests, so the previous generation may end."""
+        """Report that a worker of this generation handles requests, so the previous generation can retire."""
         self._tell(_ANSWERS)
 
     def request_reload(self) -> None:
-        """Request another generation; no effect while one is starting."""
+        """Request another generation. Ignored while one is already starting."""
         self._tell(_WANTED)
 
     def _tell(self, what: bytes) -> None:
-        with suppress(OSError):  # The first process has ended.
+        with suppress(OSError):  # The first process may have ended.
             os.write(self.news, _NEWS.pack(what, self.number))
 
 
 @dataclass(slots=True)
 class _Process:
-    """The process of a generation, and the first process's end of its leash."""
+    """A generation's main process, and the end of its leash held by the first process."""
 
     number: int
     pid: int
@@ -68,11 +71,11 @@ class _Process:
 
 
 class Generations:
-    """Runs `serve` in a process for each generation, until a signal ends them all.
+    """Runs `serve` in one process per generation, until a signal ends them all.
 
-    `ended` is called when a replaced generation has ended. If another server accepts the `offer`, all
-    generations retire. `renew` renews the site's lease when due; it returns the seconds until its next call,
-    None for never.
+    - `ended` is called after a replaced generation has ended.
+    - `offer`: another server can take over the port. All generations then retire.
+    - `renew` renews the site's lease if due. It returns the seconds until the next call, or None for never.
     """
 
     def __init__(
@@ -83,19 +86,22 @@ class Generations:
         renew: Callable[[], float | None],
     ) -> None:
         self._serve, self._ended, self._offer, self._renew = serve, ended, offer, renew
-        self._leaving = False  # whether another server takes over
+        self._leaving = False  # whether another server is taking over
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
-        self._current: _Process | None = None  # the one that answers requests
-        self._next: _Process | None = None  # the one that is starting
+        self._current: _Process | None = None  # the generation that handles requests
+        self._next: _Process | None = None  # the generation that is starting
         self._retired: list[_Process] = []
         self._number = 0
-        self._wanted = True  # whether another generation is due
-        self._due = 0.0  # earliest start of the next one
+        self._wanted = True  # whether another generation was requested
+        self._due = 0.0  # when the next generation may start
         self._failures = 0
 
     def run(self) -> int:
-        """Serve, and return the exit status: that of the first generation if it can't start, else 0."""
+        """Run until a signal arrives or another server takes over. Returns the exit status.
+
+        The status is 0, or that of the first generation if it can't start.
+        """
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
                 wait = min((s for s in (self._begin(), self._renew()) if s is not None), default=None)
@@ -111,13 +117,13 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it is due; return the seconds until it is, or None."""
+        """Fork the next generation if it is due. Returns the seconds until then, or None."""
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
         if left > 0:
             return left
-        self._wanted = False  # `_hear` drops further requests once this one answers.
+        self._wanted = False  # `_hear` resets this again when the generation handles requests.
         try:
             self._next = self._fork()
         except OSError as error:
@@ -144,11 +150,11 @@ class Generations:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            # A terminal sends these to all processes; the first one ends the others.
+            # A terminal sends these to all processes, but the first process ends the others.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
-            # Not Python handlers: a process forked from this one may get SIGTERM before it can run them, and
-            # the sender would wait for ever.
+            # Default actions rather than Python handlers: a forked process may receive SIGTERM before it can
+            # run Python code, and its parent would wait forever.
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             self._offer.close()
@@ -168,7 +174,7 @@ class Generations:
             os._exit(status)
 
     def _hear(self) -> None:
-        """Handle the messages of the generations."""
+        """Handle messages from the generations."""
         while True:
             try:
                 told = os.read(self._read, _NEWS.size)
@@ -187,7 +193,7 @@ class Generations:
                 self._current, self._next, self._wanted = self._next, None, False
 
     def _leave(self) -> None:
-        """Let another server take over: retire the current generation, which finishes its open requests."""
+        """Retire the current generation, because another server takes over. Open requests are finished."""
         self._leaving = True
         self._offer.close()
         if self._next:
@@ -198,7 +204,7 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Reap generations that have ended; return the status of the first one if it could not start."""
+        """Reap ended processes. Returns the exit status if the first generation could not start."""
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:
@@ -234,7 +240,10 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """End all generations; a second signal ends them at once."""
+        """Send SIGTERM to all generations, and SIGKILL to those still running after a timeout.
+
+        A further signal is passed on as well.
+        """
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:

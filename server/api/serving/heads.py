@@ -1,4 +1,4 @@
-"""Converts heads of HTTP/1.1 messages: requests to WSGI environs, responses to bytes."""
+"""Conversion of HTTP/1.1 heads: requests to WSGI environs, and responses to bytes."""
 
 import re
 import sys
@@ -14,11 +14,12 @@ from server.api.response import Environ, Header
 from server.errors import ApiError, BadRequestError, UnauthorizedError
 
 _TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
-_ESCAPED = re.compile(rb'["<>\\^`{|}]')  # must be percent-encoded, but clients send them raw
+# Characters that should be percent-encoded, but that some clients send raw.
+_ESCAPED = re.compile(rb'["<>\\^`{|}]')
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*")
 _ABSOLUTE = re.compile(rb"https?://([^/?]*)(.*)", re.IGNORECASE)
-# These phrases differ between Python versions.
+# Reason phrases that differ between Python versions.
 _PHRASES = {
     413: "Payload Too Large",
     414: "URI Too Long",
@@ -26,7 +27,7 @@ _PHRASES = {
     422: "Unprocessable Entity",
 }
 _STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for s in HTTPStatus}
-# Headers that set conditions. If one is unreadable, the request is refused.
+# Headers with conditions. A request is rejected if one of them is not ASCII.
 _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
@@ -43,7 +44,7 @@ _ENVIRON: Environ = {
 
 
 def environ_of_connection(client: Sequence[object], server: Sequence[object]) -> Environ:
-    """Return the part of an environ that all requests of a connection share."""
+    """Return the part of the environ that is the same for all requests on a connection."""
     return {
         **_ENVIRON,
         "REMOTE_ADDR": str(client[0]),
@@ -53,16 +54,16 @@ def environ_of_connection(client: Sequence[object], server: Sequence[object]) ->
 
 
 def bracketed(host: str) -> str:
-    """Return an address as written before a port: IPv6 in brackets."""
+    """Return an address as written before a port: IPv6 addresses get brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def environ_of(
     method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
 ) -> Environ | None:
-    """Return the WSGI environ of a request without its connection's part, or None for an invalid target.
+    """Return a request's WSGI environ without the connection's part, or None if the target is invalid.
 
-    If the headers are reason enough to refuse the request, the environ has the error under REFUSED.
+    If the request must be rejected because of its headers, the error is in the environ under REFUSED.
     """
     found = _split(target)
     if found is None:
@@ -92,17 +93,17 @@ def environ_of(
 
 
 class EncodedHead(NamedTuple):
-    """The first lines of a response: the status line and the app's headers."""
+    """The status line and the app's headers of a response, as bytes."""
 
     lines: bytes
     has_length: bool
     has_date: bool
 
 
-# Saves 5 of 45 µs for a repeated request.
+# Reduces a repeated request from 45 µs to 40 µs.
 @lru_cache(maxsize=512)
 def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
-    """Return the first lines of a response. Raises ValueError if a header contains a line break."""
+    """Return a response's head as bytes. Raises ValueError if a header contains a line break."""
     text = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers])
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("a response header contains a line break")
@@ -111,7 +112,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Percent-encode raw UTF-8 in the request line, which some clients send."""
+    """Percent-encode raw UTF-8 in the request line. Some clients send it unencoded."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()
@@ -125,12 +126,12 @@ def _percent_encode(found: re.Match[bytes]) -> bytes:
 
 
 def has_body(environ: Mapping[str, object]) -> bool:
-    """Return whether a request has a body."""
+    """Whether a request has a body."""
     return environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
 
 
 def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
-    """Return the authority, path and query of a target, or None if it is invalid."""
+    """Split a request target into authority, path and query. Returns None if it is invalid."""
     if not _TARGET.fullmatch(target):
         return None
     authority, rest = b"", _ESCAPED.sub(_percent_encode, target.partition(b"#")[0])
@@ -144,8 +145,8 @@ def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
 
 
 def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], version: str) -> ApiError | None:
-    """Return the error if the headers are reason enough to refuse a request, else None."""
-    if unreadable:  # Values that are not ASCII.
+    """Return the error if a request must be rejected because of its headers, or None."""
+    if unreadable:  # Headers whose values are not ASCII.
         if "HTTP_AUTHORIZATION" in unreadable and "HTTP_AUTHORIZATION" not in environ:
             return UnauthorizedError()
         for header in _CONDITIONS:
@@ -166,9 +167,9 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
 # Saves 1.2 µs for a request with eight headers.
 @lru_cache(maxsize=512)
 def _key(header: bytes) -> str:
-    """Return the WSGI key of a header, or "" for a name with an underscore.
+    """Return a header's WSGI key, or "" to drop the header because its name contains an underscore.
 
-    In WSGI, such a name would clash with the hyphenated name, which a proxy may have set.
+    Such a name has the same key as the name with hyphens, so clients could forge a header that a proxy sets.
     """
     if b"_" in header:
         return ""

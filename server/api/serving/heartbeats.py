@@ -1,7 +1,7 @@
-"""Heartbeats of workers: each increments a counter in memory shared with the supervisor.
+"""Heartbeats of workers. Each worker increments a counter in memory shared with the supervisor.
 
-A worker that is stopped (SIGSTOP, a debugger) or hangs in C code still holds its locks and connections. Its
-counter stops, and the supervisor replaces it.
+A worker that was stopped (SIGSTOP, a debugger) or hangs in C code still holds its locks and connections.
+Since its counter stops, the supervisor can detect and replace it.
 """
 
 import mmap
@@ -11,13 +11,13 @@ import time
 
 INTERVAL_S = 1.0
 TIMEOUT_S = 10.0
-# After a check this late, the supervisor itself was stopped or starved: all timeouts restart.
+# If this much time has passed since the last check, the supervisor itself was stopped or starved.
 _LATE_CHECK_S = 3.0
 _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """The counters of the workers, numbered from 1. Must be created before the workers are forked."""
+    """The workers' counters. Workers are numbered from 1. Create it before forking workers."""
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
         self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)
@@ -27,7 +27,7 @@ class Heartbeats:
         self._checked_at = 0.0
 
     def start(self, number: int) -> None:
-        """Start counting in a worker, until its process ends."""
+        """Start incrementing a worker's counter, on a thread in that worker."""
         threading.Thread(target=self._run, args=(number,), name="heartbeat", daemon=True).start()
 
     def _run(self, number: int) -> None:
@@ -37,11 +37,11 @@ class Heartbeats:
             time.sleep(interval_s)
 
     def expect(self, number: int, now: float) -> None:
-        """Start the timeout of a worker that starts now."""
+        """Start the timeout for a worker that is being started."""
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. After a late check, every worker's timeout starts again."""
+        """Read all counters. If the last check was long ago, restart all timeouts."""
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)
@@ -50,7 +50,7 @@ class Heartbeats:
         self._checked_at = now
 
     def is_hung(self, number: int) -> bool:
-        """Return whether a worker's counter had timed out at the last check."""
+        """Whether a worker's counter had timed out at the last check."""
         return self._checked_at - self._changed_at[number] > self._timeout_s
 
     def _read(self, number: int) -> int:

@@ -1,11 +1,15 @@
-"""The HTTP server of one process: an event loop that accepts connections, and a WSGI app that answers.
+"""The HTTP server of one process: an event loop with connections, which calls a WSGI app.
 
-Reads of content that take a few milliseconds run on the loop: handing them to a thread would cost more.
-Longer reads continue in one of two threads, since computing threads of Python slow each other down.
-Everything that may block runs in a thread pool: costly reads, writes, logins. Requests that may wait for a
-remote accounts database have their own pool. So do uploads, which wait for their pictures to be scaled. The
-loop receives bodies first, so a slow client holds no thread. Responses are sent from memory, as fast as the
-client reads; of a large file only a part is in memory.
+The work for a request runs in one of these places:
+
+- Short content reads run on the event loop, because passing them to a thread would take longer.
+- Longer reads run on two threads. More would not help, because Python threads slow each other down.
+- Anything that may block runs in a thread pool: costly reads, writes, logins.
+- Requests that may wait for a remote accounts database have their own pools. So do uploads, which wait until
+  pictures are scaled.
+
+The event loop receives bodies before using a thread, so slow clients occupy no thread. Responses are sent as
+fast as the client reads. Only a part of a large file is in memory.
 """
 
 import asyncio
@@ -39,34 +43,35 @@ from server.events.stream import Stream
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
-COMPUTING_THREADS = 2  # for longer reads; a costly read may hold one
-# Threads that may wait: costly reads take up nine (server.index.budget), passwords six (server.auth).
+COMPUTING_THREADS = 2  # for longer reads; one may be occupied by a costly read
+# Threads for work that may block. Costly reads use up to nine (server.index.budget), passwords six
+# (server.auth).
 WAITING_THREADS = 24
-RESERVED_THREADS = 6  # Of WAITING_THREADS, kept free so one client can't occupy all.
+RESERVED_THREADS = 6  # Of WAITING_THREADS, a single client can't use this many.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
-CLIENT_GONE_STATUS = 499  # Logged if the client has disconnected.
-REFUSAL_PAUSE_S = 0.5  # Before refusing a request of an overloaded server; holds no thread.
-MAX_CONNECTIONS = 4096  # Per process; further ones wait until one closes.
-RESERVED_FILES = 200  # Open files of a process besides its connections.
-CLOSE_NOTICE_S = 1.0  # how long responses announce `Connection: close` before idle connections are closed
-BACKLOG_CONNECTIONS = 1024  # Connections not accepted yet.
+CLIENT_GONE_STATUS = 499  # Status in the log if the client has disconnected.
+REFUSAL_PAUSE_S = 0.5  # Delay before rejecting a request on overload. It occupies no thread.
+MAX_CONNECTIONS = 4096  # Limit per process. Further clients wait until a connection closes.
+RESERVED_FILES = 200  # Number of file descriptors reserved for other uses than connections.
+CLOSE_NOTICE_S = 1.0  # How long responses have `Connection: close` before idle connections are closed.
+BACKLOG_CONNECTIONS = 1024  # Maximum number of connections that wait to be accepted.
 STALL_CHECK_INTERVAL_S = 1.0
 MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are sent in parts.
-_CHUNK_BYTES = 128 * 1024  # The approximate size of a part.
+_CHUNK_BYTES = 128 * 1024  # Approximate size of parts.
 
 
 class Connections:
-    """The connections of one process, by client address and port."""
+    """The open connections of a process, by client address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
 
     def add(self, one: Connection) -> None:
-        """Add a connection."""
+        """Register a new connection."""
         self._open[one.name] = one
 
     def remove(self, one: Connection) -> None:
-        """Remove a closed connection."""
+        """Unregister a closed connection."""
         self._open.pop(one.name, None)
 
     def __iter__(self) -> Iterator[Connection]:
@@ -76,24 +81,24 @@ class Connections:
         return len(self._open)
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return how many bytes each connected client has not acknowledged. Thread-safe."""
+        """Return the number of unacknowledged bytes for each client still connected. Thread-safe."""
         found = {}
         for client in clients:
             one = self._open.get(client)
-            with suppress(OSError, ValueError):  # It is closing.
+            with suppress(OSError, ValueError):  # The connection may be closing.
                 if one is not None:
                     found[client] = one.unsent
         return found
 
     def give_up(self, clients: Collection[str]) -> None:
-        """Close the connections of some clients and drop unsent bytes. Thread-safe."""
+        """Close the clients' connections immediately. Unsent bytes are lost. Thread-safe."""
         for client in clients:
             if one := self._open.get(client):
                 one.loop.call_soon_threadsafe(one.give_up)
 
 
 class _Response(NamedTuple):
-    """A response of the app. Large bodies and streams are sent in parts."""
+    """The app's response. Large bodies and streams are sent in parts."""
 
     status: int
     headers: list[Header]
@@ -101,10 +106,12 @@ class _Response(NamedTuple):
 
 
 class HttpServer:
-    """Serves an app on a listening socket, which other processes may share.
+    """HTTP server for a WSGI app, on a listening socket that several processes may share.
 
-    `folder` makes the folder for large bodies, `hub` serves event streams, `observer` counts and logs
-    requests, and `connections` holds the open connections.
+    - `folder` creates the folder for large bodies.
+    - `hub` sends event streams.
+    - `observer` counts and logs requests.
+    - `connections` registers the open connections.
     """
 
     def __init__(
@@ -124,8 +131,8 @@ class HttpServer:
         self.heads: dict[bytes, Environ] = {}
         self._receiver = Receiver(folder)
         self._computing = ClientThreads(COMPUTING_THREADS, "read", reserved=0)
-        # Many requests may wait for a remote accounts database, or for a push to a git remote. They must not
-        # delay the others. Keys: whether a request needs accounts, and whether it writes.
+        # Separate pools, because many requests may wait for a remote accounts database or for a git push, and
+        # must not delay the others. Keys: whether a request needs accounts, and whether it writes.
         self._pools = {
             (asks, writes): ClientThreads(WAITING_THREADS, "write" if writes else "answer", RESERVED_THREADS)
             for asks in (False, True)
@@ -135,16 +142,19 @@ class HttpServer:
         self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
-        """Serve until SIGTERM. Then end all streams and finish the requests that have begun to arrive."""
-        # `Connection.get_buffer` relies on the order of this loop's calls.
+        """Serve until SIGTERM.
+
+        Then end all event streams, and finish requests that have started to arrive.
+        """
+        # `Connection.get_buffer` depends on the order in which this kind of event loop calls it.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Move clients to another process, then end as with SIGTERM.
+        """Stop accepting connections, let clients move to another process, then end as with SIGTERM.
 
-        This process stops accepting connections. For CLOSE_NOTICE_S, its responses announce that their
-        connection closes. Then idle connections are closed.
+        For CLOSE_NOTICE_S, responses announce that they close their connection. After that, idle connections
+        are closed.
         """
         self.retiring = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
@@ -174,7 +184,7 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Close stalled connections and update the date, every STALL_CHECK_INTERVAL_S."""
+        """Close stalled connections and update the Date header, every STALL_CHECK_INTERVAL_S."""
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
@@ -184,17 +194,17 @@ class HttpServer:
     # --- called by connections -------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
-        """Add a connection."""
+        """Register a new connection."""
         self._connections.add(connection)
 
     def closed(self, connection: Connection) -> None:
-        """Remove a connection."""
+        """Unregister a closed connection."""
         self._connections.remove(connection)
         self._acceptor.left()
         self._none_left.set()
 
     def handle(self, exchange: Exchange) -> None:
-        """Answer a request on the loop, or receive its body and answer in a thread."""
+        """Handle a request on the event loop, or start to handle it on a thread."""
         environ = exchange.environ
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
@@ -227,7 +237,7 @@ class HttpServer:
             exchange.give_up()
 
     async def _compute(self, exchange: Exchange) -> None:
-        """Continue a read in a thread if it takes too long for the loop."""
+        """Run a read that takes too long for the event loop, on a thread."""
         try:
             response = await self._run_in(self._computing, exchange.environ, self._answer, exchange.environ)
         except NeedsThreadPool as postponed:
@@ -236,7 +246,7 @@ class HttpServer:
             self._send(exchange, response)
 
     async def _wait(self, exchange: Exchange, postponed: NeedsThreadPool) -> None:
-        """Answer a postponed read in a thread pool, unless its client disconnects."""
+        """Run a read that may block, in a thread pool. It stops if its client disconnects."""
         environ = exchange.environ
         del environ[IN_PLACE]
         if postponed.costly:
@@ -248,15 +258,15 @@ class HttpServer:
         await self._answer_soon(exchange)
 
     async def _answer_soon(self, exchange: Exchange) -> None:
-        """Answer a request in a thread pool."""
+        """Handle a request in a thread pool."""
         environ = exchange.environ
         response = await self._in_thread(environ, self._answer, environ)
-        if NO_TURN in environ:  # Immediate retries would cost more than the work.
+        if NO_TURN in environ:  # Delay the response, because immediate retries would increase the load.
             await asyncio.sleep(REFUSAL_PAUSE_S)
         self._send(exchange, response)
 
     async def _receive(self, exchange: Exchange) -> None:
-        """Receive the body of a request, then answer in a thread pool."""
+        """Receive a request's body, then handle the request in a thread pool."""
         environ = exchange.environ
         told = environ.get("CONTENT_LENGTH", "")
         length = int(told) if told.isdigit() else None
@@ -265,12 +275,12 @@ class HttpServer:
             if length is None or length > SMALL_BODY_BYTES:
                 most = await self._in_thread(environ, self._app.most_bytes, environ)
             body, received = await self._receiver.receive(exchange, length, most)
-        except ClientGone:  # The client sent less than it announced.
+        except ClientGone:  # The client disconnected before sending the whole body.
             exchange.respond(400, [], b"")
             self._observer.end(environ, 400)
             return
         except ApiError as error:
-            # The frames of a traceback would keep the connection open.
+            # A traceback's frames would refer to the connection, and keep it open.
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)
             return
@@ -280,7 +290,7 @@ class HttpServer:
             await self._answer_soon(exchange)
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Run a function for a request in the appropriate thread pool; return the future."""
+        """Run a function for a request in the appropriate thread pool. Returns a future."""
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         if self._app.waits_long(environ):
             pool = self._waiting
@@ -293,7 +303,7 @@ class HttpServer:
         return asyncio.wrap_future(pool.submit(client, work, *args), loop=self._loop)
 
     def _answer(self, environ: Environ) -> _Response | None:
-        """Return the response of the app, or None if the client has disconnected. Raises NeedsThreadPool."""
+        """Return the app's response, or None if the client has disconnected. Raises NeedsThreadPool."""
         told = self._observer.answer(environ)
         response: _Response | None
         try:
@@ -338,7 +348,7 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Serve a stream through a hub until its client disconnects; skip the hub if it already has."""
+    """Let a hub send an event stream, unless the client has already disconnected."""
     if exchange.is_left:
         exchange.end()
         return
@@ -346,14 +356,14 @@ def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
 
 
 async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> None:
-    """Send a body of a known length, as fast as the client reads, and close it."""
+    """Send a body with a known length as fast as the client reads, then close the body."""
     left, parts = length, _parts(body)
     try:
         while left > 0:
             size = exchange.send(await asyncio.to_thread(next, parts, b""))
             left -= size
             if not size or not await exchange.connection.drain():
-                exchange.give_up()  # The client expects more bytes.
+                exchange.give_up()  # The client would wait for more bytes.
                 return
         exchange.end()
     finally:
@@ -381,7 +391,10 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def most_connections() -> int:
-    """Raise the limit of open files; return how many connections it allows besides RESERVED_FILES."""
+    """Raise the limit for open files, and return how many connections it allows.
+
+    RESERVED_FILES are subtracted.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -390,5 +403,5 @@ def most_connections() -> int:
 
 
 def _length(headers: Iterable[Header]) -> int:
-    """Return the length of a body from the headers, 0 if it is missing."""
+    """Return the Content-Length in the headers, or 0."""
     return next((int(value) for name, value in headers if name == "Content-Length" and value), 0)

@@ -1,7 +1,7 @@
-"""The leader: the worker that runs the jobs which only one process of a server may run.
+"""The leader: the one worker that runs background jobs for the whole server.
 
-To add a job, write a class in the package it belongs to, add its intervals to `server.jobs.job`, and yield it
-in `jobs_of`.
+To add a job, write a class in the package to which it belongs, add its intervals to `server.jobs.job`, and
+yield it in `jobs_of`.
 """
 
 import threading
@@ -28,17 +28,20 @@ class Leader:
     """A thread that waits until no other worker leads, then runs the jobs until it is stopped."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
-        """`make_runner` is called once this process leads; the thread first waits `pause_s` seconds."""
+        """`make_runner` is called when this process becomes leader.
+
+        The thread first waits `pause_s` seconds.
+        """
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leader", daemon=True)
 
     def start(self) -> None:
-        """Start waiting to lead."""
+        """Start waiting to become leader."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs and let another worker lead; wait up to 5 s for that."""
+        """Stop the jobs, and let another worker lead. Waits up to 5 s."""
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -55,7 +58,7 @@ class Leader:
 def jobs_of(
     opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
 ) -> Iterator[Job]:
-    """Yield the jobs of a site; `tell` receives the progress of the search index."""
+    """Yield a site's jobs. `tell` receives progress messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
@@ -64,7 +67,7 @@ def jobs_of(
     yield CheckChanges(site, report, timing)
     yield CommitWrites(site, timing)
     yield RecordEvents(site, watched.recorder, timing, watched.notices)
-    if not past.held:  # Only a server of the current state reports changes.
+    if not past.held:  # A server of a past commit does not deliver, fetch or push.
         yield from _outward(opened, watched)
     if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")
@@ -75,7 +78,7 @@ def jobs_of(
 
 
 def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
-    """Yield the jobs that connect to other servers; each starts once the settings require it."""
+    """Yield the jobs that connect to other servers. Each starts when the settings first require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

@@ -1,4 +1,4 @@
-"""Accepts connections from a shared listener, and counts the bytes that a client has not acknowledged."""
+"""Accepting of connections from a shared listener, and the number of unacknowledged bytes."""
 
 import asyncio
 import socket
@@ -8,27 +8,30 @@ from collections.abc import Callable
 from fcntl import ioctl
 from typing import Any
 
-_SIOCOUTQ = 0x5411  # Linux: the number of unacknowledged bytes
+_SIOCOUTQ = 0x5411  # Linux: ioctl for the number of unacknowledged bytes
 _SO_NWRITE = 0x1024  # macOS: the same, as a socket option
 _INT = struct.Struct("=i")
-_BACKOFF_S = 0.2  # After a lack of descriptors or memory.
+_BACKOFF_S = 0.2  # Pause if file descriptors or memory run out.
 
 
 def unsent_bytes(connection: Any) -> int:
-    """Return how many bytes a client has not acknowledged. Raises OSError if the socket is closed."""
+    """Return the number of bytes that a client has not acknowledged.
+
+    Raises OSError if the socket is closed.
+    """
     if sys.platform == "darwin":
         return int(connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE))
     return int(_INT.unpack(ioctl(connection.fileno(), _SIOCOUTQ, bytes(_INT.size)))[0])
 
 
 class Acceptor:
-    """Accepts connections from a listener shared with other processes, up to a limit.
+    """Accepts connections from a listener that is shared between processes, up to a limit.
 
-    It accepts one at a time, so an idle process gets the next while this one is busy.
+    It accepts one connection at a time, so that idle processes get the next ones while this one is busy.
     """
 
     def __init__(self, listener: socket.socket, make: Callable[[], asyncio.BaseProtocol], most: int) -> None:
-        """`make` returns the protocol of a new connection; `most` limits the open connections."""
+        """`make` creates the protocol for a connection. `most` is the maximum number of open connections."""
         self._loop = asyncio.get_running_loop()
         self._listener, self._make, self._room = listener, make, most
         self._connecting: set[asyncio.Task[Any]] = set()
@@ -41,12 +44,12 @@ class Acceptor:
             self._listens = True
 
     def stop(self) -> None:
-        """Stop accepting; other processes continue."""
+        """Stop accepting. Other processes continue."""
         self._stopped = True
         self._pause()
 
     def left(self) -> None:
-        """Make room for another connection after one has closed."""
+        """Note that a connection has closed, so another one can be accepted."""
         self._room += 1
         self.start()
 

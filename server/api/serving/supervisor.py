@@ -1,10 +1,10 @@
-"""Supervisor of the workers of a server: forks them, and replaces each one that ends.
+"""Supervisor of a server's workers. It forks them, and replaces workers that end.
 
-A worker whose heartbeat is too old hangs or was stopped, and still holds locks and connections. It is killed
-and replaced, so it can't wake later and acknowledge a write.
+A worker whose heartbeat stops may hang or be suspended, while holding locks and connections. The supervisor
+kills and replaces such a worker, so that it can't continue later and acknowledge a write.
 
-A worker that ends early is replaced after a pause, which grows with each early end. So a server whose workers
-keep failing stays up, logs the reason, and uses few resources. If the supervisor itself ends, for whatever
+A worker that ends early is replaced after a pause, which grows with each early end. If workers keep failing,
+the server thus stays up, logs the reason, and uses few resources. If the supervisor itself ends for any
 reason, its workers end too.
 """
 
@@ -25,9 +25,9 @@ from server.api.serving.heartbeats import INTERVAL_S, TIMEOUT_S, Heartbeats
 
 log = logging.getLogger("bifolio")
 
-BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)  # Until the next start, by early ends in a row.
-MIN_UPTIME_S = 60.0  # A worker that ends sooner has ended early.
-RETIREMENT_TIMEOUT_S = 600.0  # How long replaced workers may take to end.
+BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)  # Pauses before a restart, by the number of consecutive early ends.
+MIN_UPTIME_S = 60.0  # A worker that runs for less time has ended early.
+RETIREMENT_TIMEOUT_S = 600.0  # How long retired workers may take to finish.
 STOP_TIMEOUT_S = 4.0  # How long workers may take to finish open requests.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
@@ -35,20 +35,22 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Place:
-    """The slot of one worker: its process, or 0, and when it started or the next one may."""
+    """The slot for one worker. `pid` is 0 if there is none. `at` is when it started, or when it may be
+    restarted.
+    """
 
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # early ends and failed starts in a row
-    is_hung: bool = False  # and was killed
+    deaths: int = 0  # consecutive early ends and failed starts
+    is_hung: bool = False  # whether it was killed because its heartbeat stopped
 
 
 class Supervisor:
-    """Runs `work` in each of `count` processes until a signal ends them all.
+    """Runs `work` in `count` processes until a signal ends them all.
 
-    A byte on `leash` (see `generations`) retires the workers: each calls `retire` and ends once its open
-    requests are finished. If the other end of the leash closes, the supervisor ends.
+    A byte on `leash` (see `generations`) retires the workers: each calls `retire`, finishes its open requests
+    and ends. If the other end of the leash closes, the supervisor ends.
     """
 
     def __init__(
@@ -62,13 +64,14 @@ class Supervisor:
         self._work, self._leash, self._retire = work, leash, retire
         self._heartbeats = Heartbeats(count, heartbeat_timeout_s)
         self._places = [_Place(number) for number in range(1, count + 1)]
-        # A byte retires a worker; the pipe closes when the supervisor ends.
+        # Pipe to the workers. A byte retires a worker. The pipe closes when the supervisor ends.
         self._lifeline = os.pipe()
 
     def run(self) -> None:
-        """Keep the workers alive until SIGTERM, SIGINT or SIGHUP, then end them.
+        """Run and replace workers until SIGTERM, SIGINT or SIGHUP.
 
-        They get SIGTERM and STOP_TIMEOUT_S to finish open requests. A second signal ends them at once.
+        Workers then get SIGTERM, and STOP_TIMEOUT_S to finish open requests. A second signal kills them
+        immediately.
         """
         leash = () if self._leash is None else (self._leash,)
         with arriving_signals(lambda: leash) as arrived:
@@ -90,7 +93,7 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Retire all workers, and wait until they have ended, a signal arrives or time is up."""
+        """Retire all workers. Wait until they have ended, a signal arrives or time runs out."""
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -101,7 +104,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due; return the seconds until the next one is, `inf` for never."""
+        """Fork the workers that are due. Returns the seconds until the next one is due, or `inf`."""
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
@@ -110,7 +113,7 @@ class Supervisor:
         return min((place.at - now for place in missing if not place.pid), default=math.inf)
 
     def _start(self, place: _Place, now: float) -> None:
-        """Fork a worker; if the system refuses, schedule another attempt after a pause."""
+        """Fork a worker. If the system can't fork, schedule another attempt."""
         try:
             self._heartbeats.expect(place.number, now)
             place.pid, place.at = self._fork(place.number), now
@@ -121,7 +124,7 @@ class Supervisor:
             log.error("worker %d can't start: %s; retrying in %d s", place.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
-        """Kill the workers whose heartbeats are too old. SIGKILL also ends stopped processes."""
+        """Kill workers whose heartbeats have stopped. SIGKILL works for suspended processes as well."""
         now = time.monotonic()
         self._heartbeats.check(now)
         for place in self._living():
@@ -133,7 +136,7 @@ class Supervisor:
     def _fork(self, number: int) -> int:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        # Hold signals back until the worker has set its handlers.
+        # Block signals until the worker has set its handlers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
         try:
             pid = os.fork()
@@ -150,7 +153,8 @@ class Supervisor:
             for ending, action in (
                 (signal.SIGCHLD, signal.SIG_DFL),
                 (signal.SIGTERM, signal.SIG_DFL),
-                (signal.SIGINT, signal.SIG_IGN),  # Ctrl-C reaches all processes; the supervisor ends them
+                # Ctrl-C reaches all processes, but the supervisor ends the workers.
+                (signal.SIGINT, signal.SIG_IGN),
                 (signal.SIGHUP, signal.SIG_IGN),
             ):
                 signal.signal(ending, action)
@@ -169,8 +173,8 @@ class Supervisor:
             os._exit(status)
 
     def _reap(self, *, ending: bool = False) -> None:
-        """Reap the workers that have ended; log each, unless all are ending."""
-        multiprocessing.active_children()  # Reaps other child processes.
+        """Reap workers that have ended, and log each one unless all are ending."""
+        multiprocessing.active_children()  # This reaps other child processes.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
             if not pid:
@@ -193,12 +197,12 @@ class Supervisor:
 
 
 def _pause(place: _Place) -> int:
-    """Return the seconds until a failed worker is replaced."""
+    """Return the seconds to wait before replacing a failed worker."""
     return BACKOFFS_S[min(place.deaths, len(BACKOFFS_S)) - 1]
 
 
 def why(status: int) -> str:
-    """Describe how a process ended, from its `waitpid` status."""
+    """Describe how a process ended, given its `waitpid` status."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"ended with status {code}"
@@ -213,11 +217,11 @@ def why(status: int) -> str:
 def arriving_signals(
     beside: Callable[[], Iterable[int]] = lambda: (),
 ) -> Iterator[Callable[[float | None], bytes]]:
-    """Context manager: return a function that waits for signals, up to some seconds, and returns their
-    numbers.
+    """Context manager: catch signals, and return a function that waits for them.
 
-    The function also returns if one of the descriptors of `beside` becomes readable. An end signal that was
-    ignored at the start (nohup) stays ignored.
+    The function waits up to the given seconds, and returns the numbers of the signals received. It also
+    returns when one of the descriptors in `beside` becomes readable. An end signal that is already ignored
+    (nohup) stays ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -246,7 +250,7 @@ def arriving_signals(
 
 
 def _do_nothing(*_: object) -> None:
-    """Handle a signal that is read from the wakeup descriptor."""
+    """Handle a signal. Its number is read from the wakeup descriptor."""
 
 
 def _readable(descriptor: int) -> bool:
@@ -254,11 +258,14 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Retire if the pipe has a byte. Once its other end closes, end: first with SIGTERM, then by force."""
+    """Retire this worker if a byte arrives on the lifeline. When the supervisor's end closes, end the worker.
+
+    The worker ends by SIGTERM, or by force after STOP_TIMEOUT_S.
+    """
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()
-        closed.register(lifeline, 0)  # The remaining bytes are for other workers.
+        closed.register(lifeline, 0)  # Poll only for the close: remaining bytes are for other workers.
         closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(STOP_TIMEOUT_S)

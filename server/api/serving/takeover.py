@@ -1,10 +1,14 @@
-"""Takeover of the port of a running server by another server of the same site, without refused requests.
+"""Takeover of a running server's port by another server for the same site, without rejecting requests.
 
 The first process of a server offers its listening socket through a Unix socket in `.bifolio/`, which only the
-server's user may use. The new server requests the listening socket, loads the site, and reports when it
-answers requests. Then the old server retires, as a replaced generation does. Until then it keeps serving,
-even if the new server fails. Both accept from one queue, so no connection is lost. A connection that requests
-nothing does not block others.
+server's user can access. A takeover has these steps:
+
+- The new server requests the listening socket, and loads the site.
+- When it can handle requests, it notifies the old server, which then retires like a replaced generation.
+- Both accept connections from the same queue, so no connection is lost.
+
+If the new server fails to start, the old one continues. Clients of the Unix socket that send nothing don't
+block others.
 """
 
 import errno
@@ -20,36 +24,36 @@ from pathlib import Path
 from server.errors import SetupError
 from server.paths import state_folder
 
-HANDOVER_TIMEOUT_S = 5.0  # How long the running server may take to hand its socket over.
-READY_TIMEOUT_S = 300.0  # How long a new server may block others from taking over.
-BACKLOG_CONNECTIONS = 8  # Connections without a request so far.
+HANDOVER_TIMEOUT_S = 5.0  # How long to wait for the running server to hand over its socket.
+READY_TIMEOUT_S = 300.0  # How long a new server may take to start before another one may take over.
+BACKLOG_CONNECTIONS = 8  # Maximum number of connections that have sent nothing yet.
 _ASK, _READY = b"a", b"r"
-_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # Unix sockets in .bifolio/
-_HANDED, _BUSY = b".", b"b"  # sent with the socket; sent if another server has it already
+_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # names of Unix sockets in .bifolio/
+_HANDED, _BUSY = b".", b"b"  # sent together with the socket; sent if another server is already taking over
 _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """The listening socket of another server, which keeps serving until `answer` is called."""
+    """A listening socket received from another server. That server continues until `answer` is called."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
 
     def answer(self) -> None:
-        """Notify the other server that this one answers requests now."""
-        with suppress(OSError):  # It has ended already.
+        """Notify the other server that this one is handling requests now."""
+        with suppress(OSError):  # The other server may have ended.
             self._other.send(_READY)
 
     def close(self) -> None:
-        """Give up the takeover; the other server keeps serving."""
+        """Cancel the takeover. The other server continues."""
         self.listener.close()
         self._other.close()
 
 
 def take_over(root: Path, port: int) -> Taken | None:
-    """Return the socket of the server of the site at `root` that listens on a port, None if there is none.
+    """Return the listening socket of a running server for the site at `root`, or None if there is none.
 
-    Raises SetupError if that server does not hand it over.
+    Raises SetupError if that server does not hand over its socket.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -82,18 +86,18 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """Offer of a server's listening socket to a new server; for the first process."""
+    """A server's offer of its listening socket to a new server. Used in the first process."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
         self._asked: socket.socket | None = None
-        self._silent: list[socket.socket] = []  # connections without a request so far
-        self._taker: socket.socket | None = None  # the connection of the server that got the socket
-        self._since = 0.0  # and when
-        self._made: tuple[int, int] | None = None  # the identity of the file that `open` created
+        self._silent: list[socket.socket] = []  # connections that have sent nothing yet
+        self._taker: socket.socket | None = None  # connection to the server that received the socket
+        self._since = 0.0  # when it received the socket
+        self._made: tuple[int, int] | None = None  # identity of the file that `open` created
 
     def open(self) -> None:
-        """Start the offer, replacing that of the previous server, if any."""
+        """Start the offer. It replaces the previous server's offer."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -101,30 +105,30 @@ class Offer:
         sweep_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
-                begun = f"{path}.new"  # Renamed once it listens.
+                begun = f"{path}.new"  # Renamed when it is listening.
                 Path(begun).unlink(missing_ok=True)
                 asked.bind(begun)
                 os.chmod(begun, 0o600)
                 asked.listen(BACKLOG_CONNECTIONS)
                 self._made = _mark_of(begun)
                 os.rename(begun, path)
-        except OSError:  # Only takeovers are impossible then.
+        except OSError:  # Without the offer, the server works, but can't be taken over.
             asked.close()
             return
         self._asked = asked
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the descriptors to wait on for input."""
+        """The file descriptors to wait for."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
-        """Handle requests for the socket; return whether a new server has replaced this one."""
+        """Handle requests for the socket. Returns True when a new server has taken over."""
         if self._taker is not None:
             with suppress(BlockingIOError):
                 if _receive(self._taker) == _READY:
                     return True
-                self._let_go()  # It ended before it was ready.
+                self._let_go()  # The new server ended before it was ready.
         if self._asked is not None:
             with suppress(OSError):
                 self._silent.append(self._asked.accept()[0])
@@ -140,13 +144,13 @@ class Offer:
         return False
 
     def close(self) -> None:
-        """Close the offer in this process; in a forked process, the first one keeps it."""
+        """Close the offer in this process. After a fork, the first process continues to offer."""
         for one in self._connections():
             one.close()
         self._asked, self._taker, self._silent = None, None, []
 
     def remove(self) -> None:
-        """Remove the socket file, unless another server has replaced it; for the first process."""
+        """Remove the Unix socket's file, unless another server has replaced it. Used in the first process."""
         with suppress(OSError), _short_path(self._root, self._port) as path:
             if self._made and _mark_of(path) == self._made:
                 os.unlink(path)
@@ -160,7 +164,7 @@ class Offer:
         self._taker = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the socket to another server; return whether that succeeded."""
+        """Send the listening socket to another server. Returns whether that succeeded."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):
@@ -168,7 +172,7 @@ class Offer:
         now = time.monotonic()
         try:
             if self._taker is not None and now - self._since < READY_TIMEOUT_S:
-                other.send(_BUSY)  # Two takeovers at once would leave two servers.
+                other.send(_BUSY)  # Two concurrent takeovers would result in two servers.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])
         except OSError:
@@ -179,13 +183,13 @@ class Offer:
 
 
 def _mark_of(path: str) -> tuple[int, int]:
-    """Return the identity of a file. The time is part of it, since a file system may reuse the inode."""
+    """Return a file's identity: inode and time, because file systems may reuse inodes."""
     status = os.lstat(path)
     return status.st_ino, status.st_mtime_ns
 
 
 def sweep_sockets(root: Path) -> None:
-    """Remove sockets without a listening server, such as those of killed servers."""
+    """Remove Unix sockets without a listening server, such as those left by killed servers."""
     with suppress(OSError):
         folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -200,7 +204,10 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return another server's message, b"" if it has ended. Raises BlockingIOError if there is none yet."""
+    """Return a message from another server, or b"" if it has ended.
+
+    Raises BlockingIOError if there is none.
+    """
     try:
         return other.recv(1)
     except ConnectionError:
@@ -209,9 +216,9 @@ def _receive(other: socket.socket) -> bytes:
 
 @contextmanager
 def _short_path(root: Path, port: int) -> Iterator[str]:
-    """Context manager: yield a short path of the socket, through a descriptor of its folder.
+    """Context manager: a short path for the Unix socket, through a descriptor of its folder.
 
-    The path of a Unix socket has at most 107 bytes.
+    It is needed because such paths are limited to 107 bytes.
     """
     folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,1 +1,1 @@
-"""/history: commits of documents, differences between versions, blame, and restore."""
+"""Handlers for /history: commits, differences between versions, blame, and restore."""

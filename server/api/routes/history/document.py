@@ -1,4 +1,4 @@
-"""The history of one document as JSON: versions, differences and blame."""
+"""A document's history as JSON: versions, differences and blame."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,15 +16,15 @@ from server.service.history import DocumentHistory, Histories
 from server.service.render import dumps
 from server.storage.git.log import Commit
 
-MessageOf = Callable[[Commit], str]  # the commit message that the caller may read
+MessageOf = Callable[[Commit], str]  # returns the part of a commit's message that the caller may read
 
 
 def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
-    """Return a version as a list entry; `values` are those before and after it.
+    """Return the JSON for one version in a list. `values` are those before and after it.
 
-    `attributes` is None if a file of the version can't be read.
+    `attributes` is None if a file for the version can't be read.
     """
     commit = version.commit
     unread = any(
@@ -41,13 +41,13 @@ def entry(
 
 
 def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """Return the id, author and date of a commit as JSON; only the date if nothing is committed."""
+    """Return the JSON for a commit's id, author and date. Uncommitted changes have only a date."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
 
 def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
-    """Return changed attributes as JSON, each with both values, and a line diff for multi-line texts."""
+    """Return the JSON for changed attributes: both values, and a line diff for multi-line texts."""
     return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
         for name, d in found.items()
@@ -55,7 +55,7 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 
 def _diff(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the differences between the versions at two commits, or at a commit and in the current files."""
+    """Return the differences between two commits, or between a commit and the current files."""
     one.of_one_file()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
@@ -75,7 +75,7 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
 
 
 def _blame(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the commit that last changed each attribute, and each line of a text."""
+    """Return the commit that last changed each attribute, and for texts each line."""
     found, budget = histories.origins(one), one.caller.budget
     commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
     data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
@@ -88,9 +88,9 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the commit of an attribute and of its lines; `commits` are JSON by commit id.
+    """Return the JSON for the commits of an attribute and its lines. `commits` has JSON by commit id.
 
-    Raises LimitError before the response gets too large.
+    Raises LimitError if the response would get too large.
     """
     said = commits[_id_of(found.version)]
     budget.write(len(dumps(said)))
@@ -101,5 +101,5 @@ def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget)
     return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in found.lines]}
 
 
-# Handlers of reads of a version, by the last path segment.
+# Handlers by the last path segment.
 READS: Mapping[str, Callable[[Histories, DocumentHistory], Response]] = {"diff": _diff, "blame": _blame}

@@ -1,4 +1,4 @@
-"""The routes of `/history`."""
+"""Handlers for `/history`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ from server.site.site import Site, State
 
 
 def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> None:
-    """Bind the operations of `/history`."""
+    """Register the handlers."""
     histories = Histories(site, past, writes)
 
     def permitted(*actions: str) -> Caller:
@@ -142,7 +142,7 @@ def _page(
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """Return the commit, the status ("" if missing) and the attributes to restore from a body.
+    """Parse a body into commit, status ("" if missing) and the attributes to restore.
 
     Raises ValidationError.
     """

@@ -1,4 +1,4 @@
-"""Lists of /history as JSON: commits of the site, and deleted documents."""
+"""JSON lists in /history: the site's commits, and deleted documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,11 +16,11 @@ from server.service.history import CommittedDocument
 from server.storage.git.log import Commit
 from server.storage.store import Store
 
-MAX_DOCUMENTS = 100  # The most documents listed for one commit.
+MAX_DOCUMENTS = 100  # Maximum number of documents listed per commit.
 
 
 def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
-    """Parse parameters into arguments of `Histories.commits`. Raises ValidationError."""
+    """Parse the parameters for `Histories.commits`. Raises ValidationError."""
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
@@ -29,7 +29,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return a commit as JSON, with up to `MAX_DOCUMENTS` of its changed documents."""
+    """Return the JSON for a commit, including up to `MAX_DOCUMENTS` of the documents that it changed."""
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),
@@ -52,7 +52,7 @@ MAX_TITLE_CHARS = 200
 
 
 def asks_deleted(params: Mapping[str, Any]) -> bool:
-    """Whether a request is for deleted documents. Raises ValidationError."""
+    """Whether a request asks for deleted documents. Raises ValidationError."""
     if params.get("deleted") not in (None, "true"):
         raise ValidationError('deleted must be "true"')
     return "deleted" in params
@@ -66,7 +66,7 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return deleted documents as JSON, each with its title before the deletion. Raises LimitError."""
+    """Return the JSON for deleted documents, with their titles before deletion. Raises LimitError."""
     contents = values_of(store, [versions[0] for _, versions in documents], budget)
     name = title_of(type_)
     told = name if name and viewer.sees(type_, type_.attributes[name]) else ""

@@ -1,4 +1,4 @@
-"""Uncommitted changes as JSON, and commits on request."""
+"""Handlers for uncommitted changes: list, diff and commit."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -27,7 +27,7 @@ from server.storage.git.repository import under_way
 
 
 def listed(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the files with uncommitted changes, each with its changed attributes."""
+    """Return the files with uncommitted changes, and which attributes changed in each."""
     state, params = caller.state, parameters(request)
     page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, state.settings)
     found = list_uncommitted(site, past, caller, page)
@@ -44,7 +44,7 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the changes of one file by attribute and, with full access, by line."""
+    """Return the changes in a file by attribute. Callers with full access also get them by line."""
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else shown_differences(found.attributes)
@@ -54,16 +54,16 @@ def diff(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
-    """Commit the requested files in the caller's name."""
+    """Commit the requested files, with the caller as author."""
     past.require_commits()
     message, files = _wanted(read_body(request))
-    message_of(request)  # The message is in the body; one in the header must still not be too long.
+    message_of(request)  # The body has the message. If the header has one too, this checks its length.
     made = commit_files(writes, caller, files, message)
     return tell_commit(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:
-    """Return the commit message and the file paths of a body. Raises ValidationError."""
+    """Parse a body into commit message and file paths. Raises ValidationError."""
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
@@ -76,14 +76,14 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
 
 
 def _when(after: timedelta | None) -> str:
-    """Return when writes are committed, as in `git.commit` of site.yaml: "off", "each" or a delay."""
+    """Return when writes are committed: "off", "each", or a delay such as "30s"."""
     if after is None:
         return "off"
     return f"{after.total_seconds():g}s" if after else "each"
 
 
 def _shown(one: ChangedFile, state: State, root: Path) -> Mapping[str, Any]:
-    """Return a changed file as JSON, with its action and its document."""
+    """Return the JSON for a changed file, with its action and its document."""
     version = one.version("")
     document = None
     if one.type and one.document_id:
