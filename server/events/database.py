@@ -320,7 +320,10 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events older than a timestamp (unless ""), and all but the newest `most` (unless None)."""
+        """Delete events older than a timestamp (unless ""), and all but the newest `most` (unless None).
+
+        Also deletes all but the newest MAX_COMMITS recorded commits.
+        """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))

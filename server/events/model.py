@@ -46,7 +46,8 @@ class Event:
     - `hidden`: whether only private attributes differ
     - `links`: those changed attributes in which only relations differ, each with the types of their targets.
       Callers see such an attribute in `changed` only if they may find one of these types.
-    - `write`: id of a write through the API whose commit is still pending
+    - `write`: name of a write through the API. When the write is committed, this name identifies the events
+      whose `commit` is to be set.
     - `counts`: only for a site.update, the numbers of single events
     - `paths`: the changed files, read from the log only on request
     """

@@ -107,7 +107,10 @@ class Selection:
     presence: tuple[str, str] | None = None  # type and id of a document, to include its presence
 
     def has(self, event: Event) -> bool:
-        """Whether an event is selected. Events without a type, locale or status match any."""
+        """Whether an event is selected. Events without a locale or status match any.
+
+        A site.update is selected if it counts events of a selected type.
+        """
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:

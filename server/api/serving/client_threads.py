@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ClientThreads:
-    """A thread pool with one queue per client. The client that has waited longest is served next.
+    """A thread pool with one queue per client. Clients with queued work take turns.
 
     A single client can use all threads except `reserved` ones.
     """
