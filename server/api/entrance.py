@@ -1,8 +1,8 @@
 """The WSGI app, through which every request and response passes.
 
-For each request, one state of the site is chosen. That state includes all writes acknowledged by any process
-before. Content reads are handled and cached here, without Flask. Other requests are passed to a Flask
-handler; its response or error is sent from here.
+Each request reads one state of the site, which includes every write that any process has acknowledged before.
+Content reads are handled and cached here, without Flask. Other requests are passed to a Flask handler. Its
+response or error is sent from here.
 """
 
 import re
@@ -254,7 +254,8 @@ class Entrance:
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the state at the commit in the parameter `at`, or the state to use without `at`.
+        """Return the state that a request reads: at the commit in its parameter `at`, or else the served
+        state.
 
         Raises ForbiddenError, ValidationError, ConflictError and NeedsThreadPool.
         """

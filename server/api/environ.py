@@ -19,7 +19,7 @@ REFUSED = "bifolio.refused"  # an error raised while the body was received
 # Set by the HTTP server: whether the thread must not block, whether the request was moved to a thread as
 # costly, and a function that returns whether the client has disconnected.
 IN_PLACE, COSTLY, GONE = "bifolio.in_place", "bifolio.costly", "bifolio.gone"
-ON_LOOP = "bifolio.on_loop"  # the request runs on the event loop, so other requests wait meanwhile
+ON_LOOP = "bifolio.on_loop"  # the request runs on the event loop, so it blocks other requests
 NO_TURN = "bifolio.no_turn"  # rejected, because too many costly requests are waiting
 ACCOUNTS = "bifolio.accounts"  # the request may have to wait for the accounts database
 # The hub of event streams, and the client's address and port.

@@ -79,7 +79,7 @@ class Hints:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log those parameters of a content read that have no effect."""
+        """Log the parameters of a content read that have no effect."""
         for name in names:
             older = name == "publicationState" and settings.api.format is ResponseFormat.V4
             if name not in WITH_EFFECT and not older:

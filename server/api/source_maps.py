@@ -1,6 +1,6 @@
 """Source maps: invisible characters after a text that say where the text comes from.
 
-The encoding is that of `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A mark
+They are encoded as in `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A mark
 consists of four zeros, then JSON. Each character of the JSON is encoded as four digits, the most significant
 one first.
 """
@@ -42,7 +42,7 @@ def _quote(value: str) -> str:
 
 # --- marking --------------------------------------------------------------------------------------
 
-HEADER = "Strapi-Encode-Source-Maps"  # request header; `true` requests marks
+HEADER = "Strapi-Encode-Source-Maps"  # request header with the value `true`
 COSTLY_BYTES = 64 * 1024  # Larger responses are marked one at a time.
 # Attribute types whose values are marked. `uid` is excluded, because it is used in URLs.
 MARKED_TYPES = frozenset(
@@ -174,7 +174,7 @@ class _Marker:
         return any(self.first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
-        """Mark one text in a block. Its path is that of the whole attribute."""
+        """Mark one text in a block, using the path of the whole attribute."""
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
 
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:

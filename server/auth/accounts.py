@@ -1,7 +1,8 @@
 """The accounts database of a site, and its API tokens.
 
-A token is 256 random bits. It is shown once; the database stores only its SHA-256. A revoked token is
-rejected at the next request, or with PostgreSQL within CACHE_TTL_S (`server.auth.identity_cache`).
+A token consists of 256 random bits. It is shown only once, and the database stores only its SHA-256. A
+revoked token is rejected at the next request, or with PostgreSQL within CACHE_TTL_S
+(`server.auth.identity_cache`).
 """
 
 import hashlib

@@ -58,7 +58,7 @@ class Attempts:
     """Rate limiter for one kind of attempts. Safe to share between threads and processes."""
 
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
-        """`kind` separates these counts from those for other kinds in the same table."""
+        """`kind` is part of the keys, so attempts of other kinds are counted separately."""
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
@@ -185,5 +185,5 @@ def _put(
 
 
 def _hash(*parts: str) -> str:
-    """Return a digest as key: its length is fixed, and it does not reveal account or address."""
+    """Return a fixed-length digest as key. It does not reveal the account or address."""
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()

@@ -45,7 +45,8 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
     ) -> T | None:
-        """Return the value for a key, from the cache or with `read`. If `anew`, skip the cache.
+        """Return the value for a key, from the cache if possible, otherwise with `read`. `anew` bypasses the
+        cache.
 
         Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
         """
@@ -90,7 +91,7 @@ class CredentialCache:
     def _get_unchanged(
         self, watch: Watch, key: str, read: Callable[[str], T | None], *, anew: bool
     ) -> T | None:
-        """Return the value for a key (SQLite), cached until the next write to the database file."""
+        """Return the value for a key. It stays cached until the next write to the SQLite file."""
         with self._lock:
             if watch.changed():
                 self._kept.clear()

@@ -8,7 +8,7 @@ MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored, because they could be g
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login. It expires at `expires_at`; renewing extends that, up to `ends_at`."""
+    """A user's login. It expires at `expires_at`. Renewals extend this time, up to `ends_at`."""
 
     id: str
     user_id: int

@@ -64,7 +64,7 @@ class Logins:
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return an active login or None, using the cache. If `anew`, skip the cache.
+        """Return an active login, from the cache if possible, or None. `anew` bypasses the cache.
 
         Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
         """

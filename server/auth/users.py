@@ -114,7 +114,7 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return the user with this id or None, using the cache. If `anew`, skip the cache.
+        """Return the user with this id, from the cache if possible, or None. `anew` bypasses the cache.
 
         Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
         """
@@ -202,8 +202,8 @@ class Users:
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
         """Change columns of a user. Raises TakenError if another user has the same name or address.
 
-        A new password or a block ends the user's sessions. A new address cancels all codes sent by mail; a
-        new password cancels only reset codes.
+        A new password or a block ends the user's sessions. A new address invalidates all codes sent by mail.
+        A new password invalidates only reset codes.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -247,7 +247,7 @@ class Users:
         return user
 
     def _renew_hash(self, user_id: int, kept: str, renewed: str) -> None:
-        """Replace an outdated hash, unless the password was changed meanwhile."""
+        """Replace an outdated hash, unless the password was changed in the meantime."""
         statement = "UPDATE users SET password = ? WHERE id = ? AND password = ?"
         with self.engine.writing() as connection:
             connection.execute(statement, (renewed, user_id, kept))

@@ -16,7 +16,7 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
-# Fields of media files that are computed after the upload; changes to them are ignored.
+# Fields of media files that are computed after the upload. Changes to these fields are ignored.
 DERIVED_FIELDS = ("formats",)
 
 
@@ -281,9 +281,8 @@ def events_since(past: PastStates, commit: str) -> list[Event]:
     touched: dict[Key, set[str]] = defaultdict(set)
     changed = past.changed_between(commit)
     changed |= {path.removesuffix(SIDECAR_SUFFIX) for path in changed if upload_path(path)}
-    changed |= {
-        path for path, entry in entries.items() if entry.beside
-    }  # The media file's description may have changed.
+    # The media file's description may have changed.
+    changed |= {path for path, entry in entries.items() if entry.beside}
     for path in changed:
         if path in new or path not in entries:  # Skip invalid files: their values are unknown.
             for document in filter(None, (old.get(path), new.get(path))):

@@ -36,7 +36,7 @@ TYPES_FOLDER = "content-types/"  # Stands for all files in this folder.
 class Lineage:
     """Decides, within one transaction, which changes a machine at `commit` has to log.
 
-    `from_commit` returns whether a file's content is that in the commit.
+    `from_commit` returns whether a file is unchanged since the commit.
     """
 
     def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
@@ -49,7 +49,7 @@ class Lineage:
             self.versions.note(BEGIN_NOTE, now())
 
     def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
-        """Return those of the files in `found` that may have changes not logged by any machine."""
+        """Return the files in `found` that may have changes not logged by any machine."""
         if not self._own.is_shared:
             return set(found)
         known = self._own.versions_at(found.keys())
@@ -105,9 +105,9 @@ class _Path:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return those of the files that have changes to log.
+        """Return the files in `paths` that have changes to log.
 
-        Their content must be that in the commit, and differ from the logged version.
+        The files must be unchanged since the commit, and differ from the logged version.
         """
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}

@@ -42,9 +42,9 @@ class Event:
     """One entry of the event log. Strings are "" where nothing applies.
 
     - `status`: "published" if the public could see the document before or after the change, else "draft"
-    - `changed`: the attributes that differ, or None if unknown
+    - `changed`: names of the attributes that differ, or None if unknown
     - `hidden`: whether only private attributes differ
-    - `links`: those changed attributes in which only relations differ, each with the types of their targets.
+    - `links`: the changed attributes in which only relations differ, each with the types of their targets.
       Callers see such an attribute in `changed` only if they may find one of these types.
     - `write`: name of a write through the API. When the write is committed, this name identifies the events
       whose `commit` is to be set.

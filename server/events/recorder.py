@@ -203,7 +203,7 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Whether a file's content is that in the new commit."""
+        """Whether a file is unchanged since the new commit, so its change comes from that commit."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 

@@ -33,7 +33,7 @@ class Store(Protocol):
     """Interface of a store. Methods raise the driver's errors."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add counts to those in the store, and return the totals.
+        """Add counts to the store, and return the totals.
 
         If a client has no open window, a window of `window_s` seconds starts.
         """
@@ -52,7 +52,7 @@ class PostgresStore:
         self._forget_at = 0.0
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add counts to those in the store, and return the totals. Raises psycopg.Error."""
+        """Add counts to the store, and return the totals. Raises psycopg.Error."""
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
             self._connection.execute(_TABLE)
@@ -80,7 +80,7 @@ class RedisStore:
         self._storage, self._prefix = storage, prefix
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add counts to those in the store, and return the totals. Raises redis.RedisError."""
+        """Add counts to the store, and return the totals. Raises redis.RedisError."""
         totals = {}
         for one in counts:
             key = f"{self._prefix}/{one.id.hex()}"

@@ -62,7 +62,10 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add an area's operations that the caller may use. For a content type, only those for its kind."""
+    """Add an area's operations that the caller may use.
+
+    For a content type, add only operations of its kind.
+    """
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:

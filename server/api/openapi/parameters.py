@@ -242,8 +242,7 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
     """Return examples: `plain` and `populated` are documents, `input` is the body for creating a document.
 
-    Examples contain only what the public may see, whoever the caller is. Other documents might be
-    confidential.
+    For every caller, examples contain only what the public may see. Other documents might be confidential.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)

@@ -1,7 +1,7 @@
 """GET /openapi.json, and the page /docs.
 
-The document describes what its caller may use; without credentials, what the public may use. The page is
-static and fetches the document.
+The document describes what its caller may use. Without credentials, it describes what the public may use. The
+page is static and fetches the document.
 """
 
 from pathlib import Path

@@ -67,7 +67,7 @@ class TypeSchemas:
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return those target types of an attribute that the caller may find."""
+        """Return the target types of an attribute that the caller may find."""
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]

@@ -206,7 +206,7 @@ GIT = Area(
     tag=SITE,
     operations=(
         Operation(
-            "gitHook", "POST", "/git/hook", anyone,  # Not checked here: the git host signs the body.
+            "gitHook", "POST", "/git/hook", anyone,  # The handler checks the body's signature instead.
             Docs(
                 "Receive a signed push webhook from the git host",
                 {202: answer("Fetch started."), 204: answer("Ignored: not a push to this branch.")},

@@ -134,7 +134,7 @@ def forget_cookie(request: Request, response: Response) -> None:
 def in_cookie(request: Request, settings: Settings) -> bool:
     """Whether to send the refresh token in a cookie.
 
-    If the request sent it in a cookie, the response never returns it in the body.
+    If the request sent a refresh token in a cookie, the response never contains the new one in its body.
     """
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))

@@ -119,7 +119,7 @@ def _read_place(
 def _find_type(name: object, types: Mapping[str, Type]) -> Type:
     """Return the type with this name. Raises ValidationError.
 
-    `types` are those for which the caller may see presence (`may_attend`).
+    `types` contains the types for which the caller may see presence (`may_attend`).
     """
     if isinstance(name, str) and name in types:
         return types[name]

@@ -1,6 +1,6 @@
 """Handlers for GET /: an overview of the site's content, in HTML for people and JSON for programs.
 
-It contains only types that the caller may find; without credentials, those that the public may find.
+The overview contains only types that the caller may find. Without credentials, these are the public's types.
 """
 
 import re

@@ -141,7 +141,7 @@ def _attachment(form: Form) -> Attachment | None:
 
 
 def _sweep(folder: Path) -> None:
-    """Delete files left by interrupted uploads: those unchanged for `ABANDONED_FILE_AGE_S`."""
+    """Delete files left by interrupted uploads, after no change for `ABANDONED_FILE_AGE_S`."""
     for path in folder.glob("*"):
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:

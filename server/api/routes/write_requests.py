@@ -33,7 +33,7 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def open_branch(writes: Writes) -> None:
-    """For a write with `?branch=NAME`, set the request's state to that of the branch.
+    """For a write with `?branch=NAME`, make the request use the state of that branch.
 
     Raises ForbiddenError, ValidationError, and the errors of `Writes.on_branch`.
     """

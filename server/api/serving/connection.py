@@ -65,8 +65,8 @@ _REFUSALS = {
 class Server(Protocol):
     """Interface of the server for its connections.
 
-    `heads` caches parsed requests without a body, by their bytes. Clients often repeat requests; a cached one
-    takes 40 µs instead of 50.
+    `heads` caches parsed requests without a body, by their bytes. Clients often repeat a request, and a
+    cached one takes 40 µs instead of 50.
     """
 
     heads: dict[bytes, Environ]

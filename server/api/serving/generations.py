@@ -100,7 +100,7 @@ class Generations:
     def run(self) -> int:
         """Run until a signal arrives or another server takes over. Returns the exit status.
 
-        The status is 0, or that of the first generation if it can't start.
+        If the first generation can't start, this is its exit status, otherwise 0.
         """
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
@@ -123,7 +123,7 @@ class Generations:
         left = self._due - time.monotonic()
         if left > 0:
             return left
-        self._wanted = False  # `_hear` resets this again when the generation handles requests.
+        self._wanted = False  # Requests during the start are dropped (`_hear`).
         try:
             self._next = self._fork()
         except OSError as error:
@@ -240,9 +240,9 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """Send SIGTERM to all generations, and SIGKILL to those still running after a timeout.
+        """Send SIGTERM to all generations. After a timeout, send SIGKILL.
 
-        A further signal is passed on as well.
+        A further signal is passed on as SIGTERM.
         """
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S

@@ -1,12 +1,12 @@
 """The studio's session cookie.
 
 Browsers send cookies even with requests that other sites' pages make. The cookie therefore authenticates a
-request only if all of these conditions are met (docs/studio.md). Without them, the request is public.
+request only if all of these conditions are met (docs/studio.md). Otherwise the cookie is ignored.
 
 - The request has the header `Bifolio-Studio`. Pages from other origins can only send it together with a
   cookie if `api.cors` lists their origin.
-- The browser reports that the request comes from this origin. This excludes other origins, even those in
-  `api.cors`.
+- The browser reports that the request comes from this origin. This excludes all other origins, including the
+  ones in `api.cors`.
 - The request has no `Authorization` header, which takes precedence.
 """
 

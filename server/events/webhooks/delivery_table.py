@@ -2,7 +2,7 @@
 
 Every function expects a connection in a transaction. Times are Unix times in seconds.
 
-A delivery is open until it was delivered or has failed for good; then it is done.
+A delivery is open until it is delivered or given up. After that, it is done.
 """
 
 import json
@@ -84,7 +84,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` of a webhook's deliveries that are due, except those in `busy`."""
+    """Return up to `most` of a webhook's due deliveries, leaving out those in `busy`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -93,7 +93,7 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, except those in `busy`, or None."""
+    """Return when a webhook's next delivery is due, leaving out those in `busy`. None if there is none."""
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"

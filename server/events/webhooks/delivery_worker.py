@@ -1,4 +1,4 @@
-"""Delivery of webhooks. One process of a server delivers; if it ends, another takes over.
+"""Delivery of webhooks. Only one process of a server delivers. If that process ends, another takes over.
 
 The job queues events, renders bodies and stores outcomes. Each attempt runs in its own thread, with a limit
 on how many run at once. The body is stored before the attempt and the outcome after it. Retries therefore
@@ -197,7 +197,9 @@ class Deliverer(Job):
         self._last_state = () if more else state
 
     def _has_jumped(self, at: float) -> bool:
-        """Whether due times were computed by another clock, or before this clock was set."""
+        """Whether this machine's clock was set since due times were computed, or another machine computed
+        them.
+        """
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
     def _usable(self, settings: Settings) -> Iterator[Webhook]:

@@ -1,7 +1,7 @@
 """HTTP client for webhooks. It signs requests, and limits the time of a request however the receiver behaves.
 
-The address is checked before connecting; http.client then uses that connection. One deadline applies to the
-whole exchange, because the timeouts of HTTP libraries restart with each byte.
+The client checks the receiver's address before it connects. http.client then uses that connection. One
+deadline applies to the whole exchange, because the timeouts of HTTP libraries restart with each byte.
 """
 
 import hmac
@@ -127,7 +127,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is public. If an IPv6 address embeds IPv4 addresses, those are checked."""
+    """Whether an address is public. If an IPv6 address embeds IPv4 addresses, they must be public."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:

@@ -148,7 +148,7 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Queue deliveries for all events after a number again, and those for `events` without a delivery.
+    """Queue all deliveries for events after a number again. Events in `events` without a delivery get one.
 
     Returns the number of queued deliveries.
     """

@@ -19,7 +19,8 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return a webhook's signing secrets at a time: those in the settings, or else the generated ones.
+    """Return a webhook's signing secrets at a time. They come from the settings, or else from the generated
+    file.
 
     Raises SetupError if the file can't be used.
     """

@@ -22,7 +22,7 @@ MessageOf = Callable[[Commit], str]  # returns the part of a commit's message th
 def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
-    """Return the JSON for one version in a list. `values` are those before and after it.
+    """Return the JSON for one version in a list. `values` has the values before and after it.
 
     `attributes` is None if a file for the version can't be read.
     """
