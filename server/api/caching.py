@@ -69,12 +69,12 @@ class CachedAnswer(NamedTuple):
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
     """Return a new cache for responses. Callers must not store responses above MAX_RESPONSE_BYTES."""
-    return StateCache(most, _size)  # Reduces a repeated list of 25 in brotli from 0.45 ms to 0.01 ms.
+    return StateCache(most, _size)  # Saves 0.44 ms of the 0.45 ms for a list of 25 in brotli.
 
 
 def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
     """Return a new cache for responses at a commit. Past states never change, so entries stay valid."""
-    return Cache(most, _size)  # Reduces a repeated list at a commit from 0.38 ms to 0.12 ms.
+    return Cache(most, _size)  # Saves 0.26 ms of the 0.38 ms for a list at a commit.
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
@@ -101,7 +101,7 @@ def access_digest(actor: Actor) -> bytes:
     return _access_digest(actor.everything, actor.reading, actor.permissions)
 
 
-# Reduces a repeated read from 8.5 µs to 7.0 µs.
+# Saves 1.5 µs of the 8.5 µs for a repeated read.
 @lru_cache(maxsize=256)
 def _access_digest(everything: bool, reading: bool, permissions: frozenset[str]) -> bytes:
     text = "\n".join((str(everything), str(reading), *sorted(permissions)))
@@ -123,7 +123,7 @@ _RACY_WINDOW_NS = 100_000_000
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400
 
 Seen = tuple[int, int, int, int, int]
-# Reduces a download of 1 MB from 1.0 ms to 0.8 ms.
+# Saves 0.2 ms of the 1.0 ms for a file of 1 MB.
 _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
 

@@ -35,7 +35,7 @@ class CommitWaiter:
         """`wake` triggers an immediate check of the git remote for new commits."""
         self.site, self._ask = site, wake
         self._waiting = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
-        # Reduces a read with Bifolio-After from 4.3 ms to 1.6 ms.
+        # Saves 2.7 ms of the 4.3 ms for a read with Bifolio-After.
         self._there: Cache[tuple[str, str], bool] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
         self._woken = 0.0
 

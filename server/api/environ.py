@@ -69,7 +69,7 @@ def _without_port(hop: str) -> str:
     return found[1] or found[2] if found else hop
 
 
-# Reduces a read through a trusted proxy from 92 µs to 53 µs.
+# Saves 39 µs of the 92 µs for a read through a trusted proxy.
 @lru_cache(maxsize=1024)
 def _is_in(address: str, networks: tuple[str, ...]) -> bool:
     found = _address(address)

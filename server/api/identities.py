@@ -200,7 +200,7 @@ class Identities:
         raise UnauthorizedError()
 
 
-# Reduces a repeated read from 8.3 µs to 7.1 µs.
+# Saves 1.2 µs of the 8.3 µs for a repeated read.
 @lru_cache(maxsize=16)
 def _public(permissions: frozenset[str]) -> Actor:
     return Actor("public", permissions)

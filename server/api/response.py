@@ -140,7 +140,7 @@ def in_brotli(body: bytes, quality: int) -> bytes:
     return bytes(brotli.compress(body, quality=quality))
 
 
-# Reduces a browser's repeated read from 10.1 µs to 7.4 µs.
+# Saves 2.7 µs of the 10.1 µs for a browser's repeated read.
 @lru_cache(maxsize=512)
 def _encoding_for(accepted: str) -> str:
     qualities = {name: float(quality or 1) for name, quality in _CODING.findall(accepted.lower())}

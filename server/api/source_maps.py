@@ -28,8 +28,9 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode(source: Mapping[str, str]) -> str:
-    """Encode the origin of a text as a mark. Keys are `documentId`, `type`, `path`, `model`, …; empty values
-    are omitted.
+    """Encode the origin of a text as a mark. `source` has the keys `documentId`, `type`, `path`, `model`, …
+
+    Empty values are omitted.
     """
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)

@@ -37,7 +37,7 @@ class CredentialCache:
     def __init__(self, watch: Watch | None) -> None:
         """`watch` reports writes to the SQLite file; pass None for a database server."""
         self._watch = watch
-        # Reduces a repeated read with a token from 0.17 ms to 0.04 ms.
+        # Saves 0.13 ms of the 0.17 ms for a repeated read with a token.
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
         self._lock = threading.Lock()
         self._forgotten = 0  # number of calls of `forget` and `expire`

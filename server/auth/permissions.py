@@ -95,7 +95,7 @@ def require_source(actor: Actor, action: str, schema: Schema) -> None:
     require_of_site(actor, SOURCE, action, schema)
 
 
-# Reduces sending an event to one stream from 2.9 µs to 2.6 µs.
+# Saves 0.3 µs of the 2.9 µs for sending an event to one stream.
 @lru_cache(maxsize=512)
 def subject_of(uid: str) -> str:
     """Return a type's name in permissions: `article` for `api::article.article`, `upload` for media."""

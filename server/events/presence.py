@@ -162,7 +162,7 @@ def _key(caller: str, client: str) -> bytes:
     return b"".join(blake2b(text.encode(), digest_size=_HALF_KEY_BYTES).digest() for text in (caller, client))
 
 
-# With 50 clients, reduces reading the table from 450 µs to 130 µs.
+# Saves 320 µs of the 450 µs for reading the table with 50 clients.
 @lru_cache(2 * MAX_CLIENTS)
 def _decode(entry: bytes) -> Presence:
     return Presence(**json.loads(entry))

@@ -126,7 +126,7 @@ class Source:
     ) -> None:
         self._database, self.newest, self.identify = database, newest, identify
         self._schema = schema
-        # With 50 streams, reduces the time for an event and stream from 15 µs to 3 µs.
+        # Saves 12 µs of the 15 µs for sending an event to one of 50 streams.
         self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:

@@ -31,7 +31,7 @@ _POLICY = (
 
 def bind(handles: Handlers) -> None:
     """Register the handlers for the document and the page."""
-    # Reduces a repeated request from 22 ms to 0.2 ms.
+    # Saves almost all of the 22 ms for a request: a repeated one takes 0.2 ms.
     documents: StateCache[bytes, bytes] = StateCache(MAX_BYTES, lambda key, text: len(key) + len(text))
 
     @handles("openapi")

@@ -161,7 +161,7 @@ class Area:
     writes_site: bool = True
 
 
-# Reduces the time before receiving a write's body from 34 µs to 22 µs.
+# Saves 12 µs of the 34 µs before a write's body is received.
 @lru_cache(maxsize=512)
 def _pattern(path: str, slash: bool) -> re.Pattern[str]:
     parts = _VARIABLE.split(path)

@@ -100,7 +100,7 @@ class EncodedHead(NamedTuple):
     has_date: bool
 
 
-# Reduces a repeated request from 45 µs to 40 µs.
+# Saves 5 µs of the 45 µs for a repeated request.
 @lru_cache(maxsize=512)
 def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
     """Return a response's head as bytes. Raises ValueError if a header contains a line break."""

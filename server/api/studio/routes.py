@@ -141,7 +141,7 @@ def _file(version: str, name: str) -> Response:
     return Response(compressed(name), headers=headers, content_type=kind, direct_passthrough=True)
 
 
-# Reduces the response with a 1 kB module in brotli from 180 µs to 161 µs and saves more for larger ones.
+# Saves 19 µs of the 180 µs for a 1 kB module in brotli, and more for larger modules.
 @cache
 def compressed(name: str) -> bytes:
     """Return a file compressed with brotli: from the package, or compressed once per process."""

@@ -261,7 +261,7 @@ def _encrypt(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
     return _context().wrap_socket(plain, server_hostname=host)
 
 
-# Cached, because reading the system's certificates takes about 50 ms.
+# Saves about 50 ms per delivery over TLS, for reading the system's certificates.
 @lru_cache(maxsize=1)
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
