@@ -1,4 +1,4 @@
-"""Blame: the version that last changed each attribute, and each line of its text."""
+"""Blame: for each attribute, and each line of a text, the version that last changed it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +10,14 @@ from server.history.versions import Version
 from server.index.budget import Budget
 from server.schema.model import Attribute
 
-MAX_VERSIONS = 500  # Older changes are attributed to the first of them.
+MAX_VERSIONS = 500  # The oldest of these counts as the origin of everything before it.
 
 
 @dataclass(slots=True)
 class Blame:
-    """The version that an attribute's value comes from; for a text with several lines, also that of each
-    line.
+    """Origin of an attribute's value: the version that last changed it.
+
+    `lines` has the origin of each line if the value is a text with several lines.
     """
 
     version: Version
@@ -26,15 +27,16 @@ class Blame:
 def blame(
     attributes: Sequence[Attribute], versions: Iterable[tuple[Version, Values | None]], budget: Budget
 ) -> dict[str, Blame]:
-    """Return the origin of each attribute that has a value; `versions` are of one file, oldest first.
+    """Return the origin of each attribute that has a value.
 
-    Raises LimitError.
+    `versions` are the versions of one file with their values, oldest first. Raises LimitError if the budget
+    is exhausted.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
     for version, values in versions:
         if values is None:
-            continue  # Unreadable or deleted: compare the next version with the one before.
+            continue  # Unreadable or deleted: skip it, so the next version is compared with the previous one.
         for attribute in attributes:
             old, new = previous.get(attribute.name), values.get(attribute.name)
             if is_empty(new):
@@ -49,7 +51,7 @@ def blame(
 
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return the lines of a text, each with the version that it comes from."""
+    """Return the lines of a text, each with the version that last changed it."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""Branches of a site: list, create and delete them, compare them, write to them."""
+"""Branches of a site: list, create, delete and compare branches, and write to them."""
 
 import threading
 import unicodedata
@@ -48,32 +48,36 @@ from server.write.context import Context
 
 
 class Branches:
-    """The branches of a site's repository. Methods raise ConflictError in a site without commits."""
+    """The branches of a site's git repository.
+
+    All methods raise ConflictError if the repository has no commits.
+    """
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
         self.root = past.site.root
 
     def all(self) -> list[Branch]:
-        """Return all branches, by name."""
+        """Return all branches, sorted by name."""
         self.past.require_commits()
         return branches(self.root)
 
     def served(self) -> str:
-        """Return the served branch, which is the checked-out one, or ""."""
+        """Return the name of the served (checked-out) branch, or "" if no branch is checked out."""
         return checked_out(self.root)
 
     def get(self, name: str) -> Branch:
-        """Return a branch. Raises NotFoundError."""
+        """Return a branch by name. Raises NotFoundError."""
         branch = next((branch for branch in self.all() if branch.name == name), None)
         if branch is None:
             raise NotFoundError(f'There is no branch "{name[:100]}"')
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit of a branch, or of the remote's branch as last fetched (`origin/main`).
+        """Return the last commit of a branch.
 
-        Raises NotFoundError.
+        `name` may also be the remote-tracking name of the served branch, such as `origin/main`; then this is
+        the commit that was fetched last. Raises NotFoundError.
         """
         settings = self.past.site.state.settings
         branch = settings.git.branch or self.served()
@@ -83,10 +87,10 @@ class Branches:
         return self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
-        """Create a branch at a commit.
+        """Create a branch that points to a commit.
 
-        Raises ValidationError for an invalid name, and ConflictError if it is taken or there are too many
-        branches.
+        Raises ValidationError if the name is invalid or already names a commit, tag or time. Raises
+        ConflictError if a branch has this or a similar name, or if the limit `branches.max` is reached.
         """
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" can\'t be the name of a branch')
@@ -108,7 +112,10 @@ class Branches:
         return self.get(name)
 
     def delete(self, name: str) -> None:
-        """Delete a branch, merged or not. Raises NotFoundError, and ConflictError if it is checked out."""
+        """Delete a branch, even if it is not merged.
+
+        Raises NotFoundError, and ConflictError if the branch is checked out.
+        """
         if self.get(name).worktree or name == self.served():
             raise ConflictError(f'The branch "{name[:100]}" is checked out; check out another one first')
         if not delete_branch(self.root, name):
@@ -116,18 +123,18 @@ class Branches:
 
 
 def _folded(name: str) -> str:
-    """Return a name as compared by file systems that ignore case and the encoding of accents."""
+    """Normalize a name, so that names are equal if a file system could confuse them (by case or accents)."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 # --- changes --------------------------------------------------------------------------------------
 
-Key = tuple[str, str, str, str]  # the uid of the type, documentId, locale and status
+Key = tuple[str, str, str, str]  # uid of the type, documentId, locale, status
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A version that differs between two states, with the action and its changed attributes."""
+    """One document version that differs between two states: the action and the changed attributes."""
 
     type: Type
     document_id: str
@@ -138,7 +145,7 @@ class DocumentChange:
 
 
 def fork_of(past: PastStates, commit: str) -> str:
-    """Return the last common commit of a branch and what is checked out. Raises ConflictError."""
+    """Return the merge base of a branch and the checked-out branch. Raises ConflictError if there is none."""
     base = merge_base(past.site.root, head_commit(past.site.root), commit)
     if not base:
         raise ConflictError("The branch and the checked-out branch have no common commit")
@@ -146,7 +153,10 @@ def fork_of(past: PastStates, commit: str) -> str:
 
 
 def changed_documents(before: PastState, after: PastState, actor: Actor) -> list[DocumentChange]:
-    """Return the documents that differ between two states and the actor may find, by type and id."""
+    """Return the documents that differ between two states, sorted by type and id.
+
+    Documents and attributes that the actor must not see are left out.
+    """
     viewer = Viewer(actor, after.state)
     old, new = dict(differing(before, after)), dict(differing(after, before))
     changes = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
@@ -154,7 +164,7 @@ def changed_documents(before: PastState, after: PastState, actor: Actor) -> list
 
 
 def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """Yield the documents of a state whose files differ in the other state."""
+    """Yield the documents in `state` whose files are missing or different in `other`."""
     uids = {type_.uid for type_ in state.state.schema.content_types}
     for path, entry in state.known.entries.items():
         document = entry.document
@@ -165,7 +175,7 @@ def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Documen
 
 
 def _change(before: Document | None, after: Document | None, viewer: Viewer) -> DocumentChange | None:
-    """Return the difference of a document as a viewer may see it, or None if nothing is visible."""
+    """Return the changes between two versions of a document, or None if the viewer can't see any."""
     document, actor = after or before, viewer.actor
     if document is None or not may_find(actor, document.type.uid):
         return None
@@ -186,19 +196,22 @@ def _values(document: Document | None) -> Values | None:
 
 # --- earlier versions -----------------------------------------------------------------------------
 
-MAX_SEARCHED_COMMITS = 100  # Most commits of a document that are searched for a version.
+MAX_SEARCHED_COMMITS = 100  # Per document.
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Earlier versions of documents on a branch whose head is the commit `head`, with its state."""
+    """Reader of earlier document versions on a branch; `head` is its last commit, `state` its state."""
 
     past: PastStates
     head: str
     state: State
 
     def of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield the versions of a document in a locale, newest first, read with the branch's schema."""
+        """Yield a document's versions in one locale, newest first, parsed with the branch's schema.
+
+        Searches at most MAX_SEARCHED_COMMITS commits.
+        """
         root, schema, settings = self.past.site.root, self.state.schema, self.state.settings
         paths = self._paths(type_, document_id, locale)
         commits = self._commits(paths)
@@ -215,7 +228,7 @@ class EarlierVersions:
                     yield document
 
     def _paths(self, type_: Type, document_id: str, locale: str) -> tuple[str, ...]:
-        """Return the files of a document, and the paths where its other version would be."""
+        """Return the document's current files, and the paths for its missing draft or published version."""
         layout, claims = Layout(self.state.schema, self.state.settings), self.state.snapshot.claims
         keys = ((type_.uid, document_id, locale, status) for status in (PUBLISHED, DRAFT))
         claimed_paths = [document.path for key in keys for document in claims.get(key, ())]
@@ -224,19 +237,19 @@ class EarlierVersions:
         return tuple(path for path in paths if "\n" not in path)
 
     def _commits(self, paths: Sequence[str]) -> list[Commit]:
-        """Return the commits that changed any of some files, newest first."""
+        """Return the commits that changed any of these files, newest first."""
         self.past.log.update(self.head)
         return [commit for commit in self.past.log.before(self.head) if any(_touched_paths(commit, paths))]
 
 
 def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
-    """Yield the given paths that a commit changed."""
+    """Yield those of the given paths that a commit changed or renamed."""
     for change in commit.changes:
         yield from (path for path in (change.path, change.before) if path in paths)
 
 
 def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the times of the first and last commit of each file, as `storage.git.times` does."""
+    """Return when each file was first and last committed, in the form of `storage.git.times`."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -249,24 +262,25 @@ def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[i
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
-MAX_ATTEMPTS = 20  # Attempts to prepare a write while other writers move the branch.
+MAX_ATTEMPTS = 20  # Each attempt fails if another writer moves the branch.
 
 
 class CommittedFiles:
-    """Reader of a commit's files for `Changeset`."""
+    """Reader that lets a `Changeset` read files from a commit instead of the disk."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
 
     def signature(self, path: str) -> Signature | None:
-        """Return a signature that depends only on the size; None if there is no such file."""
+        """Return a signature that contains only the file's size, or None if the file does not exist."""
         blob = self.blobs.get(path)
         return size_signature(blob.size) if blob else None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return the content of a file.
+        """Return a file's content and signature.
 
-        Raises FileNotFoundError, and ConflictError if a partial clone lacks it.
+        Raises FileNotFoundError, and ConflictError if the file's object is missing because the repository is
+        a partial clone.
         """
         blob = self.blobs.get(path)
         if blob is None:
@@ -277,21 +291,22 @@ class CommittedFiles:
         return data, size_signature(len(data))
 
     def is_below_file(self, path: str) -> bool:
-        """Return whether a folder of the path is a file."""
+        """Return whether one of the path's parent folders is a file."""
         return any(folder in self.blobs for folder in folders_above(path))
 
 
 class BranchWriter:
-    """Writer for branches of a site. Thread-safe and multi-process-safe."""
+    """Writer that commits to branches other than the served one. Thread-safe and multi-process-safe."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches
-        self._lock = threading.Lock()  # Serializes threads, so that they don't prepare writes that conflict.
+        self._lock = threading.Lock()  # One write at a time, to avoid failed attempts.
 
     def state(self, name: str, today: Settings) -> State:
-        """Return the state of a branch that can be written to.
+        """Return the current state of a branch.
 
-        Raises NotFoundError, and ConflictError if it is checked out, because its files would no longer match.
+        Raises NotFoundError. Raises ConflictError if the branch is checked out somewhere, because a write
+        would not update the files there.
         """
         return self.past.answered(self._head(name), today)
 
@@ -303,10 +318,11 @@ class BranchWriter:
         by: Authorship,
         today: Settings,
     ) -> tuple[State, Result, str]:
-        """Let `prepare` change files of a branch, like `Site.write` does for the served one.
+        """Call `prepare` to change files, then commit the changes to the branch; like `Site.write`.
 
-        Returns the new state, the result of `prepare`, and the branch's commit. Raises the errors of `state`
-        and `prepare`, StorageError, and BusyError if the branch moves during each attempt.
+        Returns the new state, the result of `prepare`, and the branch's last commit. Raises the errors of
+        `state` and `prepare`, StorageError, and BusyError if other writers moved the branch during every
+        attempt.
         """
         with self._lock:
             for _ in range(MAX_ATTEMPTS):
@@ -324,7 +340,7 @@ class BranchWriter:
     def preview(
         self, name: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings
     ) -> tuple[list[Write], Result]:
-        """Return the files that `write` would change, and the result of `prepare`."""
+        """Return the files that `write` would change, and the result of `prepare`, without writing."""
         return self._prepare(self._head(name), prepare, request, today)
 
     def _head(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Files of a commit, read like those of a checkout: configuration and entries."""
+"""Readers for the files of a commit: configuration, documents and media."""
 
 import os
 import tempfile
@@ -28,29 +28,30 @@ from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
-BATCH_BYTES = 32_000_000  # Bytes of files in memory at a time.
+BATCH_BYTES = 32_000_000  # Limit for files in memory at the same time.
 
 Blobs = Mapping[str, Blob]
-Facts = Callable[[str, Blob], ImageFacts]  # of the media file at a path with the given blob
+Facts = Callable[[str, Blob], ImageFacts]  # for the path and blob of a media file
 
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries read before, by path, with the blob of each file."""
+    """Parsed entries by path, each with the blob that it was parsed from."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
 
 
 def configuration_files(blobs: Blobs) -> dict[str, Blob]:
-    """Return the files of a commit that configure the site."""
+    """Return those files of a commit that contain the site's configuration."""
     return {path: blob for path, blob in blobs.items() if is_configuration(path)}
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Read the configuration of a commit from a temporary copy of its files.
+    """Return the site's configuration at a commit.
 
-    Raises SetupError if it is invalid, StorageError for a full disk, and GitError.
+    Copies the commit's configuration files to a temporary folder. Raises SetupError if the configuration is
+    invalid, StorageError if the disk is full, and GitError.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -66,9 +67,9 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 
 
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
-    """Open an unnamed temporary file with the content of a blob.
+    """Return a blob's content as an open, unnamed temporary file.
 
-    Raises NotFoundError if the clone lacks it, StorageError if the disk is full.
+    Raises NotFoundError if the clone does not contain the blob, and StorageError if the disk is full.
     """
     try:
         with ExitStack() as stack:
@@ -89,9 +90,9 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Read the entries of a commit's files; return them and the number of bytes read.
+    """Parse a commit's files. Returns the entries by path, and the number of bytes read.
 
-    Known entries are reused if file and timestamps are the same.
+    An entry in `known` is reused if its file and timestamps are the same.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -118,7 +119,7 @@ def read_entries(
 
 
 def _document_paths(store: Store, blobs: Blobs) -> Iterator[str]:
-    """Yield the paths of documents, and of descriptions whose media may be in a bucket."""
+    """Yield the paths of documents, and of media descriptions whose media file may be in a bucket."""
     for path, blob in blobs.items():
         if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
             is_description_only = (
@@ -133,23 +134,23 @@ def _is_content(path: str) -> bool:
 
 
 def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry | None:
-    """Return the known entry of a file if reading it now would give the same."""
+    """Return a file's known entry if parsing the file again would give an equal entry; otherwise None."""
     entry = known.entries.get(path)
     if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
         return None
     if entry.document is None or any(problem.severity == "error" for problem in entry.problems):
-        return None  # Its document may be from an earlier, valid version.
+        return None  # The document may come from an earlier, valid version of the file.
     return entry if entry.derived in (None, store.derived_timestamps(path, 0)) else None
 
 
 def _keep_document(entry: Entry, before: Entry | None) -> Entry:
-    """Return the entry with the known document if both are equal."""
+    """Return the entry, but with the previous document object if the two documents are equal."""
     old = before.document if before else None
     return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Split paths into parts small enough to be in memory together."""
+    """Group paths into batches whose files have at most BATCH_BYTES together, or one larger file."""
     part: list[str] = []
     size = 0
     for path in paths:
@@ -176,13 +177,11 @@ def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> En
 
 # --- renames --------------------------------------------------------------------------------------
 
-RenamesKey = tuple[
-    str, Schema, tuple[str, ...], str
-]  # a commit, and the settings that map paths to documents
+RenamesKey = tuple[str, Schema, tuple[str, ...], str]  # a commit, and what determines the document at a path
 
 
 class Renames:
-    """The renames in the commits of a served site. Thread-safe."""
+    """Cache of the renames in the commits of the served branch. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -190,11 +189,11 @@ class Renames:
         self._lock = threading.Lock()
 
     def are_known(self, state: State) -> bool:
-        """Return whether they are available without running git."""
+        """Return whether `of` can return the renames from its cache, without running git."""
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def of(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames up to the last commit that the site has seen."""
+        """Return the renames in all commits, up to the last commit that the site has seen."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

@@ -1,7 +1,6 @@
-"""Differences between versions of a document, and the values of its versions.
+"""Differences between versions of a document, and the attribute values in each version.
 
-All versions are read with the current schema, so attributes keep their names. Values that no longer fit it
-are dropped.
+All versions are parsed with the current schema. Values that are invalid in this schema are dropped.
 """
 
 from bisect import bisect_left
@@ -29,26 +28,26 @@ from server.storage.store import Store
 
 # --- lines ----------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # Depth of splitting at lines that occur once.
-MAX_COMPARED_PAIRS = 1000  # Pairs of lines compared one by one.
+MAX_DEPTH = 8  # How often a range is split again at its unique common lines.
+MAX_COMPARED_PAIRS = 1000  # Smaller ranges are compared with `difflib`.
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """`difflib.SequenceMatcher` with a faster search for matching blocks."""
+    """Variant of `difflib.SequenceMatcher` that finds matching blocks faster."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         super().__init__(None, before, after, autojunk=False)
         self._texts = before, after
 
     def get_matching_blocks(self) -> list[Match]:
-        """Return the common blocks of lines in order, then an empty block at the end."""
+        """Return the blocks of equal lines in order, and an empty block at the end (as in `difflib`)."""
         before, after = self._texts
         blocks = sorted(_blocks(before, after))
         return [*map(Match._make, blocks), Match(len(before), len(after), 0)]
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return the lines of a unified diff, without file headers."""
+    """Return a unified diff without the file headers."""
     lines = []
     for group in LineMatcher(before, after).get_grouped_opcodes():
         (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
@@ -63,13 +62,13 @@ def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """Return the range of lines in the notation of unified diffs."""
+    """Format a range of lines for the `@@` line of a unified diff."""
     size = end - start
     return f"{start + 1}" if size == 1 else f"{start + bool(size)},{size}"
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield common blocks, unordered: start in both texts, number of lines."""
+    """Yield blocks of equal lines in any order: start in `before`, start in `after`, number of lines."""
     pending = [(0, len(before), 0, len(after), 0)]
     while pending:
         start, end, new, new_end, depth = pending.pop()
@@ -85,7 +84,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
             matcher = SequenceMatcher(None, before[start:end], after[new:new_end], autojunk=False)
             yield from ((start + a, new + b, size) for a, b, size in matcher.get_matching_blocks() if size)
         elif depth < MAX_DEPTH and (common_lines := _common_lines(before[start:end], after[new:new_end])):
-            # Each part starts at a common line and ends at the next one.
+            # Split both texts at the common lines.
             places = [(start, new), *((start + a, new + b) for a, b in common_lines), (end, new_end)]
             pending += [(a, a_end, b, b_end, depth + 1) for (a, b), (a_end, b_end) in pairwise(places)]
 
@@ -93,7 +92,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Return the number of equal lines from the start of two ranges."""
+    """Return how many lines are equal, counted from the start of two ranges of positions."""
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -103,15 +102,18 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of lines that occur once in both texts: a longest increasing subsequence."""
+    """Return positions in both texts of equal lines, in increasing order.
+
+    Only lines that occur exactly once in each text are used, in their longest common subsequence.
+    """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
         line: position for position, line in enumerate(after) if line in unique and line in new_unique
     }
     pairs = [(position, positions[line]) for position, line in enumerate(before) if line in positions]
-    ends: list[int] = []  # for runs of each length so far, the smallest position at which one ends
-    tails: list[int] = []  # the pairs at these positions
-    earlier: list[int] = []  # for each pair, the previous one in its run; -1 for none
+    ends: list[int] = []  # by length - 1: the smallest last position of a run of that length
+    tails: list[int] = []  # the numbers of the pairs in `ends`
+    earlier: list[int] = []  # by pair: the previous pair in its run, or -1
     for number, (_, new) in enumerate(pairs):
         length = bisect_left(ends, new)
         ends[length : length + 1] = [new]
@@ -128,18 +130,18 @@ def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
 # --- differences ----------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
-# The document's type, the path of its file, and the file's git object name, "" for the file on disk.
+# Content type, path, and git object name of a file; the name is "" for the file on disk.
 _File = tuple[Type | None, str, str]
-MAX_COMPARED_CHARS = 200_000  # Longer texts are not compared line by line.
-_BYTES_PER_STEP = 1000  # Of files that are read.
+MAX_COMPARED_CHARS = 200_000  # No line diff for longer texts.
+_BYTES_PER_STEP = 1000  # Cost of reading a file, in steps of the budget.
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Content of a file: values by attribute, and the keys that the current schema can't hold.
+    """Parsed content of a file.
 
-    `unread` has keys that are not attributes, in a component as `quote.source`, and attributes of other
-    types.
+    `values` are by attribute. `unread` contains what the current schema can't represent: keys that are not
+    attributes (`quote.source` for a key in a component), and attributes whose values have the wrong type.
     """
 
     values: Values
@@ -148,7 +150,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference of one attribute: its values, and a diff of lines for texts."""
+    """Change of one attribute: old and new value, and a line diff if the value is a text of several lines."""
 
     before: Any
     after: Any
@@ -156,10 +158,10 @@ class Difference:
 
 
 def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
-    """Parse a file of a document; None if it can't be parsed.
+    """Parse a document's file. Returns None if parsing fails.
 
-    `type_` is the document's type. A file that had another type yields only values of attributes that were
-    not hidden there and that have the same kind.
+    `type_` is the document's current content type. If the file belonged to another type at that time, only
+    attributes of the same kind are returned, and none that was hidden in the other type.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -181,7 +183,8 @@ def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Co
 
 
 def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
-    """Return the values of a file of an earlier type that a document of another type may show."""
+    """Convert content of one type to another: keep attributes that were not hidden and are of the same kind.
+    """
     hidden = {name for name, old in earlier.attributes.items() if old.private or old.type == "password"}
     values = {
         name: content.values[name]
@@ -192,7 +195,7 @@ def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
-    """Return whether a value of one attribute can be read as one of the other."""
+    """Return whether a value of the old attribute is also a value of the new one."""
     if old.scalar or new.scalar:
         return old.scalar and new.scalar
     shapes = (
@@ -203,7 +206,7 @@ def _holds_the_same(old: Attribute, new: Attribute) -> bool:
 
 
 def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[str, ...]:
-    """Return the keys of a file that are not attributes, and the paths of values that are invalid."""
+    """Return the keys in a file that are not attributes, and the paths of invalid values."""
     known = {*type_.attributes, *reserved_keys(type_)}
     invalid = (one.path for one in reading.wrong if one.rule == "unknown-key" or not one.warning)
     invalid_paths = (".".join(key for key in path if isinstance(key, str)) for path in invalid)
@@ -213,9 +216,11 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield the values before and after each version; None if there is no readable file.
+    """Yield a pair for each version: the values before and after it.
 
-    Raises LimitError.
+    None stands for a missing or unreadable file.
+
+    Raises LimitError if the budget is exhausted.
     """
     files = ((_before(version), _after(version)) for version in versions)
     values = _read_files(store, [file for pair in files for file in pair], budget)
@@ -236,7 +241,7 @@ def _after(version: Version) -> _File:
 
 
 def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterator[Values | None]:
-    """Yield the values in files, None for unreadable ones."""
+    """Yield the values in each file, or None if the file can't be read."""
     files = list(files)
     committed = read_named(store.root, [name for _, _, name in files if name], MAX_FILE_BYTES)
     for type_, path, name in files:
@@ -247,7 +252,7 @@ def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterato
 
 
 def _object_name(commit: str, path: str) -> str:
-    """Return the git object name of a file in a commit; "" if it has none."""
+    """Return the name by which git finds a file in a commit (`COMMIT:./PATH`), or "" if there is none."""
     return f"{commit}:./{path}" if commit and path and "\n" not in path else ""
 
 
@@ -266,9 +271,11 @@ def content_at(
     locale_and_status: tuple[str, str],
     commit: str,
 ) -> Content | None:
-    """Return the content of a document's file at a commit, or now for ""; None if there was no file.
+    """Return the content of a document's file at a commit, or on disk if `commit` is "".
 
-    `versions` are all of the document; `current` is the indexed one; `locale_and_status` selects the file.
+    Returns None if there was no such file. `versions` are all versions of the document, which contain its
+    earlier paths. `current` is the document in the index. `locale_and_status` selects one of the document's
+    files.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -289,14 +296,14 @@ def content_at(
 def changed_attributes(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> list[str]:
-    """Return the names of attributes that differ visibly between two versions, one of which may be None."""
+    """Return the names of the attributes that differ between two versions and that the viewer may see."""
     return [name for name, _, _ in _differing(attributes, before, after, viewer)]
 
 
 def differences(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> dict[str, Difference]:
-    """Return the visible differences of two versions by attribute."""
+    """Return the differences between two versions by attribute, without values hidden from the viewer."""
     changed = _differing(attributes, before, after, viewer)
     return {name: Difference(old, new, unified_diff(old, new)) for name, old, new in changed}
 
@@ -304,7 +311,7 @@ def differences(
 def _differing(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the attributes that differ visibly, with both values as JSON."""
+    """Yield each attribute whose visible value differs: its name, and the old and new value as JSON."""
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
@@ -321,9 +328,10 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Return a value as JSON: relations as documentIds, media as paths, only visible components.
+    """Return a value as JSON, without components and relation targets that the viewer must not see.
 
-    A biginteger is a text, as in any response, because many clients can't represent its digits.
+    Relations become documentIds, and media become paths. A biginteger becomes a string, as in all responses,
+    because many clients can't represent large numbers.
     """
     if is_empty(value):
         return None
@@ -333,7 +341,7 @@ def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
     if attribute.type == "biginteger":
         return str(value)
     value = viewer.related(attribute, value)
-    # The attribute may have been a password in an earlier schema.
+    # Mask password hashes: the attribute may have been a password in an earlier schema.
     return None if is_empty(value) else mask_hashes(plain(encode(attribute, value)))
 
 
@@ -344,7 +352,7 @@ def _component(component: Component, viewer: Viewer) -> dict[str, Any]:
 
 
 def plain(tree: Any) -> Any:
-    """Return a tree with plain JSON values only."""
+    """Convert a parsed tree to plain dicts, lists and strings, for JSON."""
     if isinstance(tree, dict):
         return {str(key): plain(value) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
@@ -353,7 +361,7 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return the unified diff of two texts; None for single lines and for too long texts."""
+    """Return the line diff of two texts, or None if both are single lines or if they are too long."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

@@ -1,6 +1,6 @@
-"""States of a site at its commits, for reading the past (docs/history.md).
+"""States of a site at past commits (docs/history.md).
 
-A state is derived from a similar one: the current state or one that was built before.
+A state is built from a similar state that is in memory, by replacing only the documents that differ.
 """
 
 import logging
@@ -47,15 +47,15 @@ from server.storage.store import Store
 
 log = logging.getLogger("bifolio")
 
-# Of cached states per process, besides the current one and one that is larger.
+# For all cached states in a process, without the current one and one large one.
 MAX_BYTES = 128 * 1024 * 1024
-CACHE_BYTES = 2 * 1024 * 1024  # Of rendered responses and search results in each state.
-_BYTES_PER_FILE = 600  # Approximate memory of a file in a state, besides its text.
-_MAX_CANDIDATES = 4  # The most similar state is chosen among these latest ones.
-_MAX_NAMES = 256  # Names whose commit is cached.
-_BACKOFF_S = 1.0  # Pause after a round in which no formats could be made.
-# Settings that a past state takes from its commit, because they affect parsing and rendering. Others,
-# such as roles and limits, are the current ones.
+CACHE_BYTES = 2 * 1024 * 1024  # In each state, for rendered responses and for search results.
+_BYTES_PER_FILE = 600  # Approximate memory for each file in a state, in addition to its text.
+_MAX_CANDIDATES = 4  # A new state is built on one of this many recent states.
+_MAX_NAMES = 256  # Size of the caches for resolved names and for configurations.
+_BACKOFF_S = 1.0  # Pause after no format could be generated.
+# These settings affect parsing and rendering, so a past state uses their values at its commit. For all other
+# settings, such as roles and limits, the current values apply.
 HISTORIC_KEYS = (
     "name", "locales.default", "locales.available", "api.page_size.default", "api.page_size.max",
     "api.populate_with_pagination", "api.populate", "api.format",
@@ -64,10 +64,10 @@ HISTORIC_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """State of the site at a commit, with its sources and approximate size in bytes.
+    """The site's state at one commit, and what it was built from; `size` is approximate, in bytes.
 
-    `lacking` are paths of pictures whose formats are not made yet; `mark` is the mark of `Pictures` at the
-    last check.
+    `lacking` are the pictures whose formats do not exist yet. `mark` is the value of `Pictures.mark` when
+    this was last checked.
     """
 
     commit: str
@@ -80,53 +80,53 @@ class PastState:
 
 
 class PastStates:
-    """Cache of states at commits. Thread-safe.
+    """Cache of states at past commits. Thread-safe.
 
-    One state larger than `max_bytes`, as of a large site, is kept additionally.
+    A state that is larger than the whole cache is stored outside of it; only the last such state is kept.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
         self.site = site
         self.log = CommitLog(site.root, cache_folder(site.root))
-        # Saves 43 ms of a read at a commit of a site with 2,000 articles.
+        # Saves 43 ms per read at a commit, on a site with 2,000 articles.
         self._cache: Cache[str, PastState] = Cache(max_bytes, lambda _, past: past.size)
-        self._large: PastState | None = None  # the latest one that is too large for the cache
-        # Saves 9 ms for a commit that is not cached.
+        self._large: PastState | None = None  # the last state that was too large for the cache
+        # Saves 9 ms when a state is built.
         self._configurations: dict[frozenset[tuple[str, str]], Configuration] = {}
-        # Saves 0.08 ms of each read at a commit.
+        # Saves 0.08 ms per read at a commit.
         self._request_states: dict[str, tuple[PastState, Settings, State]] = {}
-        # Saves 0.07 ms of a read at a branch, and running git for a tag or time.
+        # Saves 0.07 ms per read at a branch, and a git process per read at a tag or time.
         self._names: dict[str, tuple[object, str]] = {}
-        self._fragments = Fragments()  # of documents that the current state does not have
+        self._fragments = Fragments()  # for documents that are not in the current state
         self._head: tuple[str, Blobs] = ("", {})  # the checked-out commit and its files
         self._lock = threading.Lock()
         self.pictures = Pictures(site.root, site.image_cache)
         self._scaling: threading.Thread | None = None
-        self._deleted = set[tuple[str, Blob]]()  # pictures in responses whose formats were deleted
-        self.held: PastState | None = None  # the state that all requests see, for a server of a past commit
+        self._deleted = set[tuple[str, Blob]]()  # pictures with deleted formats that clients requested
+        self.held: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
-        """Return the commit for a name: an id, a tag, a branch or a time such as `2026-11-01`.
+        """Resolve a name to a commit id; it may be an id, a tag, a branch, or a time such as `2026-11-01`.
 
-        Raises ValidationError if nothing matches, ConflictError in a site without commits.
+        Raises ValidationError if nothing matches, and ConflictError if the site has no commits.
         """
         if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
         return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
-        """Return the last commit of a branch, or "" if it does not exist.
+        """Return the last commit of a branch, or "" if the branch does not exist.
 
-        Raises ConflictError in a site without commits.
+        Raises ConflictError if the site has no commits.
         """
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Return the cached result of `find` for a name; refresh it if the refs changed."""
+        """Resolve a name with `find`. The result is cached until the repository's refs change."""
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
-        if "\0" in name:  # No ref file can have such a name, so changes can't be detected.
+        if "\0" in name:  # Not a possible ref name, and it can't be checked on disk.
             return find(name)
         mark, cached = refs_mark(folder, name), self._names.get(key)
         if cached is None or cached[0] != mark:
@@ -143,7 +143,7 @@ class PastStates:
         return find_named(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths of files that differ between two commits, or a commit and the current files."""
+        """Return the paths that differ between two commits, or between a commit and the disk (`last=""`)."""
         root = self.site.root
         before = read_tree(root, first)
         if last:
@@ -158,12 +158,12 @@ class PastStates:
         return current | deleted | committed_changes
 
     def hold(self, commit: str) -> PastState:
-        """Build the state at a commit and keep it permanently. Raises ConflictError."""
+        """Build the state at a commit and keep it in memory. Raises ConflictError if it is invalid."""
         self.held = self.at(commit)
         return self.held
 
     def is_kept(self, commit: str) -> bool:
-        """Return whether the state at a commit is available and up to date."""
+        """Return whether the state at a commit is in memory and up to date."""
         past = self._find_known(commit)
         return past is not None and not self._is_outdated(past)
 
@@ -172,7 +172,7 @@ class PastStates:
         return next(pinned, None) or self._cache.get(commit)
 
     def _all_known(self) -> list[PastState]:
-        """Return all available states; those from the cache first, least recently used first."""
+        """Return all states in memory: the cached ones, least recently used first, then the pinned ones."""
         return [*(past for _, past in self._cache.items()), *filter(None, (self.held, self._large))]
 
     def at(self, commit: str) -> PastState:
@@ -199,14 +199,14 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def answered(self, commit: str, today: Settings) -> State:
-        """Return the state at a commit for requests, with the current permissions and limits."""
+        """Return the state at a commit for a request: past content, current permissions and limits."""
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.lacking:
             self._begin_scaling()
         if cached is None or cached[0] is not past or cached[1] is not today:
             historic = {key: value_of(past.state.settings, key) for key in HISTORIC_KEYS}
             state = replace(past.state, settings=with_values(today, historic))
-            # Drop states that are not cached any more, to bound the memory.
+            # Drop entries for evicted states, to limit the memory.
             kept_commits = {past_state.commit for past_state in self._all_known()}
             others = {id_: answered for id_, answered in self._request_states.items() if id_ in kept_commits}
             self._request_states = {**others, commit: (past, today, state)}
@@ -214,7 +214,7 @@ class PastStates:
         return cached[2]
 
     def require_commits(self) -> str:
-        """Return the id of the checked-out commit. Raises ConflictError in a site without commits."""
+        """Return the id of the checked-out commit. Raises ConflictError if the site has no commits."""
         return require_head(self.site.root)
 
     def _make(self, commit: str) -> PastState:
@@ -249,11 +249,11 @@ class PastStates:
     # --- formats of pictures -------------------------------------------------------------------
 
     def _is_outdated(self, past: PastState) -> bool:
-        """Return whether formats that a state lacks may have been made."""
+        """Return whether picture formats that the state lacks may exist now."""
         return bool(past.lacking) and past.mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state with formats made since; the caller holds the lock."""
+        """Return the state with all picture formats that exist now. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.lacking)
         for path in past.lacking:
@@ -271,9 +271,9 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file of a picture's format.
+        """Return the file that contains a format of a picture.
 
-        A deleted one is made again in the background; None until then.
+        If the file was deleted, returns None and starts to generate it in the background.
         """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.is_wanting(path, blob):
@@ -283,7 +283,7 @@ class PastStates:
         return file
 
     def _begin_scaling(self) -> None:
-        """Make missing formats in a background thread."""
+        """Start the background thread that generates missing formats, unless it is running."""
         if self._scaling is not None and self._scaling.is_alive():
             return
         with self._lock:
@@ -304,7 +304,7 @@ class PastStates:
             log.exception("can't scale the pictures of past commits; the next request tries again")
 
     def _pending_pictures(self) -> list[tuple[str, Blob]]:
-        """Return the pictures whose formats are to be made, with their blobs."""
+        """Return the path and blob of each picture whose formats must be generated."""
         candidates = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
         with self._lock:
             candidates |= self._deleted
@@ -314,7 +314,7 @@ class PastStates:
         return pending
 
     def is_as_today(self, path: str, blob: Blob) -> bool:
-        """Return whether a file of the site currently has the content of a blob."""
+        """Return whether the file at `path` on disk has the same content as the blob."""
         _, _, committed, entries = self.site.basis()
         if path in committed.changed or self._blobs_of(committed.commit).get(path) != blob:
             return False
@@ -322,7 +322,7 @@ class PastStates:
         return entry is not None and entry.signature == signature_of(self.site.root / path)
 
     def _current(self) -> PastState:
-        """Return the current state, with the blobs of unchanged files only."""
+        """Return the current state. Its `known.blobs` contain only files without uncommitted changes."""
         state, configuration, committed, entries = self.site.basis()
         blobs = self._blobs_of(committed.commit)
         same = {path: blob for path, blob in blobs.items() if path not in committed.changed}
@@ -335,14 +335,14 @@ class PastStates:
         return self._head[1]
 
     def schema(self, commit: str) -> Schema:
-        """Return the schema at a commit. Raises ConflictError if the commit's configuration is invalid."""
+        """Return the schema at a commit. Raises ConflictError if the configuration is invalid there."""
         past = self._find_known(commit)
         if past is not None:
             return past.configuration.schema
         return self._configuration(commit, read_tree(self.site.root, commit), self._current()).schema
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState) -> Configuration:
-        """Return a commit's configuration; an equal schema of a known state is reused."""
+        """Return the configuration at a commit. Equal schemas of different commits become the same object."""
         ids = frozenset((path, blob.id) for path, blob in configuration_files(blobs).items())
         configuration = self._configurations.get(ids)
         if configuration is None:
@@ -362,7 +362,7 @@ class PastStates:
         return configuration
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the state to derive from: the one with the same schema and the most common files."""
+        """Return the state to build on: same schema, most files in common. None if no schema matches."""
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
 
@@ -385,7 +385,7 @@ class PastStates:
         return self._with_caches(build(schema, documents.values()))
 
     def _with_caches(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot with small caches, and one shared by all past states."""
+        """Return the snapshot with small caches; all past states share one fragment cache."""
         rendered, search_results = Fragments(CACHE_BYTES), SearchResults(CACHE_BYTES)
         return replace(snapshot, fragments=self._fragments, rendered=rendered, search_results=search_results)
 
@@ -394,7 +394,7 @@ class PastStates:
 
 
 def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
-    """Return the blob of a media file at a commit if it was replaced or removed since, else None."""
+    """Return the blob of a media file at a commit, or None if the file on disk is still the same."""
     blob = past.at(commit).known.blobs.get(path)
     return None if blob is None or past.is_as_today(path, blob) else blob
 
@@ -403,10 +403,10 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a test of commits; "" selects all.
+    """Return a function that checks whether a commit matches `since` and `author`; "" matches every commit.
 
-    `since` is a time (for a date, its beginning), or a commit, which is excluded with all commits before it.
-    `author` is part of a name, or an e-mail address. Raises ValidationError for an invalid `since`.
+    `since` is a time (a date means its beginning), or a commit; then that commit and all before it are
+    excluded. `author` is part of a name, or an e-mail address. Raises ValidationError if `since` is invalid.
     """
     time, word = read_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()

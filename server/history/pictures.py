@@ -1,7 +1,7 @@
-"""Sizes and formats of pictures at commits, identified by their bytes.
+"""Sizes and formats of pictures in commits, identified by the picture's bytes.
 
-They depend only on the bytes, not on the worker or the time. Missing formats are made in the background, like
-those of files on disk.
+They depend only on the bytes, so all workers and commits share them. Missing formats are generated in the
+background, like those of files on disk.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # Of the cache; approximate siz
 
 
 class Pictures:
-    """The pictures in a site's commits, by path and blob. Thread-safe."""
+    """Reader and generator of formats for the pictures in a site's commits. Thread-safe."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -31,10 +31,10 @@ class Pictures:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return the picture in a blob.
+        """Return the facts about the picture in a blob.
 
-        `on_disk` is the signature of a file with the same content, which is faster to read. Raises
-        StorageError for a full disk.
+        If a file on disk has the same content, pass its signature as `on_disk`; this is faster. Raises
+        StorageError if the disk is full.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_ENDINGS:
@@ -48,24 +48,27 @@ class Pictures:
         return picture
 
     def formats(self, path: str, picture: Picture) -> dict[str, Any] | None:
-        """Return the formats of a picture for the API, or None if they have not been made yet."""
+        """Return a picture's formats for a response, or None if they have not been generated yet."""
         if not picture.key:
             return None
         return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")
 
     def file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file of a picture's format, or None if it is not made."""
+        """Return the file that contains a format of a picture, or None if it does not exist."""
         key = self.of(path, blob).key
         return self._image_cache.checked_file(key, name, path) if key else None
 
     def is_wanting(self, path: str, blob: Blob) -> bool:
-        """Return whether the formats of a picture are missing and can be made."""
+        """Return whether formats of the picture are missing and can be generated."""
         picture = self.of(path, blob)
         missing = bool(picture.key) and self.formats(path, picture) is None
         return missing and self._image_cache.may_make(picture.key)
 
     def make(self, path: str, blob: Blob) -> bool:
-        """Make the formats of a picture; False if that fails for now. A damaged picture gets none."""
+        """Generate the formats of a picture. Returns False if that fails and should be retried.
+
+        A damaged picture gets no formats; that counts as success.
+        """
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:
             return self._image_cache.make_from(picture.key, suffix, partial(open_blob, self._root, blob))
@@ -76,7 +79,7 @@ class Pictures:
             return False
 
     def mark(self) -> int:
-        """Return `ImageCache.mark`."""
+        """Return `ImageCache.mark`, which changes when formats are added."""
         return self._image_cache.mark()
 
     def _read(self, blob: Blob, ending: str) -> Picture:

@@ -1,4 +1,4 @@
-"""Resolution of commit names, with helpful errors."""
+"""Resolution of names to commits, with errors that explain what is missing."""
 
 import shutil
 from pathlib import Path
@@ -24,7 +24,7 @@ NO_COMMIT_MESSAGE = "The site's git repository has no commits; commit the site f
 
 
 def no_repository(root: Path) -> str:
-    """Return the reason why a site has no repository."""
+    """Return the reason why a site is not in a git repository."""
     if not shutil.which("git"):
         return NO_GIT_MESSAGE
     trust = how_to_trust(root)
@@ -34,7 +34,7 @@ def no_repository(root: Path) -> str:
 
 
 def require_head(root: Path) -> str:
-    """Return the id of the checked-out commit. Raises ConflictError in a site without commits."""
+    """Return the id of the checked-out commit. Raises ConflictError if the site has no commits."""
     head = head_commit(root)
     if not head:
         require_git(root)
@@ -49,9 +49,9 @@ def require_git(root: Path) -> None:
 
 
 def find_named(root: Path, log: CommitLog, name: str) -> str:
-    """Return the commit for a name: an id, tag, branch or time such as `2026-11-01`, in this order.
+    """Resolve a name to a commit id; tries commit id, tag, branch and time (`2026-11-01`), in this order.
 
-    Raises ValidationError if nothing matches, ConflictError in a site without commits.
+    Raises ValidationError if nothing matches, and ConflictError if the site has no commits.
     """
     head, time = require_head(root), read_time(name)
     commit = find_commit(root, name)

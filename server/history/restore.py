@@ -1,4 +1,4 @@
-"""Restoring: an earlier version as the body of an ordinary write."""
+"""Restoring an earlier version: it becomes the body of an ordinary write."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,10 +14,12 @@ from server.schema.model import Attribute
 def restore_values(
     attributes: Iterable[Attribute], values: Values, fields: Iterable[str], viewer: Viewer
 ) -> dict[str, Any]:
-    """Return the data of a write that restores some attributes.
+    """Return the request data that writes earlier values of some attributes again.
 
-    Missing media files and invisible relation targets are left out, because a write can't name them.
-    Attributes that were passwords are left out too, and members of components that another schema hides.
+    Left out, because a write would reject or misread them:
+    - media files that no longer exist, and relation targets that the viewer must not see
+    - attributes that were passwords
+    - attributes in components that another schema hides
     """
     names = set(fields)
     data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in names}
@@ -46,7 +48,8 @@ def _component(component: Component, viewer: Viewer, *, is_zone: bool) -> Mappin
     members = {
         attribute.name: _input(attribute, value, viewer)
         for attribute, value in inner
-        if not attribute.derived and attribute.type != "password"  # Its hash would be treated as a password.
+        if not attribute.derived
+        and attribute.type != "password"  # The write would hash the stored hash again.
         if not viewer.is_hidden_elsewhere(component.type, attribute)
     }
     members = {name: value for name, value in members.items() if mask_hashes(value) == value}

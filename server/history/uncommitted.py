@@ -1,4 +1,4 @@
-"""Uncommitted changes: files that differ from the last commit, and commits of some of them."""
+"""Uncommitted changes: list the files that differ from the last commit, and commit some of them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,13 +19,16 @@ from server.storage.files import MISSING_FILE_ERRORS, is_utf_8
 from server.storage.git.log import FileChange
 from server.storage.git.uncommitted import uncommitted_changes
 
-MAX_FILES = 5000  # Most files of one commit.
-_MAX_MEMORY_BYTES = 16_384  # Larger files are committed from disk.
+MAX_FILES = 5000  # Limit for one commit.
+_MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that differs from the last commit, with its document; `type` is None for files without type."""
+    """A file that differs from the last commit, and its document.
+
+    `type` is None if no content type claims the file.
+    """
 
     change: FileChange
     type: Type | None
@@ -35,16 +38,16 @@ class ChangedFile:
 
     @property
     def action(self) -> str:
-        """The kind of the change."""
+        """The kind of change: "create", "update", "rename" or "delete"."""
         return ACTIONS.get(self.change.status, "update")
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths that a commit of it changes."""
+        """The paths to commit; two for a renamed file."""
         return tuple(path for path in (self.change.before, self.change.path) if path)
 
     def version(self, head: str) -> Version:
-        """Return it as a version of its document, after the commit `head`."""
+        """Convert to an uncommitted version of the document; `head` is the last commit."""
         change = self.change
         after = "" if change.status == "D" else change.path
         before = "" if change.status == "A" else change.before or change.path
@@ -52,9 +55,11 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes that the actor may see completely, by path.
+    """Return the files with uncommitted changes, by path.
 
-    Files without a type, such as schemas, need full access. Raises ConflictError if git fails.
+    Includes only those that the actor may see completely.
+
+    Files without a content type, such as schemas, require full access. Raises ConflictError if git fails.
     """
     roots = {root or "." for root in site.roots}
     try:
@@ -89,7 +94,7 @@ def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -
 
 
 def _sees(actor: Actor, state: State, changed: ChangedFile) -> bool:
-    """Return whether an actor may see all of a file, and of its former path if it was renamed."""
+    """Return whether an actor may see all content of a file, and of the path that it was renamed from."""
     before = changed.change.before
     types = (changed.type, *((_owner(state, before),) if before else ()))
     return actor.everything or all(type_ is not None and _sees_type(actor, type_) for type_ in types)
@@ -100,7 +105,7 @@ def _sees_type(actor: Actor, type_: Type) -> bool:
 
 
 def _owner(state: State, path: str) -> Type | None:
-    """Return the type that a path belongs to."""
+    """Return the content type of the documents at a path."""
     if path.startswith(f"{UPLOADS}/"):
         return state.schema.types[UPLOAD]
     claim = Layout(state.schema, state.settings).claim(path)
@@ -114,10 +119,10 @@ def commit_changes(
     message: str,
     by: Authorship,
 ) -> str:
-    """Commit some of the changed files in their current state. Returns the commit's id.
+    """Commit some of the changed files as they are now. Returns the commit's id.
 
-    Raises ValidationError for a path that has not changed, and ConflictError with git's message if the commit
-    fails.
+    Raises ValidationError if a path has no changes or the message is empty. Raises ConflictError with git's
+    message if the commit fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
@@ -146,7 +151,10 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 
 
 def _content(root: Path, path: str) -> bytes | Path | None:
-    """Return the source for committing a file; None if it was deleted. Raises ConflictError for a link."""
+    """Return a file's content, its path if it is large, or None if it was deleted.
+
+    Raises ConflictError for a link.
+    """
     file = root / path
     if file.is_symlink():
         raise ConflictError(f"{path} is a link; commit it with git")

@@ -1,7 +1,6 @@
-"""Versions of a document in git: the commits that changed its files, through renames.
+"""Versions of a document in git: the commits that changed its files, also before renames.
 
-Files are followed backwards from their current path, and from every path that belonged to the document
-before.
+The history is searched for the document's current paths and for all paths that it ever used.
 """
 
 import threading
@@ -23,16 +22,17 @@ from server.storage.git.log import Commit, CommitLog, FileChange
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 
-ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # by git's status letter; otherwise "update"
+ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # by git's status letter; all others are updates
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One change of one file of a document, by a commit or uncommitted (None).
+    """One change to one file of a document, in a commit; `commit` is None for an uncommitted change.
 
-    `path` is the path after the change, "" if deleted; `before` the path before it, "" if new. `parent` is
-    the previous commit, "" for the first. `type` is the document's type, even if the file had another before;
-    None without a type.
+    - `type`: the document's current type, or None
+    - `parent`: the previous commit, or "" for the first one
+    - `path`: the path after the change, or "" if the file was deleted
+    - `before`: the path before the change, or "" if the file is new
     """
 
     type: Type | None
@@ -47,9 +47,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """What a commit's files are about: one claim for all documents that need the same permission.
+    """Kinds of files that a commit changed, for permission checks; `claims` has one claim per permission.
 
-    `others` are schemas, and content that no current type claims.
+    `others` is set if the commit changed schemas, or content that belongs to no current type.
     """
 
     claims: tuple[Claim, ...]
@@ -59,7 +59,7 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to HEAD, newest first, and all paths that each document ever had."""
+    """All commits up to a commit, newest first, and all paths that each document ever used."""
 
     head: str
     schema: Schema
@@ -69,7 +69,7 @@ class Timeline:
     _subjects: dict[str, Subjects] = field(default_factory=dict)  # cache, by commit
 
     def subjects(self, commit: Commit) -> Subjects:
-        """Return what a commit's files are about."""
+        """Return the kinds of files that a commit changed."""
         subjects = self._subjects.get(commit.id)
         if subjects is None:
             subjects = self._subjects[commit.id] = self._find_subjects(commit)
@@ -90,7 +90,7 @@ class Timeline:
 
 
 class Versions:
-    """The versions of all documents of a site. Thread-safe."""
+    """Versions of all documents on a site. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -98,7 +98,7 @@ class Versions:
         self._lock = threading.Lock()
 
     def timeline(self, state: State, commit: str = "") -> Timeline:
-        """Return the timeline up to a commit, or up to the current HEAD for ""."""
+        """Return the timeline up to a commit, or up to HEAD if `commit` is ""."""
         if commit:
             return self._read(state, commit)
         head, cached = head_commit(self.site.root), self._timeline
@@ -115,7 +115,7 @@ class Versions:
         claims: dict[str, Claim] = {}
         paths: dict[tuple[str, str], set[str]] = {}
         for path in {path for commit in commits for path in _paths(commit.changes)}:
-            # Files whose names are not UTF-8 contain no documents, and no response could name them.
+            # File names that are not UTF-8 never belong to documents, and JSON can't represent them.
             claim = layout.claim(path) if is_utf_8(path) else None
             if claim is not None:
                 claims[path] = claim
@@ -130,10 +130,11 @@ class Versions:
         commit: str = "",
         sees: Callable[[Claim], bool] = lambda _: True,
     ) -> list[Version]:
-        """Return the versions of a document, newest first, starting with uncommitted ones.
+        """Return a document's versions, newest first. Uncommitted changes come before all commits.
 
-        With `commit`, only those up to it, and `state` is that of the commit. A file renamed from a path that
-        `sees` denies begins with the rename.
+        With `commit`, only versions up to that commit are returned, and `state` must be the state at the
+        commit. If a file was renamed from a path for which `sees` returns False, its history starts at the
+        rename.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -144,7 +145,7 @@ class Versions:
         followed, last_status = (
             set(paths),
             dict[str, str](),
-        )  # by path, the status in the last commit that changed it
+        )  # the status in the last commit that changed a path
         for one in timeline.commits:
             for change in one.changes:
                 if change.path in followed:
@@ -167,11 +168,11 @@ class Versions:
         return [version for version in versions if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
-        """Return whether the site has a version of a document now; without `drafts`, a published one."""
+        """Return whether the document exists now. Without `drafts`, it must be published."""
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the id of a single type's document, current or up to a commit; "" if there was none."""
+        """Return the documentId of a single type, even if it was deleted; "" if it never existed."""
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
@@ -192,11 +193,11 @@ class Versions:
         committed: Collection[str],
         claim: "partial[Claim | None]",
     ) -> Iterator[Version]:
-        """Yield the uncommitted changes of files; those in `committed` are in the last commit."""
+        """Yield the uncommitted changes to files at `paths`; those in `committed` are in the last commit."""
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
             return
-        # The site knows which files differ, unless there is a commit that it has not seen.
+        # The site caches which files differ, but only for the last commit that it has seen.
         is_up_to_date = committed_files.commit == timeline.head
         changed = committed_files.changed if is_up_to_date else changed_paths(root, paths)
         for path in sorted(paths):
@@ -244,7 +245,10 @@ def _version(
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return when a version was committed, or its uncommitted file written; None if that was deleted."""
+    """Return when a version was committed, or when its uncommitted file was last modified.
+
+    Returns None for an uncommitted deletion.
+    """
     if version.commit is not None:
         return from_seconds(version.commit.authored)
     try:
@@ -255,16 +259,16 @@ def date_of(version: Version, root: Path) -> str | None:
 
 # --- deleted --------------------------------------------------------------------------------------
 
-Deleted = tuple[str, list[Version]]  # a documentId, and a version for each deleted file
-_UNCOMMITTED_POSITION = -1  # Before the newest commit, which has position 0.
+Deleted = tuple[str, list[Version]]  # documentId, and one version per deleted file
+_UNCOMMITTED_POSITION = -1  # Precedes the newest commit, at position 0.
 
 
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, *, drafts: bool
 ) -> list[Deleted]:
-    """Return documents that were deleted (not renamed) and don't exist now, last deleted first.
+    """Return documents that existed before and were deleted, not renamed; the last deleted one comes first.
 
-    The versions of each begin with the default locale. Without `drafts`, only published ones.
+    Each one's versions start with the default locale. Without `drafts`, only published versions count.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
@@ -284,7 +288,7 @@ def deleted_documents(
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """Return the status, position and commit of the last change of each path."""
+    """Return the last change of each path: its status, and the commit and its position in the timeline."""
     last_changes: dict[str, tuple[str, int, Commit]] = {}
     for position, commit in enumerate(timeline.commits):
         for change in commit.changes:
@@ -297,7 +301,7 @@ def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
 def _deletions(
     timeline: Timeline, last_changes: dict[str, tuple[str, int, Commit]], paths: set[str], *, drafts: bool
 ) -> Iterator[tuple[int, Version]]:
-    """Yield the position and version of each deletion that is not a rename."""
+    """Yield the deletions at these paths that are not renames, with their position in the timeline."""
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, commit = last_changes[path]

@@ -12,10 +12,10 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """An actor that views earlier versions; `state` determines which documents are drafts.
+    """An actor that views earlier versions; `state` determines which relation targets are drafts.
 
-    `others` are further schemas that may hide attributes: the served one and that of the commit read, if
-    `state` belongs to another branch.
+    `others` are additional schemas whose private attributes are hidden too: when a branch is read, the served
+    schema and the schema at the commit.
     """
 
     actor: Actor
@@ -23,29 +23,29 @@ class Viewer:
     others: tuple[Schema, ...] = ()
 
     def attributes(self, type_: Type) -> list[Attribute]:
-        """Return the attributes of a type whose history is visible."""
+        """Return those attributes of a type whose history the actor may see."""
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
 
     def sees(self, type_: Type, attribute: Attribute) -> bool:
-        """Return whether the history of an attribute is visible.
+        """Return whether the actor may see the history of an attribute.
 
-        Private attributes, passwords, derived relations and relations to types that the actor may not find
-        are not.
+        Hidden are private attributes, passwords, derived relations, and relations to types that the actor may
+        not find.
         """
         if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False
         return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
 
     def is_hidden_elsewhere(self, type_: Type, attribute: Attribute) -> bool:
-        """Return whether one of `others` hides an attribute."""
+        """Return whether a schema in `others` hides an attribute."""
         types = (schema.types.get(type_.uid) for schema in self.others)
         found = (one.attributes.get(attribute.name) for one in types if one)
         return any(one and not one.visible for one in found)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the visible targets of a relation.
+        """Return the relation targets that the actor may see.
 
-        Unpublished ones are visible only to actors that may read drafts.
+        Targets that are not published require the permission to read drafts.
         """
         if attribute.type != "relation":
             return targets

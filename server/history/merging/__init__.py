@@ -1,1 +1,1 @@
-"""Merging of branches: documents by attribute, texts by line, other files as a whole."""
+"""Merging of branches: documents by attribute, other texts by line, all other files as a whole."""

@@ -1,4 +1,4 @@
-"""Permission and validity checks of a merge."""
+"""Checks of a merge: permissions of the actor, and validity of the result."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,10 +19,12 @@ from server.write.validate import check
 
 
 def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[str, File]) -> None:
-    """Raise ForbiddenError if the actor may not make the changes of a merge itself.
+    """Raise ForbiddenError if the actor lacks a permission for one of the merge's changes.
 
-    A merge needs the permission for each document's change, and that to read drafts if it merges or publishes
-    them; for media `upload`; for all other files, such as schemas, full access.
+    - Documents: the permission for each change, and for drafts that the merge changes or publishes also the
+      permission to read drafts.
+    - Media: the permission to upload or to delete.
+    - All other files, such as schemas: full access.
     """
     for three in documents.values():
         if three.action:
@@ -38,17 +40,17 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
 
 
 def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
-    """Return whether the branch has published a draft."""
+    """Return whether the branch has published the document, so its draft is gone there."""
     document = three.any
     draft = documents.get((document.type.uid, document.document_id, document.locale, DRAFT))
     return draft is not None and draft.base is not None and draft.theirs is None
 
 
 def require_valid(before: PastState, after: PastState) -> None:
-    """Raise ValidationError if a document that a merge creates or changes is invalid, as for a write.
+    """Raise ValidationError if a document that the merge creates or changes is invalid.
 
-    If the schema changes, this includes other documents that become invalid. Raises ConflictError if two
-    files are the same version of a document, or a file can't be parsed.
+    If the merge changes a schema, other documents that become invalid count too. Raises ConflictError if two
+    files claim the same document version, or if a file can't be parsed.
     """
     changed = dict(differing(after, before))
     unreadable = [
@@ -69,7 +71,7 @@ def require_valid(before: PastState, after: PastState) -> None:
 
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
-    """Yield the faults that a changed schema causes in unchanged documents."""
+    """Yield the faults in unchanged documents that result from a changed schema."""
     if before.configuration.shape == after.configuration.shape:
         return
     old_claims = before.state.snapshot.claims
@@ -84,7 +86,7 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 
 
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
-    """Yield the faults of a document among those of a snapshot, ignoring files in `left_out`."""
+    """Yield the faults of a document in a snapshot, ignoring the files in `left_out`."""
     yield from _check_document(document)
     if document.status != PUBLISHED:
         return
@@ -108,7 +110,7 @@ def _name(document: Document) -> str:
 
 
 def require_fit(changed: Iterable[Document], snapshot: Snapshot, touched: Iterable[str]) -> None:
-    """Raise ValidationError if documents of a merge conflict with uncommitted content of the site."""
+    """Raise ValidationError if merged documents are invalid together with uncommitted content of the site."""
     left_out = set(touched)
     faults = [f for document in changed for f in faults_of(document, snapshot, left_out)]
     if faults:

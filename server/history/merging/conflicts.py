@@ -16,16 +16,17 @@ from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
 
 MAX_REPORTED = 100  # Documents and files each.
-MAX_VALUE_CHARS = 2000  # Of one value as JSON.
+MAX_VALUE_CHARS = 2000  # Longer values are cut.
 SIDES = ("ours", "theirs")
 _EXAMPLE = '{"documents": {"article/ID/LOCALE": {"title": "ours"}}, "files": {"site.yaml": "theirs"}}'
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Resolution of conflicts by document name and by file path.
+    """A request's resolution of conflicts, by document name and by file path.
 
-    A document has one side for everything, or a side or `{"value": …}` for each attribute.
+    For a document: one side ("ours" or "theirs") for all attributes, or for each attribute a side or
+    `{"value": …}`.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -33,7 +34,7 @@ class Resolution:
 
 
 def read_resolution(body: Any) -> Resolution:
-    """Parse the `resolve` of a body. Raises ValidationError."""
+    """Parse `resolve` in a request body. Raises ValidationError."""
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
@@ -64,7 +65,11 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 @dataclass(slots=True)
 class Unmerged:
-    """Unresolved conflicts of a merge, and the parts of the resolution that were used."""
+    """Conflicts of a merge that the request does not resolve.
+
+    `known` and `known_files` record all conflicts, to detect resolutions of something that is not in
+    conflict.
+    """
 
     resolution: Resolution
     documents: dict[Key, tuple[str, Three, tuple[Conflict, ...]]] = field(default_factory=dict)
@@ -73,7 +78,10 @@ class Unmerged:
     known_files: set[str] = field(default_factory=set)
 
     def side_of_file(self, path: str) -> str:
-        """Return the side chosen for a conflicting file; if none, "" and record the conflict."""
+        """Return the side that the request chose for a conflicting file.
+
+        If the request chose none, records the conflict and returns "".
+        """
         self.known_files.add(path)
         side = self.resolution.files.get(path, "")
         if not side:
@@ -83,10 +91,10 @@ class Unmerged:
     def choices(
         self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return the sides chosen for conflicting attributes, and the values given for others.
+        """Return how the request resolves a document: chosen sides and new values, both by attribute.
 
-        None if an attribute has neither; then they are recorded. For a document that one side has deleted,
-        the attribute is "".
+        If an attribute has no resolution, records the conflict and returns None. If one side deleted the
+        document, the attribute name is "".
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -102,7 +110,7 @@ class Unmerged:
         return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
 
     def require_known(self) -> None:
-        """Raise ValidationError if the resolution names something without a conflict."""
+        """Raise ValidationError if the request resolves something that is not in conflict."""
         known = {name for name, _ in self.known}
         for name, choice in self.resolution.documents.items():
             if name not in known:
@@ -114,7 +122,10 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError if there are conflicts, with the values that the viewer may see."""
+        """Raise UnmergedError if there are unresolved conflicts.
+
+        The error contains the values that the viewer may see.
+        """
         if not self.documents and not self.files:
             return
         reported = [
@@ -134,7 +145,7 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    """Describe one document's conflict: the side that deleted it, or the attributes with three values."""
+    """Describe a document's conflict: the side that deleted it, or attributes with their three values."""
     document, row = three.any, dict[str, Any]()
     row = {
         "document": name,
@@ -157,7 +168,7 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
 
 
 def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that gives the three values of an attribute; {} if it is not visible."""
+    """Return a function from an attribute name to its three values, or to {} if hidden from the viewer."""
     type_, sides = three.type, three.values
     is_readable = may_find(viewer.actor, type_.uid)
     if three.any.status == DRAFT:

@@ -1,4 +1,4 @@
-"""Merging of documents: those that a branch has changed, and their merged files."""
+"""Merging of documents: finds the documents that a branch has changed, and generates their merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from server.storage.store import Store
 from server.write.context import Context, Values, values_of
 from server.write.write_timestamps import timestamps_of_merge
 
-Changes = dict[str, Any]  # by key, the new tree or REMOVE
-Key = tuple[str, str, str, str]  # the uid of the type, documentId, locale and status
+Changes = dict[str, Any]  # from a key to its new tree, or to REMOVE
+Key = tuple[str, str, str, str]  # uid of the type, documentId, locale, status
 
 
 @dataclass(frozen=True, slots=True)
 class Three:
-    """A document version on the three sides; None if it does not exist there."""
+    """A document version on the three sides of a merge; a side is None where the version does not exist."""
 
     base: Version | None
     ours: Version | None
@@ -34,26 +34,26 @@ class Three:
 
     @property
     def any(self) -> Document:
-        """The document, from a side that has it."""
+        """The document on any side where it exists."""
         side = self.theirs or self.ours or self.base
         assert side
         return side.document
 
     @property
     def paths(self) -> set[str]:
-        """The files of the document."""
+        """The document's file paths on all sides."""
         return {side.path for side in (self.base, self.ours, self.theirs) if side}
 
     @property
     def values(self) -> tuple[Values | None, Values | None, Values | None]:
-        """The values of base, ours and theirs, by attribute."""
+        """The attribute values in base, ours and theirs."""
         sides = (self.base, self.ours, self.theirs)
         base, ours, theirs = (values_of(side.document) if side else None for side in sides)
         return base, ours, theirs
 
     @property
     def action(self) -> str:
-        """The change that the merge makes to the document; "" if none."""
+        """What the merge does to the document: "create", "update", "delete" or ""."""
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:
@@ -62,11 +62,11 @@ class Three:
         return "" if same else "update"
 
     def merged(self) -> Merged:
-        """Merge the document, with theirs for conflicts."""
+        """Merge the attributes. In conflicts, theirs wins."""
         return merge(self.type, *self.values, merge_text)
 
     def merged_for_ours(self) -> Merged:
-        """Merge the document, with ours for conflicts."""
+        """Merge the attributes. In conflicts, ours wins."""
         base, ours, theirs = self.values
         return merge(self.type, base, theirs, ours, merge_text)
 
@@ -78,10 +78,10 @@ class Three:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions for conflicts.
+    """Decisions for conflicts in keys that are not attributes.
 
-    `side_of` returns the side chosen for a file, "" for none; it is called if keys that are not attributes
-    conflict. `settled` are the attributes whose conflicts are decided, "" for all of them.
+    `side_of` returns the side chosen for a file, or "". `settled` are the attributes whose conflicts are
+    decided; it contains "" if the conflict is about the whole document.
     """
 
     side_of: Callable[[str], str]
@@ -89,15 +89,15 @@ class Decisions:
 
 
 def name_of(key: Key, type_: Type) -> str:
-    """Return a version's name for clients: TYPE/ID/LOCALE, with /draft for a draft."""
+    """Return a version's name in requests and responses: TYPE/ID/LOCALE, with /draft appended for a draft."""
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
 
 def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
-    """Return the versions that the branch has changed, by key, read with the merged schema.
+    """Return the document versions that the branch has changed, by key, parsed with the merged schema.
 
-    Files that can't be parsed as documents are not included and merged like other files.
+    Files that can't be parsed are left out; they are merged like other files.
     """
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
@@ -114,7 +114,7 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
 
 
 def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
-    """Drop documents of files that one side made unreadable, so they don't count as deleted."""
+    """Drop documents whose file can't be parsed on one side. Otherwise they would count as deleted there."""
     read = [{version.path for version in side.values()} for side in sides]
     broken = {
         path
@@ -143,7 +143,7 @@ def _key(document: Document) -> Key:
 
 
 def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) -> Values | None:
-    """Return the merged values, with the chosen side of each conflicting attribute."""
+    """Return the merged values, using the chosen side for each conflicting attribute."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = three.ours if choices[""] == "ours" else three.theirs
         return values_of(side.document) if side else None
@@ -164,10 +164,11 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
 def require_passwords(
     key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge would take a password from a branch where it is a plain value.
+    """Raise ConflictError if the merge would copy a password that is another kind of attribute in the branch.
 
-    That branch stores it as its caller sent it: as plain text, or as a hash of the caller's choice. `theirs`
-    is the schema of the branch, and `given` are attributes whose values the merge's body sets, hashed.
+    If the attribute is not a password in the branch's schema (`theirs`), the branch stores whatever a client
+    sent: plain text, or a hash that the client made. Values in `given` come from the merge request and are
+    already hashed.
     """
     before = values_of(three.ours.document) if three.ours else {}
     for name, attribute in three.type.attributes.items():
@@ -182,7 +183,7 @@ def require_passwords(
 
 
 def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: Schema) -> bool:
-    """Return whether a value contains a password that is another kind of attribute in `theirs`."""
+    """Return whether the value contains a password that is another kind of attribute in `theirs`."""
     if attribute.holds_components:
         return any(
             _has_plain_password(component.type, inner, value, theirs)
@@ -197,16 +198,16 @@ def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: S
 
 
 def _is_whole(conflict: Conflict) -> bool:
-    """Return whether a conflict is decided for the whole attribute instead of a part."""
+    """Return whether the conflict must be decided for the whole attribute, not for a part of its value."""
     return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
 
 
 def write_merged(
     context: Context, three: Three, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
-    """Return the texts of a version's files so that they contain `values`; None for a deleted file.
+    """Return the texts of a version's files so that they contain `values`; None means that a file is deleted.
 
-    Formatting and comments come from both sides if their lines can be merged, otherwise from ours.
+    If the lines of both sides can be merged, formatting and comments come from both; otherwise from ours.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
@@ -224,7 +225,10 @@ def write_merged(
 
 
 def _is_kept(three: Three, decisions: Decisions) -> bool:
-    """Return whether a version that one side deleted stays, because the other changed only its other keys."""
+    """Return whether to keep a version that one side deleted.
+
+    This is possible if the other side changed only keys that are not attributes, and that side was chosen.
+    """
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
     if not remaining or not three.base or not changes_other_keys(three.base, remaining):
         return False
@@ -255,7 +259,7 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _with_other_keys(
     changes: Changes, values: Values, sides: tuple[Version | None, Version, Version], decisions: Decisions
 ) -> Changes:
-    """Combine the changes for ours with theirs' changes of other keys."""
+    """Return our changes, combined with their changes of keys that are not attributes."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled
@@ -270,7 +274,7 @@ def _with_other_keys(
 
 
 def _has_values(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
-    """Return whether a text is the version with the given values."""
+    """Return whether a text parses as this document version with these values."""
     entry = context.store.entry(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     same = document is not None and _key(document) == _key(three.any)

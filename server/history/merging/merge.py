@@ -1,9 +1,10 @@
-"""Merges of a branch into the served one, or into another.
+"""Merges of a branch into the served branch or into another one.
 
-A merge is planned, committed as unreferenced git objects, and validated before anything else is written. For
-the served branch, its files are then written like any write, and the journal records both parents first: if
-the commit can't be made at once, or the server is killed, it is made later. Any other branch moves to the
-commit in one step.
+A merge is first planned, stored as an unreferenced commit and validated. Then, for a branch that is not
+checked out, git moves the branch to the commit.
+
+For the served branch, the merged files are written to disk like any write. The journal records both parents
+before that, so if git is busy or the server is killed, the merge is committed later.
 """
 
 import tempfile
@@ -49,7 +50,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit to be served: its changed files, and a check that they still fit."""
+    """A commit that is to be served: its changed files, and a check that they still fit the served state."""
 
     joined: Joined
     changeset: Changeset
@@ -57,10 +58,12 @@ class Arrival:
 
 
 def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
-    """Replace what is served by a commit. Returns the commit as the response reports it.
+    """Write the files of a commit to disk and move the served branch to it.
 
-    Raises CommitError while git is busy, ConflictError if a file has changed meanwhile, and the errors of
-    `require_fit` and `Site.write_here`.
+    Returns the commit for the response.
+
+    Raises CommitError while git is busy, ConflictError if one of the files has changed in the meantime, and
+    the errors of `require_fit` and `Site.write_here`.
     """
     with _exclusive_commit(site, arrival.joined) as index:
         committer = Person.of(site.state.settings.git.committer)
@@ -77,7 +80,7 @@ def _put(arrival: Arrival, context: Context) -> None:
 
 @contextmanager
 def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
-    """Context manager: block other commits of the site, and lock the index."""
+    """Context manager: block other commits of the site, and hold git's index lock."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("other commits are taking too long")
@@ -94,7 +97,10 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
 
 
 def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
-    """Move the branch; False if it has moved meanwhile, and the pending commit is made later."""
+    """Move the branch to the commit.
+
+    Returns False if the branch has moved; then the journal commits the merge later.
+    """
     environment = committer.environment("COMMITTER", int(time.time()))
     try:
         index.move_head(joined.base, joined.ready, environment, joined.names)
@@ -106,14 +112,14 @@ def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
 
 # --- merge ----------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 8  # Attempts to plan a merge while other writers move the branch.
+MAX_ATTEMPTS = 8  # Each attempt fails if another writer moves the branch.
 _OVERTAKEN_MESSAGE = "The branch kept changing while this merge was prepared; try again"
 _MAX_NAMED_FILES = 20  # Files named in an error.
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A requested merge: source and target branch ("" for the served one), actor, and resolution."""
+    """A requested merge of the branch `name` into the branch `into` ("" for the served one)."""
 
     name: str
     into: str
@@ -124,9 +130,9 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A completed merge; `result` is merge, fast-forward or nothing.
+    """Result of a merge; `result` is "merge", "fast-forward" or "nothing".
 
-    `commit` is the branch's new commit, or "pending"; `documents` and `files` are numbers of changed ones.
+    `commit` is the target branch's new commit, or "pending". `documents` and `files` count the changed ones.
     """
 
     into: str
@@ -137,7 +143,7 @@ class Merge:
 
 
 class _Overtaken(Exception):
-    """The branch has changed since the merge was planned; `reason` is the error of a refused write."""
+    """Raised if the branch changed after the merge was planned; `reason` is the error of a refused write."""
 
     def __init__(self, reason: ConflictError | None = None) -> None:
         self.reason = reason
@@ -146,7 +152,7 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A planned and valid merge, as an unreferenced commit with its message."""
+    """A planned and validated merge, with its unreferenced commit and the commit message."""
 
     plan: Plan
     commit: str
@@ -156,18 +162,18 @@ class _Ready:
 
     @property
     def sides(self) -> Sides:
-        """The merged commits."""
+        """The commits that are merged."""
         return self.plan.sides
 
     def completed(self, into: str, commit: str) -> Merge:
-        """Return the completed merge."""
+        """Return the result of this merge, after it was made."""
         result = "fast-forward" if self.sides.is_forward else "merge"
         return Merge(into, result, commit, self.documents, len(self.plan.outcomes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files of a merge, as a write of the site."""
+    """A merge prepared as a write: the files to write to disk, and the commit to make."""
 
     ready: _Ready
     changeset: Changeset
@@ -175,17 +181,17 @@ class _Files:
 
 
 class Merger:
-    """Merges of a site's branches. Thread-safe and multi-process-safe."""
+    """Merger of a site's branches. Thread-safe and multi-process-safe."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
-        self._lock = threading.Lock()  # Serializes threads, so that they don't plan merges that conflict.
+        self._lock = threading.Lock()  # One merge at a time, to avoid failed attempts.
 
     def merge(self, request: MergeRequest, today: Settings) -> Merge:
-        """Merge completely or not at all.
+        """Merge one branch into another, completely or not at all.
 
-        Raises NotFoundError, ForbiddenError, ConflictError, UnmergedError for conflicts, ValidationError for
-        violations of the schema, StorageError and BusyError.
+        Raises NotFoundError, ForbiddenError, ConflictError, UnmergedError if there are conflicts,
+        ValidationError if the result violates the schema, StorageError and BusyError.
         """
         served = self.branches.served()
         into = request.into or served
@@ -209,7 +215,7 @@ class Merger:
     # --- planning --------------------------------------------------------------------------------------
 
     def _ready(self, request: MergeRequest, sides: Sides, files: Changeset, today: Settings) -> _Ready:
-        """Plan a merge, create its commit and validate it. Raises the errors of `merge`."""
+        """Plan a merge, create its commit and validate the result. Raises the errors of `merge`."""
         planner = Planner(self.past, request.actor, today, request.resolution)
         plan = planner.plan(sides, files)
         names = [f"{d.type.singular}/{d.any.document_id}" for d in plan.documents.values() if d.action]
@@ -231,7 +237,7 @@ class Merger:
         return clean_message(request.by.message) or clean_message(f"Merge branch {request.name}{into}")
 
     def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
-        """Create the commit of a plan; for a fast-forward, return theirs."""
+        """Create the commit of a plan. A fast-forward needs none and returns the branch's commit."""
         sides = plan.sides
         if sides.is_forward:
             return sides.theirs
@@ -271,18 +277,18 @@ class Merger:
         return ready.completed(into, commit)
 
     def _make(self, files: _Files, into: str, by: Authorship) -> str:
-        """Execute a prepared merge if the git remote accepts it; see `_write`."""
+        """Execute a prepared merge if the git remote accepts it. Returns the commit for the response."""
         sides, ready = files.ready.sides, files.joined.ready
         with agreeing(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():
                 return self._write(files, by)
             if not agreed:
                 raise _Overtaken()
-            self._move(into, sides, ready)  # Both made the same changes, so only the commit is new.
+            self._move(into, sides, ready)  # Both sides made the same changes, so no file has to be written.
             return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Raise ConflictError if a file of the merge has uncommitted changes or is a folder."""
+        """Raise ConflictError if the merge would write to a folder, or to a file with uncommitted changes."""
         written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
         if folder := next((path for path in written_paths if (self.root / path).is_dir()), ""):
             description = f"{folder} is a folder here, and a file in the branch"
@@ -304,9 +310,9 @@ class Merger:
             )
 
     def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
-        """Prepare the files of a merge for the working tree, and its commit with hooks and filters applied.
+        """Prepare the files to write to disk, and the commit, with git's hooks and filters applied.
 
-        Raises ConflictError if a hook refuses it or git is busy.
+        Raises ConflictError if a hook rejects the commit, or if git is busy.
         """
         changeset, sides = Changeset(self.root), ready.sides
         staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, Staged)}
@@ -335,7 +341,7 @@ class Merger:
         return _Files(ready, changeset, Joined(sides.ours, sides.theirs, commit))
 
     def _write(self, files: _Files, by: Authorship) -> str:
-        """Write the files and commit them; return the commit for the response."""
+        """Write the files and commit them. Returns the commit for the response."""
         message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]
         signed = Authorship(by.actor, by.name, by.email, message)
         fit = partial(self._require_fit, files.ready)
@@ -343,11 +349,11 @@ class Merger:
             return put_in_place(self.site, Arrival(files.joined, files.changeset, fit), signed)
         except CommitError as error:
             raise ConflictError(f"The merge can't be committed: {error}") from error
-        except ConflictError as error:  # One of the files was edited meanwhile.
+        except ConflictError as error:  # One of the files was edited in the meantime.
             raise _Overtaken(error) from error
 
     def _require_fit(self, ready: _Ready, context: Context) -> None:
-        """Raise _Overtaken, ConflictError or ValidationError if the merge no longer fits what is served."""
+        """Raise _Overtaken, ConflictError or ValidationError if the merge no longer fits the served state."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:
@@ -363,7 +369,7 @@ class Merger:
 
 
 def _uncommitted_files(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
-    """Return the files with uncommitted changes that a merge would change or drop from the index."""
+    """Return the files that the merge changes and that have uncommitted changes, on disk or in the index."""
     written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
     return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), written_paths)
 

@@ -1,7 +1,8 @@
-"""File names in commits that must not be written: reserved by git or .bifolio/, or too long.
+"""Check for file names in commits that must not be written to disk: reserved or too long.
 
-A git tree can contain any name, and fetching keeps it. Written to disk, such a file could get into the
-repository or outside of it, on some file systems through case-insensitivity or ignored suffixes.
+A git tree can contain any name, and `git fetch` accepts it. Written to disk, a file called `.GIT/config`
+would change the repository's configuration on a file system that ignores case. Some file systems also ignore
+certain characters or suffixes.
 """
 
 import os
@@ -12,17 +13,19 @@ from pathlib import Path
 from server.paths import STATE_FOLDER
 from server.storage.git.repository import prefix_of
 
-# Characters that HFS+ ignores in names, and suffixes that NTFS ignores.
+# HFS+ ignores these characters in names, and NTFS ignores these suffixes.
 _IGNORED_CHARS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _IGNORED_END = re.compile(r"[ .]*([:\\].*)?$", re.DOTALL)
 _REPOSITORY_NAMES = (".git", "git~1")
-_MAX_NAME_BYTES = 255  # Limit of common file systems.
+_MAX_NAME_BYTES = 255  # The limit in most file systems.
 
 
 def find_reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first path that must not be written, and the reason; or "" twice.
+    """Return the first path that must not be written, and the reason.
 
-    Paths are relative to the site at `root`; those outside of it begin with `../`, as in `changed_files`.
+    Returns two empty strings if all are allowed.
+
+    Paths are relative to the site at `root`, and begin with `../` outside of it, as in `changed_files`.
     """
     prefix = prefix_of(root)
     reserved = ((path, reason) for path in sorted(paths) if (reason := _reserved_reason(path, prefix)))
@@ -41,5 +44,5 @@ def _reserved_reason(path: str, prefix: str) -> str:
 
 
 def _plain(part: str) -> str:
-    """Return a path component as file systems may normalise it."""
+    """Normalize a path component as file systems do that ignore case, characters or suffixes."""
     return _IGNORED_END.sub("", _IGNORED_CHARS.sub("", part)).casefold()

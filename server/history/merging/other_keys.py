@@ -1,7 +1,7 @@
-"""Merging of keys in a document's file that are not attributes.
+"""Merging of keys in a document's file that are not attributes: unknown keys, and the service's own fields.
 
-These are keys that the type does not have, and the service's own fields. An attribute whose components have
-such keys is treated as one value, because components can't be matched between sides.
+If a component in an attribute contains such keys, the attribute is merged as one value, because the
+components on two sides can't be matched.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,15 +17,15 @@ from server.schema.model import FILE_FIELDS, Attribute
 from server.storage.read import parse
 from server.write.context import values_of
 
-_COMPONENT_KEYS = ("id", "__component")  # Keys that a component may have besides its attributes.
+_COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 
 
 def merge_other_keys(
     base: Version | None, ours: Version, theirs: Version
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that only theirs changed, and those that both changed, with theirs' values.
+    """Return the keys that only theirs changed, and the keys that both changed, each with theirs' values.
 
-    REMOVE marks a missing key. For the service's own fields that both changed, ours are kept.
+    REMOVE marks a removed key. The service's own fields that both changed are left out, so ours are kept.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]
@@ -42,7 +42,7 @@ def merge_other_keys(
 
 
 def changes_other_keys(base: Version, other: Version) -> bool:
-    """Return whether a version differs in a key that is not an attribute."""
+    """Return whether two versions differ in a key that is not an attribute."""
     changed, _ = merge_other_keys(base, base, other)
     return bool(changed.keys() - set(FILE_FIELDS))
 
@@ -67,7 +67,7 @@ def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[s
 
 
 def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
-    """Return whether a component in an attribute's value has a key that its type lacks."""
+    """Return whether the attribute's value contains a component with a key that its type lacks."""
     if not attribute.holds_components:
         return False
     trees = tree if isinstance(tree, list) else [tree]

@@ -1,4 +1,4 @@
-"""Plan of a merge: for each changed file, its text or the git object to use."""
+"""Plan of a merge: the new content of each changed file, as a text or a git object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -42,14 +42,14 @@ from server.write.source import has_passwords
 from server.write.validate import Validator
 from server.write.write import Writer
 
-Outcome = str | Staged | None  # a file's text, its git object, or None if it is deleted
+Outcome = str | Staged | None  # a text, a git object, or None for a deleted file
 
 
 @dataclass(slots=True)
 class Plan:
-    """The files that a merge changes in its target, and the documents among them.
+    """The files that a merge changes in the target branch, and the documents in these files.
 
-    `their_schema` is that of the branch, if documents have passwords.
+    `their_schema` is the schema of the merged branch; it is set only if changed documents have passwords.
     """
 
     sides: Sides
@@ -60,10 +60,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Planner of merges; it writes only git objects.
+    """Planner of merges. It writes git objects, but changes no branch and no file on disk.
 
-    With `whole`, the whole repository is merged as git would: with links and files outside of the site. If
-    the merged configuration is invalid, the previous schema is used.
+    With `whole`, everything in the repository is merged as git does, including links and files outside of the
+    site; if the merged configuration is invalid, documents are parsed with the previous schema.
     """
 
     past: PastStates
@@ -74,14 +74,14 @@ class Planner:
 
     @property
     def root(self) -> Path:
-        """The folder of the site."""
+        """The site's folder."""
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge; `changeset` reads the files of ours.
+        """Plan a merge; `changeset` reads the target branch's files (ours).
 
-        Raises ForbiddenError, ConflictError, UnmergedError for conflicts, and ValidationError if something
-        without a conflict is resolved.
+        Raises ForbiddenError, ConflictError, UnmergedError if there are conflicts, and ValidationError if the
+        resolution names something that is not in conflict.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
         files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
@@ -110,7 +110,10 @@ class Planner:
     def _configuration(
         self, plan: Plan, files: Mapping[str, File], before: PastState, unmerged: Unmerged
     ) -> tuple[Schema, Settings]:
-        """Return the merged schema and settings. Raises ForbiddenError and ConflictError."""
+        """Merge the configuration files. Returns the merged schema and settings.
+
+        Raises ForbiddenError and ConflictError.
+        """
         names = {path: Blob("", 0) for path in files}
         changed = [path for path in configuration_files(names) if not files[path].is_merged]
         if not changed:
@@ -138,7 +141,7 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """Add the outcome of a file that is not a document: texts merged by line, others from one side."""
+        """Add a file that is not a document: a text is merged by line, any other file comes from one side."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -150,13 +153,13 @@ class Planner:
             plan.outcomes[path] = file.theirs
 
     def _merge_text(self, file: File) -> str | None:
-        """Return the text merged by line; None if that is impossible."""
+        """Merge a text by line. Returns None if that is impossible."""
         sides = (file.base, file.ours, file.theirs)
         read = read_files(self.root, sides)
         data = [read.get(side.id) if side else None for side in sides]
         try:
             base, ours, theirs = (one.decode() for one in data if one is not None and b"\0" not in one)
-        except ValueError:  # One is missing, binary, or not UTF-8.
+        except ValueError:  # A side is missing, binary, or not UTF-8.
             return None
         return merge_text(base, ours, theirs)
 
@@ -170,7 +173,7 @@ class Planner:
         entry: tuple[Key, Three],
         files: Mapping[str, File],
     ) -> None:
-        """Add the outcomes of a document's files."""
+        """Merge a document and add its files to the plan, or record its conflicts."""
         (key, three), ours, theirs = entry, entry[1].ours, entry[1].theirs
         merged = three.merged()
         if merged.conflicts:
@@ -197,13 +200,13 @@ class Planner:
             if path in files and files[path].ours and not self._is_vacated(plan, path)
         ]
         if any(unmerged.side_of_file(path) != "theirs" for path in occupied):
-            return  # Ours has another document at that path.
+            return  # Our side has another document at this path: a conflict.
         for path, outcome in outcomes.items():
             if outcome is not None or plan.outcomes.get(path) is None:
                 plan.outcomes[path] = outcome
 
     def _is_vacated(self, plan: Plan, path: str) -> bool:
-        """Return whether the merge deletes or renames the document that ours has at a path."""
+        """Return whether the merge deletes or moves our document at this path."""
         documents = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
         return any(three.theirs is None or three.theirs.path != path for three in documents)
 
@@ -214,7 +217,7 @@ class Planner:
         merged: Merged,
         choices: tuple[dict[str, str], dict[str, Any]],
     ) -> Values | None:
-        """Return the values of a document with resolved conflicts. Raises ValidationError."""
+        """Return a document's values after its conflicts are resolved. Raises ValidationError."""
         sides, given = choices
         values = resolved_values(three, merged, sides)
         if values is None or not given:

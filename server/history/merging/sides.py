@@ -1,4 +1,4 @@
-"""The three sides of a merge, and the files that two branches have changed since their base."""
+"""The three sides of a merge (base, ours, theirs), and the files that differ between them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from server.storage.git.repository import Staged
 from server.storage.git.tree import changed_files, read_named
 from server.storage.read import MAX_FILE_BYTES
 
-MAX_FILES = 5000  # Most files that a branch may change.
+MAX_FILES = 5000  # A branch that changes more files can't be merged.
 _FILE_MODES = ("100644", "100755")
 MERGE_HINT = "merge the branch with git"
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Three commits: `theirs` is merged into `ours`, `base` is their last common one."""
+    """Three commits: `theirs` is merged into `ours`, and `base` is their merge base."""
 
     base: str
     ours: str
@@ -40,7 +40,8 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file changed by either side, as each side has it; None if it does not exist there."""
+    """A file changed in ours or theirs, on the three sides; a side is None if the file does not exist there.
+    """
 
     base: Staged | None
     ours: Staged | None
@@ -48,30 +49,30 @@ class File:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether only the branch has changed it."""
+        """Whether only theirs changed the file."""
         return self.ours == self.base and self.theirs != self.base
 
     @property
     def is_merged(self) -> bool:
-        """Whether nothing is to be done."""
+        """Whether ours already has the merged content."""
         return self.theirs in (self.base, self.ours)
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a document on one side."""
+    """A document version on one side, with the content of its file."""
 
     document: Document
     data: bytes
 
     @property
     def path(self) -> str:
-        """The file of the document."""
+        """The path of the document's file."""
         return self.document.path
 
 
 def sides_of(root: Path, ours: str, theirs: str) -> Sides:
-    """Return the sides of a merge of two commits. Raises ConflictError if they have no common commit."""
+    """Return the sides for a merge of two commits. Raises ConflictError if there is no merge base."""
     base = merge_base(root, ours, theirs)
     if not base:
         raise ConflictError("The branches have no common commit")
@@ -79,10 +80,11 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
 
 
 def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
-    """Return the files that either side has changed, by path relative to the site.
+    """Return the files that ours or theirs changed since base, by path relative to the site.
 
-    Raises ConflictError for links, modes, and files outside of the site or in .bifolio/, and LimitError for
-    too many files. With `whole`, for a merge of the whole repository, these are allowed.
+    Raises ConflictError if theirs contains a path that must not be written to disk. Unless `whole`, theirs
+    must also not change links, file modes, or files outside of the site or in .bifolio/ (ConflictError), and
+    only a limited number of files (LimitError).
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -105,14 +107,14 @@ def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File
 def require_writable(
     root: Path, commit: str, changed: Mapping[str, tuple[Staged | None, Staged | None]]
 ) -> None:
-    """Raise ConflictError if a commit has paths that must not be written (see `names`)."""
+    """Raise ConflictError if a commit contains paths that must not be written to disk (see `names`)."""
     path, reason = find_reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
         raise ConflictError(f"The commit {commit[:10]} has {path!a}, which {reason}", {"files": [path]})
 
 
 def require_places(paths: Collection[str]) -> None:
-    """Raise ConflictError if a file of the merged tree would be below another file."""
+    """Raise ConflictError if one of the merged paths would be inside another that is a file."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
@@ -121,14 +123,14 @@ def require_places(paths: Collection[str]) -> None:
 
 
 def is_plain(path: str, *versions: Staged | None) -> bool:
-    """Return whether a file's change concerns only its content, inside the site."""
+    """Return whether the change is only to the content of a regular file inside the site."""
     modes = {file.mode for file in versions if file}
     is_inside = not path.startswith("../") and path.split("/")[0] != STATE_FOLDER
     return is_inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))
 
 
 def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> None:
-    """Raise ConflictError for a change that concerns more than a file's content."""
+    """Raise ConflictError if the change is not only to the content of a regular file."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(
@@ -143,7 +145,7 @@ def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> N
 
 
 def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:
-    """Return the contents of files by git object id, without those too large to be documents."""
+    """Return the contents of files by git object id. Files that are too large for documents are left out."""
     ids = sorted({file.id for file in files if file})
     read = zip(ids, read_named(root, ids, MAX_FILE_BYTES), strict=True)
     return {id_: data for id_, data in read if data is not None}

@@ -1,1 +1,1 @@
-"""The git remote of a site: fetch, integrate and push commits."""
+"""The git remote of a site: fetch, merge and push commits."""

@@ -1,8 +1,11 @@
-"""Writes that the git remote must accept first: of two conflicting writes on two machines, it accepts one.
+"""Writes that the git remote must accept before they are served.
 
-A write is prepared on the served state and becomes an unreferenced commit. It is served only after the remote
-has accepted the commit, so no reader sees a change that is rejected later. If another machine was faster, its
-commits are integrated and the write is prepared again, as a change of the state it was first prepared on.
+If two machines make conflicting writes, the remote accepts only one. Each write is first an unreferenced
+commit, prepared on the served state. After the remote has accepted the commit, it is served, so readers never
+see a write that is rejected later.
+
+If another machine pushed first, its commits are merged, and the write is prepared again as a change of the
+state that it was originally prepared on.
 """
 
 import logging
@@ -44,15 +47,15 @@ from server.storage.git.refs import head_commit
 log = logging.getLogger("bifolio")
 
 Contents = Mapping[str, bytes | Path | None]
-RETRY_TIMEOUT_S = 10.0  # How long a write is pushed again after losing to others.
-BATCH_WRITES = 16  # Most writes in one push.
+RETRY_TIMEOUT_S = 10.0  # How long a push is retried if other machines push first.
+BATCH_WRITES = 16  # Limit for one push.
 
 
 class Arbiter:
-    """Writer that asks the remote first. Thread-safe and multi-process-safe.
+    """Writer that pushes each write before serving it. Thread-safe and multi-process-safe.
 
-    Writes that arrive during a push wait and are pushed together. Each gets its own commit, prepared on the
-    result of the previous one.
+    Writes that arrive during a push are pushed together next time. Each gets its own commit, prepared on top
+    of the previous one.
     """
 
     def __init__(
@@ -61,20 +64,20 @@ class Arbiter:
         notify: Callable[[str], None] = lambda _: None,
         queue: Queue | None = None,
     ) -> None:
-        """Create it; `notify` is called with each pushed commit. Machines take turns in `queue`."""
+        """Create the writer; `notify` gets each pushed commit, `queue` orders the machines' pushes."""
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
         self._notify = notify
         self._pusher = Pusher(takeover)
         self._line = PushQueue[Attempt[Any, Any]]()
         self._queue, self._fairness = queue or Queue(), PushFairness()
-        self._logged_reason = ""  # the last logged reason why the remote is unavailable
+        self._logged_reason = ""  # why the remote is unavailable, as last logged
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write as in `Site.write`, after the remote has accepted it.
+        """Write like `Site.write`, after the remote has accepted the commit.
 
-        Raises RemoteError, OvertakenError if others have changed the same, and the errors of `prepare`.
+        Raises RemoteError, OvertakenError if others changed the same files, and the errors of `prepare`.
         """
         attempt = Attempt(self.site, by, prepare, request)
         attempt.begin()
@@ -84,7 +87,7 @@ class Arbiter:
     # --- group pushes ----------------------------------------------------------------------------------
 
     def _lead(self, first: "Attempt[Any, Any]") -> None:
-        """Process waiting writes until the first is over."""
+        """Process waiting writes in groups, until the write `first` has succeeded or failed."""
         while not first.is_over:
             group: list[Attempt[Any, Any]] = []
             time.sleep(min(self._fairness.left, first.left))
@@ -92,7 +95,7 @@ class Arbiter:
                 with self._exclusive(first.left) as waited:
                     group += self._line.take(BATCH_WRITES)
                     self._make(group, ask=waited)
-            except (RemoteMovedError, BusyError) as error:  # Too late for the first of them.
+            except (RemoteMovedError, BusyError) as error:  # The oldest write has timed out.
                 (group or [first])[0].fail(error)
             except Exception as error:
                 for attempt in group or [first]:
@@ -101,14 +104,15 @@ class Arbiter:
                 self._line.put_back(group)
 
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
-        """Push a group of writes that form a chain, then serve them; fetches first if `ask`.
+        """Push a group of writes, then serve them. With `ask`, fetches before that.
 
-        Raises RemoteError if the remote accepts none of those left in the group.
+        Removes the writes from `group` that must wait. Raises RemoteError if the remote accepts none of the
+        remaining ones.
         """
         first, began = group[0], time.monotonic()
         if (
             first.left < MIN_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
-        ):  # A push that times out may still be accepted.
+        ):  # The rest would be too short for a push and for checking its result.
             raise BusyError()
         level, until = self._pusher.level(ask=ask, seconds=first.left), first.since + RETRY_TIMEOUT_S
         while links := self._prepare(level, group):
@@ -117,7 +121,7 @@ class Arbiter:
                 if commit:
                     self._pusher.push(level, commit, first.left)
             except RemoteRefusedError:
-                self._keep(group, links[:1])  # Pushing each separately shows which one is refused.
+                self._keep(group, links[:1])  # Push one at a time, to find out which one is rejected.
                 if len(links) == 1:
                     raise
             except RemoteMovedError:
@@ -125,12 +129,12 @@ class Arbiter:
                 if time.monotonic() > until:
                     raise
                 level = self._pusher.level(ask=True, seconds=first.left)
-            except RemoteError:  # Unknown whether the remote has accepted these.
+            except RemoteError:  # The remote may have accepted them.
                 self._keep(group, links)
                 raise
             else:
                 self._serve(level, links)
-                # Only now: before, the next machine would record the events without their author.
+                # Not earlier: the next machine would record the events without their author.
                 self._queue.leave()
                 if commit:
                     self._notify(commit)
@@ -139,16 +143,16 @@ class Arbiter:
                 return
 
     def _keep(self, group: "list[Attempt[Any, Any]]", links: "list[Link]") -> None:
-        """Keep the writes of some links in the group and return the others to the queue."""
+        """Keep only the writes of these links in the group, and put the others back into the queue."""
         kept = [link.attempt for link in links]
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
 
     def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
-        """Prepare the writes that can be pushed together, starting with the first, each as a commit.
+        """Prepare a chain of writes to push together, starting with the first. Each becomes a commit.
 
-        A write that can't be prepared on the served state fails. One that can't be prepared on other writes
-        waits until those are served or have failed.
+        If the first write can't be prepared, it fails. If a later one can't be prepared on top of the chain,
+        the chain ends before it, and the write waits until the chain is served or has failed.
         """
         links: list[Link] = []
         chain = Chain(self.root, self.site.current().snapshot)
@@ -160,7 +164,7 @@ class Arbiter:
                 break
             try:
                 made = attempt.run(partial(attempt.commit, head, chain if links else None))
-                if attempt.writes and not made.commit:  # git ignores all of its files.
+                if attempt.writes and not made.commit:  # git ignores all its files.
                     if links:
                         break
                     attempt.end_with(attempt.run(attempt.write_here))
@@ -177,7 +181,7 @@ class Arbiter:
         return links
 
     def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
-        """Add a write to a chain; return whether another can be prepared on it."""
+        """Add a prepared write to the chain. Returns whether another write can be prepared on top of it."""
         if self.site.state.snapshot is not chain.begun or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)
@@ -199,9 +203,9 @@ class Arbiter:
     def commit(
         self, contents: Callable[[], Contents], message: str, documents: list[str], by: Authorship
     ) -> str:
-        """Commit files as they are if the remote accepts it; see `Committer.commit_files`.
+        """Commit files as they are on disk if the remote accepts the commit; see `Committer.commit_files`.
 
-        `contents` returns the files; it is called again if others have changed some.
+        `contents` returns the files. It is called again after other machines have pushed.
         """
 
         def make(level: Level) -> Made:
@@ -219,10 +223,10 @@ class Arbiter:
 
     @contextmanager
     def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Context manager: exclude other integrations and pushes, waiting up to `seconds`.
+        """Context manager: exclude other pushes and merges, after waiting at most `seconds` for them.
 
-        Yields whether another machine had its turn meanwhile, so that the remote must be fetched. Why the
-        remote is unavailable goes to the log only, because the reason contains addresses and file names.
+        Yields whether another machine pushed in the meantime, so a fetch is needed. The reason for an
+        unavailable remote is only logged, because it contains addresses and file names.
         """
         try:
             with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:
@@ -236,7 +240,10 @@ class Arbiter:
             raise type(error)("" if hidden else error.message) from error
 
     def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
-        """Return a commit that the remote has accepted, if there was one to push, and the level below it."""
+        """Create a commit and push it, if there is anything to commit; retry if another machine pushed first.
+
+        Returns the commit, and the state below it.
+        """
         level, until = self._pusher.level(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := of_git(partial(make, level))).commit:
             try:
@@ -270,7 +277,8 @@ class Arbiter:
     ) -> None:
         """Serve a write that the remote has accepted.
 
-        `written` are the files of earlier writes in its chain. Raises ConflictError if local edits block it.
+        `written` contains the files of earlier writes in the same chain. Raises NotServedError if local edits
+        conflict with the write.
         """
         commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
         joined = Joined(level.head, commit, commit, exact=True, changed=made.changed, at=made.at, names=names)
@@ -281,7 +289,7 @@ class Arbiter:
                 raise CommitError("another process has committed since")
             put_in_place(self.site, Arrival(joined, changeset, lambda _: None), by)
             remember(self.root, level.branch, commit)
-        except (BusyError, CommitError, ConflictError):  # A file was edited or committed meanwhile.
+        except (BusyError, CommitError, ConflictError):  # Files were edited or committed in the meantime.
             read_by_path = {write.path: write.read for write in attempt.writes if write.path not in written}
             local_edits = {path: data for path, data in read_by_path.items() if data is not None}
             take_over = partial(self.takeover.take_over_locked, commit, level.branch, by, local_edits)

@@ -1,4 +1,4 @@
-"""One write that is prepared, repeatedly if needed, until the remote accepts it."""
+"""One write that waits for the remote, and is prepared again if other machines push first."""
 
 import logging
 import time
@@ -33,13 +33,13 @@ from server.write.context import FirstSeen
 
 log = logging.getLogger("bifolio")
 
-WRITE_TIMEOUT_S = 15.0  # How long a write waits for other writes and for the remote.
-TAKEOVER_BACKOFF_S = 0.1  # Before the next attempt to integrate the remote's commits.
+WRITE_TIMEOUT_S = 15.0  # Includes waiting for other writes and for the remote.
+TAKEOVER_BACKOFF_S = 0.1  # Before the next attempt to apply an accepted commit.
 NOT_SERVED_MESSAGE = "The remote has the change, but it is not served here yet"
 
 
 class Attempt(Turn, Generic[Request, Result]):
-    """A write that is prepared until the remote accepts it: its files and the result of `prepare`."""
+    """A write that waits for the remote: its files and the result of `prepare`."""
 
     result: Result
 
@@ -56,13 +56,13 @@ class Attempt(Turn, Generic[Request, Result]):
 
     @property
     def left(self) -> float:
-        """The seconds that it may still wait."""
+        """The seconds left until the write times out."""
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
-        """Record the served state that the write is a change of, before writes ahead of it are made.
+        """Record the served state that the client wants to change, before waiting for earlier writes.
 
-        If it can't be prepared now, it may still succeed when its turn comes.
+        Errors are ignored here, because the write may succeed when its turn comes.
         """
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
@@ -70,9 +70,12 @@ class Attempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: Chain | None) -> Made:
-        """Prepare the write on the served state, or on a chain of writes, and commit it on top of `head`.
+        """Prepare the write and commit it on top of `head`.
 
-        Comparison starts from the served state: writes of a chain may never be served.
+        With a chain, it is prepared on the chain's writes.
+
+        Conflicts are detected by comparing with the served state, because a chain's writes may never be
+        served.
         """
         first = self._first if self._begun or not chain else FirstSeen()
         if self._begun:
@@ -95,24 +98,24 @@ class Attempt(Turn, Generic[Request, Result]):
         return self.site.write_here(self.by, self.prepare, self.request)
 
     def end_with(self, answer: tuple[State, Result, str]) -> None:
-        """Finish it successfully."""
+        """Finish the write successfully."""
         self._outcome = answer
         self.end()
 
     def fail(self, error: Exception) -> None:
-        """Finish it with an error, unless it is over already."""
+        """Finish the write with an error, unless it is finished already."""
         if not self.is_over:
             self._outcome = error
             self.end()
 
     def answer(self) -> tuple[State, Result, str]:
-        """Return its result, or raise its error."""
+        """Return the result of the finished write, or raise its error."""
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
 
     def _refuse_overtaken(self, head: str) -> None:
-        """Raise OvertakenError if others changed a file that the write does not merge itself."""
+        """Raise OvertakenError if others have changed a file that the write replaces without merging."""
         changed = changed_files(self.site.root, self._begun, head).keys()
         if both := sorted(write.path for write in self.writes if write.path in changed):
             raise OvertakenError(details={"files": both})
@@ -120,7 +123,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A write of a chain, with its commit on top of `head`."""
+    """One write in a chain, and its commit on top of `head`."""
 
     attempt: Attempt[Any, Any]
     made: Made
@@ -128,7 +131,10 @@ class Link:
 
 
 def of_git(make: Callable[[], Made]) -> Made:
-    """Return the commit. Raises ConflictError if a hook refuses it, BusyError while git is busy."""
+    """Call `make` and return the commit.
+
+    Raises ConflictError if a hook rejects it, and BusyError if git is busy.
+    """
     try:
         return make()
     except CommitError as error:
@@ -138,9 +144,9 @@ def of_git(make: Callable[[], Made]) -> Made:
 
 
 def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Integrate an accepted commit, retrying until a time while git or other processes interfere.
+    """Apply an accepted commit to the site; retry until a time while git or other processes block it.
 
-    Raises NotServedError if local edits changed the same, BusyError on timeout.
+    Raises NotServedError if local edits conflict with the commit, and BusyError at the timeout.
     """
     while True:
         try:

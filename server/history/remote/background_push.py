@@ -1,8 +1,8 @@
-"""Background pushes: of writes that were confirmed before their push, and of local commits.
+"""Background pushes, for local commits and for writes that were confirmed before their push.
 
-A failed push is retried after 1 s at first and up to 30 s later (`jobs.job.Timing`). Commits are pushed in
-order, merged by attribute with those of other machines. They wait in git, so no crash loses them. The log
-reports once that they wait.
+A failed push is retried after 1 s at first, later after up to 30 s (`jobs.job.Timing`). Commits are pushed in
+order, after merging the commits of other machines by attribute. Until then they are in git, so no crash loses
+them. The log reports once that commits are waiting.
 """
 
 import logging
@@ -20,13 +20,13 @@ from server.storage.git.repository import head_mark
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 3  # Consecutive, if others push faster.
+MAX_ATTEMPTS = 3  # If other machines push first.
 
 
 class Outgoing(Job):
     """Job that pushes commits; `notify` is called with each pushed commit.
 
-    The commits to push are those that git has and the remote lacks, so a kill loses nothing.
+    It pushes whatever the served branch contains and the remote lacks, so it needs no state of its own.
     """
 
     name = "push"
@@ -50,7 +50,7 @@ class Outgoing(Job):
         self._clock = context.clock
 
     def run(self, context: JobContext) -> float:
-        """Push what is due; after failures less often, but immediately if a commit may resolve a conflict."""
+        """Push what is due, and return the pause until the next run."""
         is_waiting = self._failures and self._clock.monotonic() < self._again_at
         if is_waiting and not self._is_resolved():
             raise JobFailedError(self._error, self._timing.push_s)
@@ -60,17 +60,20 @@ class Outgoing(Job):
         return self._timing.push_s
 
     def _pause_s(self) -> float:
-        """Return the pause after a failure; short at a conflict, because a commit may resolve it."""
+        """Return the pause after a failure.
+
+        After a conflict it is short, because a new commit may resolve it.
+        """
         pause = self.backoff.pause_s(self._failures)
         return min(pause, self.backoff.first_s) if self._stuck else pause
 
     def _is_resolved(self) -> bool:
-        """Return whether there was a commit since a conflict."""
+        """Return whether there was a new commit since the conflict."""
         folder = self._site.git.folder
         return bool(self._stuck and folder and head_mark(folder) != self._stuck)
 
     def push_due(self) -> None:
-        """Push commits that the remote lacks, if any."""
+        """Push the commits that the remote lacks, if any."""
         folder = self._site.git.folder
         mark = head_mark(folder) if folder and self._pusher.settings.git.push else None
         if folder is None or not self._pusher.settings.git.push or (mark is not None and mark == self._done):
@@ -84,7 +87,7 @@ class Outgoing(Job):
             self._fail(str(error), error.details.get("files", ()) if isinstance(error, ApiError) else ())
             return
         mark = head_mark(folder)
-        # A commit made during the push is still to be pushed.
+        # A commit made during the push still has to be pushed.
         self._done = mark if head_commit(self._site.root) == pushed else None
         self._stuck, self._failures = None, 0
         if self._error:
@@ -93,12 +96,12 @@ class Outgoing(Job):
         note_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the served branch, and return the commit that the remote has now.
+        """Push the served branch. Returns the commit that the remote has now.
 
-        Raises RemoteError, and NotTakenOverError for a conflict.
+        Raises RemoteError, and NotTakenOverError for a conflict with the remote's commits.
         """
         self._site.committer.flush()
-        self._site.refresh()  # Record events of the commits here, before other machines can see them.
+        self._site.refresh()  # Record the commits' events before other machines can do so.
         for attempts_left in reversed(range(MAX_ATTEMPTS)):
             level = self._pusher.level(ask=attempts_left < MAX_ATTEMPTS - 1)
             if level.head == level.tip:

@@ -1,7 +1,7 @@
 """Backlog of commits that are not pushed yet: how many, since when, and why.
 
-git itself has the commits. The reason for the delay is in a small file in .bifolio/, which the pushing
-process writes and others read.
+The commits are in git. The error of the last push is in a small file in .bifolio/, so all processes can read
+it.
 """
 
 import json
@@ -17,14 +17,15 @@ from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.remote import tracked_commit
 
 _BACKLOG_FILE = "push.json"
-MAX_COMMITS = 10_000  # Most commits that are counted.
+MAX_COMMITS = 10_000  # Counting stops here.
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Number of unpushed commits, since when (seconds since 1970), and the error of the last push.
+    """Number of commits that are not pushed, and why.
 
-    `files` are those changed on both sides, if that is the error.
+    `since` is the time of the oldest one, in seconds since 1970. `error` is the error of the last push, and
+    `files` are the files that both sides changed, if that is the error.
     """
 
     commits: int = 0
@@ -34,10 +35,7 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """Return the backlog of the site at `root`; empty if pushing is off.
-
-    Raises GitError.
-    """
+    """Return the backlog of the site at `root`. It is empty if pushing is off. Raises GitError."""
     branch = settings.git.branch or checked_out(root)
     if not settings.git.push or not branch:
         return Backlog()
@@ -56,7 +54,7 @@ def backlog(root: Path, settings: Settings) -> Backlog:
 
 
 def _last_failure(root: Path) -> Backlog:
-    """Return the error of the last push, if it failed."""
+    """Return a backlog with only the error of the last push; empty if that push succeeded."""
     try:
         stored = json.loads((root / STATE_FOLDER / _BACKLOG_FILE).read_bytes())
         return Backlog(error=str(stored["error"]), files=tuple(stored.get("files", ())))
@@ -65,7 +63,7 @@ def _last_failure(root: Path) -> Backlog:
 
 
 def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
-    """Store why a push failed for other processes; "" deletes the error."""
+    """Store the error of the last push for other processes; "" deletes it."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / STATE_FOLDER / _BACKLOG_FILE

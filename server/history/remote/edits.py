@@ -1,6 +1,6 @@
-"""Uncommitted files in the working tree of a repository, and a temporary commit of them.
+"""Uncommitted changes in the working tree, and a temporary commit that contains them.
 
-The repository's filters are applied, as for its owner.
+git applies the repository's filters, as it does for the repository's owner.
 """
 
 import os
@@ -18,9 +18,9 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file that differs from the last commit in the index (`staged`), or on disk from the index (`edited`).
+    """Uncommitted change of a file: in git's index (`staged`), on disk (`edited`), or both.
 
-    `hidden`: git was told to assume that it is unchanged.
+    `hidden` is set if git was told to assume that the file is unchanged.
     """
 
     staged: bool
@@ -29,14 +29,14 @@ class Edit:
 
     @property
     def is_both(self) -> bool:
-        """Whether the index has content that neither the commit nor the file on disk has."""
+        """Whether the file was staged and edited again, so the index has content that is nowhere else."""
         return self.staged and self.edited
 
 
 def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return the given paths that have uncommitted changes.
+    """Return those of the given paths that have uncommitted changes.
 
-    Paths are relative to the site; those outside of it begin with `../`. Raises CommitError.
+    Paths are relative to the site, and begin with `../` outside of it. Raises CommitError.
     """
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
@@ -45,7 +45,7 @@ def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
             name, edit = line[3:], Edit(line[0] not in " ?!", line[1] != " ")
             if name in full:
                 edits_by_path[full[name]] = edit
-            elif name.endswith("/"):  # The whole folder is ignored.
+            elif name.endswith("/"):  # git reports an ignored folder as one line.
                 ignored_paths = (path for path in batch if path.startswith(name))
                 edits_by_path.update(
                     (full[path], edit) for path in ignored_paths if os.path.lexists(repository.top / path)
@@ -55,17 +55,17 @@ def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
 
 
 def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
-    """Return the untracked, not ignored files below some folders of the site."""
+    """Return the untracked files in some folders of the site, without ignored ones."""
     options = ("--others", "--exclude-standard", "-z", "--", *folders)
     printed = os.fsdecode(git_as_owner(repository.root, "ls-files", *options)) if folders else ""
     return {path for path in printed.split("\0") if path and not path.endswith("/")}
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Create an unreferenced commit of the working tree; return its id.
+    """Create an unreferenced commit of the working tree, and return its id.
 
-    It contains tracked files and those at `paths`, tracked or not. `folder` is for its index. Raises
-    CommitError.
+    It contains all tracked files, and the files at `paths` even if untracked. The temporary index is written
+    to `folder`. Raises CommitError.
     """
     top = repository.top
     person = Person("Bifolio", "bifolio@localhost")
@@ -74,7 +74,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
         **person.environment("AUTHOR", 0),
         **person.environment("COMMITTER", 0),
     }
-    # Keep its modification time, from which git decides which files of unchanged size it must read.
+    # `copy2` keeps the modification time: git compares it with the files' times to skip unchanged files.
     shutil.copy2(repository.index, folder / "edits-index")
     git_as_owner(top, "add", "--update", environment=environment)
     existing = (full for path in paths if os.path.lexists(top / (full := repository.full(path))))
@@ -88,7 +88,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def swaps(paths: Iterable[str]) -> set[str]:
-    """Return the changed paths at which a folder replaces a file or a file a folder."""
+    """Return the paths where a folder replaces a file, or a file replaces a folder."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

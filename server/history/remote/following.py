@@ -1,7 +1,8 @@
-"""Follower of the git remote: fetches at intervals or when woken, and integrates new commits.
+"""Follower of the git remote: fetches at intervals or when notified, and merges new commits.
 
-One process of all servers of a site follows; a file lock selects it. Failures and recoveries are logged once,
-with the time they began; meanwhile the interval between attempts grows.
+Among all processes of all servers of a site, one is the follower; a file lock selects it. Failures and
+recoveries are logged once, with the time when they began. While the remote is unavailable, the interval
+grows.
 """
 
 import logging
@@ -34,14 +35,14 @@ from server.storage.git.remote import fetch
 log = logging.getLogger("bifolio")
 
 _LOCK_FILE = "following.lock"  # In .bifolio/.
-MAX_RETRY_INTERVAL_S = 60.0  # Longest pause between attempts while the remote is unavailable.
-STUCK_RETRY_INTERVAL_S = 10.0  # Pause before a blocked commit is tried again.
-MAX_REST_S = 0.5  # After a fetch, the follower rests as long as the fetch took, up to this.
+MAX_RETRY_INTERVAL_S = 60.0  # While the remote is unavailable.
+STUCK_RETRY_INTERVAL_S = 10.0  # Pause before a blocked commit is retried.
+MAX_REST_S = 0.5  # After a fetch, the follower pauses as long as the fetch took, at most this long.
 STATUS_INTERVAL_S = 10.0  # Interval for writing an unchanged status.
 
 
 class Follower(Job):
-    """Job that follows the remote of a site, unless another process does."""
+    """Job that fetches from the remote and applies new commits, unless another process does so."""
 
     name = "follow-remote"
     failure = "could not follow the git remote; retrying"
@@ -51,12 +52,12 @@ class Follower(Job):
         self._takeover, self._timing = takeover or Takeover(past), timing
         self.backoff = Backoff(timing.follow_remote_s, timing.follow_remote_s)
         self._clock, self._wake = Clock(), _ignore_wake
-        self._resources = ExitStack()  # the lock and the pipe of the following process
+        self._resources = ExitStack()  # the follower's lock and pipe
         self._is_leading = False
         self._status = RemoteStatus()
-        self._written_status: RemoteStatus | None = None  # as last written to the file
+        self._written_status: RemoteStatus | None = None  # as last written to disk
         self._away_since = 0.0  # when the remote became unavailable, by the monotonic clock
-        self._stuck: object = None  # the state in which a commit was blocked
+        self._stuck: object = None  # what a commit was blocked by; it is retried after a change
         self._stuck_until = 0.0
 
     def start(self, context: JobContext) -> None:
@@ -64,7 +65,7 @@ class Follower(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Fetch once, if this process is the follower."""
+        """Fetch once if this process is the follower, and return the pause until the next run."""
         try:
             return self._follow(context.stopping) if self._try_lead() else self._timing.follow_remote_s
         except JobFailedError:
@@ -74,12 +75,12 @@ class Follower(Job):
             raise
 
     def close(self) -> None:
-        """Release the lock, so that another process can follow."""
+        """Release the lock, so another process can become the follower."""
         self._resources.close()
         self._is_leading = False
 
     def _try_lead(self) -> bool:
-        """Become the follower if no other process is; return whether this process follows."""
+        """Try to become the follower. Returns whether this process is the follower now."""
         if not self._is_leading:
             with ExitStack() as resources:
                 if not resources.enter_context(FileLock(state_folder(self.root) / _LOCK_FILE).held()):
@@ -92,7 +93,7 @@ class Follower(Job):
         return True
 
     def _follow(self, stopping: Event) -> float:
-        """Fetch and integrate once; return the pause until the next fetch in seconds."""
+        """Fetch and merge once. Returns the pause until the next fetch in seconds."""
         settings = self.site.state.settings
         if not settings.git.remote or settings.git.follow is None:
             delete_status(self.root)
@@ -100,7 +101,7 @@ class Follower(Job):
             return self._timing.follow_remote_s
         began = self._clock.monotonic()
         status = self.ask(settings)
-        # Under a constant stream of commits, use half a processor and integrate several at once.
+        # If commits arrive constantly, this uses half a processor and merges several at once.
         stopping.wait(min(self._clock.monotonic() - began, MAX_REST_S))
         pause = self._pause(settings.git.follow.total_seconds())
         if status.state != CURRENT:
@@ -108,14 +109,14 @@ class Follower(Job):
         return pause
 
     def _pause(self, follow: float) -> float:
-        """Return the pause: as long as the remote has been unavailable, within limits."""
+        """Return the pause: equal to the time that the remote has been unavailable, within limits."""
         away = self._clock.monotonic() - self._away_since if self._away_since else 0.0
         return max(follow, min(away, MAX_RETRY_INTERVAL_S))
 
     # --- one round -------------------------------------------------------------------------------------
 
     def ask(self, settings: Settings) -> RemoteStatus:
-        """Fetch once and integrate new commits; return the status."""
+        """Fetch once, merge new commits, and return the status."""
         branch = settings.git.branch or checked_out(self.root)
         status = RemoteStatus(
             CURRENT, settings.git.remote, branch, self._status.commit, asked=self._status.asked
@@ -144,7 +145,7 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known: str, theirs: str) -> None:
-        """Integrate a commit, unless nothing has changed since it was blocked."""
+        """Apply a remote commit, unless it was blocked before and nothing has changed since."""
         head = head_commit(self.root)
         if theirs == head == known and checked_out(self.root) == branch:
             return
@@ -153,7 +154,7 @@ class Follower(Job):
             raise NotTakenOverError(self._status.reason, {"files": self._status.files})
         try:
             with self._takeover.exclusive():
-                if last_commit(self.root, branch) != known:  # Another process was faster.
+                if last_commit(self.root, branch) != known:  # Another process merged it first.
                     known, theirs = (
                         last_commit(self.root, branch),
                         fetch(self.root, settings.git.remote, branch),
@@ -167,7 +168,7 @@ class Follower(Job):
             raise
 
     def _confirm(self, remote: str, branch: str, theirs: str) -> str:
-        """Fetch again after a rewritten history, to make sure that it is not a glitch."""
+        """Fetch again if the remote's history seems to be rewritten, in case of a temporary fault."""
         again = fetch(self.root, remote, branch)
         if again != theirs:
             raise NotTakenOverError("The remote returned two different commits; fetching again")
@@ -191,7 +192,7 @@ class Follower(Job):
             )
 
     def _record(self, status: RemoteStatus) -> None:
-        """Record the status, and log it if it changed."""
+        """Store the status for other processes, and log it if it changed."""
         before = self._status
         if status.state != CURRENT:
             since = before.since if before.state != CURRENT and before.since else self._clock.time()

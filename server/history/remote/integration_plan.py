@@ -1,6 +1,6 @@
-"""Integration plan: the commit to serve when the remote has a new one: the remote's, or a merge.
+"""Computes the commit to check out after the remote has new commits: the remote's commit, or a merge with it.
 
-Existing commits are never changed; merges and re-applied changes are new git objects.
+Existing commits never change; merges and re-applied changes become new commits.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A commit to check out, and how it relates to the current one: one of the constants above.
+    """A commit to check out. `how` is one of the constants above: its relation to the current commit.
 
-    `taken` are files with local edits that the commit already contains, with their content then.
+    `taken` are files with local edits that the commit already contains, with the content of these edits.
     """
 
     commit: str
@@ -39,14 +39,14 @@ class Target:
 
     @property
     def keeps(self) -> bool:
-        """Whether it does not contain the current commit, which then is kept under a name."""
+        """Whether the target lacks the current commit, so a ref must keep the current commit."""
         return self.how in (RESET, REAPPLY)
 
 
 def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
-    """Return the commit to check out instead of `head` when the remote has `theirs`.
+    """Return the commit to check out when `head` is served and the remote's branch is at `theirs`.
 
-    `known` is the last remote commit contained in `head`, "" if none. Raises NotTakenOverError for conflicts.
+    `known` is the last remote commit that `head` contains, or "". Raises NotTakenOverError for conflicts.
     """
     root = past.site.root
     rewritten = bool(known) and not is_ancestor(root, known, theirs)
@@ -75,20 +75,21 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit to compare local edits with: `head`, plus the edits that the target contains."""
+    """Return the commit to compare local edits with: `head` plus the edits that the target already contains.
+    """
     if not target.taken:
         return head
     return make_commit(past.site.root, (head,), target.taken, _sign(past, "Local edits included in a write"))
 
 
 def _merge(past: PastStates, sides: Sides) -> str:
-    """Create a merge of local and remote commits."""
+    """Create a merge commit of the local and the remote's commits."""
     outcomes, signed = _between(past, sides), _sign(past, "Merge the remote's commits")
     return make_commit(past.site.root, (sides.ours, sides.theirs), outcomes, signed)
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
-    """Create one commit of the local changes since `base` on top of a rewritten history."""
+    """Create one commit with all local changes since `base`, on top of the remote's rewritten history."""
     outcomes, root = _between(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()
@@ -98,7 +99,7 @@ def _reapply(past: PastStates, sides: Sides) -> str:
 
 
 def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | None]:
-    """Return the files that a merge of two commits changes in `ours`."""
+    """Merge two commits. Returns the files that differ from `ours`, with their new content."""
     try:
         known = past.at(sides.ours).known
     except ConflictError as error:
@@ -110,7 +111,7 @@ def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | No
 
 
 def content_of(outcome: Outcome) -> bytes | Staged | None:
-    """Return the outcome of a file in the form for a commit."""
+    """Convert a file's outcome to the form that a commit needs."""
     return outcome.encode() if isinstance(outcome, str) else outcome
 
 
@@ -120,7 +121,7 @@ def _sign(past: PastStates, message: str) -> Signed:
 
 
 def _conflict_error(error: UnmergedError) -> NotTakenOverError:
-    """Return the error for conflicts, in one line, with the files."""
+    """Return the error for conflicts: one line that names the documents and files."""
     conflicts = error.details["conflicts"]
     names = [_conflict(conflict) for conflict in conflicts]
     files = list(error.details["files"])

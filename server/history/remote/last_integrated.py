@@ -1,6 +1,7 @@
-"""Ref of the last integrated commit of a remote branch.
+"""Ref that records which commit of a remote branch was merged last.
 
-With it, a rewritten history is told from new commits, and local unpushed commits from earlier remote ones.
+It shows whether the remote only added commits or rewrote its history, and which commits are local and not
+pushed.
 """
 
 from datetime import UTC, datetime
@@ -13,27 +14,25 @@ _INTEGRATED_REF, _BEFORE_REF = "refs/bifolio/remote", "refs/bifolio/before"
 
 
 def ref_name(branch: str) -> str:
-    """Return the ref of the last integrated commit of a remote branch."""
+    """Return the name of the ref for a remote branch."""
     return f"{_INTEGRATED_REF}/{branch}"
 
 
 def last_commit(root: Path, branch: str) -> str:
-    """Return the last integrated commit of a remote branch; "" if none."""
+    """Return the commit of a remote branch that was merged last, or ""."""
     return ref_commit(root, ref_name(branch))
 
 
 def remember(root: Path, branch: str, commit: str) -> None:
-    """Record the last integrated commit of a remote branch. Raises CommitError."""
+    """Record a commit of a remote branch as merged. Raises CommitError."""
     if last_commit(root, branch) != commit:
         git_as_owner(root, "update-ref", ref_name(branch), commit)
 
 
 def keep(root: Path, branch: str, commit: str) -> str:
-    """Give a commit a ref, so that git does not delete it.
+    """Create a ref for a commit, so git does not delete the commit. Returns the ref's name.
 
-    Returns the ref's name, an existing one if possible.
-
-    Raises CommitError and GitError.
+    Reuses an existing ref if possible. Raises CommitError and GitError.
     """
     options = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE_REF}/{branch}/")
     if existing := (git(root, "for-each-ref", *options) or "").strip():

@@ -1,6 +1,7 @@
-"""Queue of threads for group pushes: the first does the work for all that wait.
+"""Queue of threads for group pushes: the first thread (the leader) does the work for all waiting threads.
 
-Work that must run in a thread of its own is sent to it by the leader, one item after the other.
+If a piece of work must run in the thread that requested it, the leader sends it there and waits for the
+result.
 """
 
 import threading
@@ -13,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class Turn:
-    """A thread in the queue."""
+    """A thread that waits in the queue."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
@@ -22,7 +23,7 @@ class Turn:
         self.is_over = False
 
     def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the thread and return its result; raises what the job raises."""
+        """Run a job in the turn's own thread. Returns its result or raises its exception."""
         if threading.get_ident() == self._thread:
             return job()
         results: list[Result] = []
@@ -33,17 +34,18 @@ class Turn:
         return results[0]
 
     def end(self) -> None:
-        """Release the thread."""
+        """Finish the turn, so its thread stops waiting."""
         self.is_over = True
         self._jobs.put(False)
 
     def lead(self) -> None:
-        """Make the thread the leader."""
+        """Make the turn's thread the leader."""
         self._jobs.put(True)
 
     def wait(self) -> bool:
-        """Run jobs of the leader until the turn ends or the thread becomes the leader; return whether it
-        does.
+        """Run jobs from the leader until the turn ends or its thread becomes the leader.
+
+        Returns whether the thread is the leader now.
         """
         while not isinstance(job := self._jobs.get(), bool):
             try:
@@ -57,7 +59,7 @@ Waiting = TypeVar("Waiting", bound=Turn)
 
 
 class PushQueue(Generic[Waiting]):
-    """Waiting threads in the order of arrival."""
+    """Waiting threads in order of arrival."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -65,7 +67,10 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
-        """Wait until a turn is over; `lead` is called if the thread becomes the leader, and must end it."""
+        """Wait until the turn is over.
+
+        If its thread becomes the leader, `lead` is called and must finish the turn.
+        """
         with self._lock:
             self._waiting.append(turn)
             is_leader, self._is_led = not self._is_led, True
@@ -88,6 +93,6 @@ class PushQueue(Generic[Waiting]):
             return [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
 
     def put_back(self, turns: Iterable[Waiting]) -> None:
-        """Put turns that are not over back to the front, in their order."""
+        """Put unfinished turns back to the front of the queue, in the same order."""
         with self._lock:
             self._waiting.extendleft(reversed([turn for turn in turns if not turn.is_over]))

@@ -1,6 +1,6 @@
-"""Pushing the served branch, after integrating the commits of others.
+"""Pushes the served branch, after merging the remote's commits.
 
-The caller must hold the takeover lock, so nothing is integrated meanwhile.
+The caller must hold the takeover lock, so no other process merges at the same time.
 """
 
 import random
@@ -13,16 +13,18 @@ from server.history.remote.takeover import Takeover, served_branch
 from server.storage.git.refs import head_commit, is_ancestor
 from server.storage.git.remote import fetch, push, tracked_commit
 
-PUSH_TIMEOUT_S = 10.0  # Time for the remote to accept a commit.
-MIN_TIMEOUT_S = 5.0  # Even a late push waits this long.
-LOST_RESPONSE_TIMEOUT_S = 3.0  # Time to find out whether a commit arrived whose push got no response.
-POLL_INTERVAL_S = 0.2  # Between two such checks.
-BACKOFF_S = 2.0  # After a timeout, requests don't contact the remote for this long.
+PUSH_TIMEOUT_S = 10.0  # For one fetch or push.
+MIN_TIMEOUT_S = 5.0  # A push gets at least this time, even if the write times out soon.
+LOST_RESPONSE_TIMEOUT_S = (
+    3.0  # After a push without a response: how long to check whether the remote has the commit.
+)
+POLL_INTERVAL_S = 0.2  # Between these checks.
+BACKOFF_S = 2.0  # After a timeout, requests fail at once for this long.
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The checked-out commit, `head`, which contains everything known of the remote, which is at `tip`."""
+    """The checked-out commit `head`, which contains all fetched commits, and the remote's commit `tip`."""
 
     branch: str
     head: str
@@ -30,7 +32,7 @@ class Level:
 
 
 class Pusher:
-    """Pusher of the served branch; requires the takeover lock (`Takeover.exclusive`)."""
+    """Pusher of the served branch. All methods require the takeover lock (`Takeover.exclusive`)."""
 
     def __init__(self, takeover: Takeover) -> None:
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
@@ -39,15 +41,16 @@ class Pusher:
 
     @property
     def settings(self) -> Settings:
-        """The current settings of the site."""
+        """The site's current settings."""
         return self.site.state.settings
 
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
-        """Integrate the remote's known commits; with `ask`, or if none is known, fetch first.
+        """Merge the fetched commits of the remote into the served branch. Returns the result.
 
-        It also fetches if the remote was unavailable the last time, so that a write that will fail leaves
-        nothing behind. The fetch may take `seconds`. Commits contained in `commit`, such as a merge to be
-        pushed, need not be integrated. Raises RemoteError, and NotTakenOverError for conflicts.
+        Fetches first with `ask`, if nothing was fetched yet, or if the remote was unavailable the last time;
+        so a write that can't be pushed fails before it changes anything. The fetch may take `seconds`. If
+        `commit` already contains the remote's commits, as a merge commit may, they are not merged again.
+        Raises RemoteError, and NotTakenOverError for conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -64,10 +67,11 @@ class Pusher:
     def push(
         self, level: Level, commit: str, seconds: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push a commit on top of the known remote commit, within `seconds`.
+        """Push a commit that contains the remote's last known commit, within `seconds`.
 
-        If the response is lost, checks whether the remote has the commit. Raises RemoteError:
-        RemoteMovedError if the remote has other commits, RemoteLostError if the result is unknown.
+        If the connection breaks before the response, fetches to find out whether the push succeeded. Raises
+        RemoteMovedError if the remote has other commits, RemoteLostError if the result is unknown, or another
+        RemoteError.
         """
         timeout = min(PUSH_TIMEOUT_S, max(seconds - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
@@ -84,7 +88,7 @@ class Pusher:
             raise self._rest(error) from error
 
     def require_rested(self) -> None:
-        """Raise RemoteAwayError shortly after a timeout, so that requests don't wait one after another."""
+        """Raise RemoteAwayError if the remote timed out just before, so waiting requests fail at once."""
         if time.monotonic() < self._rests_until:
             raise RemoteAwayError(self._failed.message)
 
@@ -97,7 +101,7 @@ class Pusher:
         return tip
 
     def _has_arrived(self, level: Level, commit: str) -> bool:
-        """Return whether the remote has a commit whose push was cut off. Raises RemoteError."""
+        """Return whether the remote has a commit whose push got no response. Raises RemoteError."""
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
@@ -116,25 +120,25 @@ class Pusher:
 
 # --- fairness between machines --------------------------------------------------------------------
 
-RIVAL_TTL_S = 60.0  # How long after a lost race other machines count as active.
-MAX_RUN_S = 2.0  # After pushing this long without a pause, let other machines push.
-IDLE_RESET_S = 0.5  # A push after this pause begins a new run.
+RIVAL_TTL_S = 60.0  # Another machine counts as active for this long after it pushed first.
+MAX_RUN_S = 2.0  # Pause after pushing continuously for this long.
+IDLE_RESET_S = 0.5  # A longer gap between pushes counts as a pause.
 MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Pauses between the pushes of one process, so that other machines get a turn. Not thread-safe."""
+    """Computes pauses between one process's pushes, so that other machines can push too. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
         self._until = 0.0
 
     def record_rival(self) -> None:
-        """Record that another machine was faster."""
+        """Record that another machine pushed first."""
         self._met = time.monotonic()
 
     def pushed(self, taken: float) -> None:
-        """Record an accepted push; `taken` is its duration in seconds, preparation included."""
+        """Record an accepted push; `taken` is its duration in seconds, including preparation."""
         now = time.monotonic()
         if now - self._last > IDLE_RESET_S + taken:
             self._began = now - taken
@@ -145,5 +149,5 @@ class PushFairness:
 
     @property
     def left(self) -> float:
-        """The seconds until the next push."""
+        """The seconds until the next push is allowed."""
         return max(self._until - time.monotonic(), 0.0)

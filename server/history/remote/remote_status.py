@@ -1,4 +1,4 @@
-"""Status of the served branch relative to the remote, shared by processes in a file in .bifolio/."""
+"""Status of the served branch compared with the remote, in a file in .bifolio/ for all processes."""
 
 import json
 from contextlib import suppress
@@ -14,11 +14,14 @@ CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """Status CURRENT, BEHIND the remote, or AWAY (unavailable), `since` a time.
+    """Status CURRENT, BEHIND (remote commits are not served yet) or AWAY (remote unavailable), since a time.
 
-    `commit` is the remote branch's commit at the last fetch, `commits` the number of remote commits not
-    served yet. `reason` explains the status, with the `files` that block integration. `asked` is the time of
-    the last response. Times are in seconds since 1970.
+    - `commit`: the remote branch's commit at the last fetch
+    - `commits`: how many remote commits are not served yet
+    - `reason`: why, with the `files` that block the merge
+    - `asked`: when the remote last responded
+
+    Times are in seconds since 1970.
     """
 
     state: str = CURRENT
@@ -33,7 +36,7 @@ class RemoteStatus:
 
 
 def read_remote_status(root: Path) -> RemoteStatus | None:
-    """Return the status of the site at `root`; None if no process has followed a remote yet."""
+    """Return the status of the site at `root`, or None if no process has fetched yet."""
     path = root / STATE_FOLDER / _STATUS_FILE
     try:
         stored = json.loads(path.read_bytes())
@@ -43,12 +46,12 @@ def read_remote_status(root: Path) -> RemoteStatus | None:
 
 
 def write_status(root: Path, status: RemoteStatus) -> None:
-    """Write the status for other processes."""
+    """Store the status for other processes."""
     with suppress(OSError):
         replace_file(state_folder(root) / _STATUS_FILE, json.dumps(asdict(status)).encode())
 
 
 def delete_status(root: Path) -> None:
-    """Delete the status, because no remote is followed any more."""
+    """Delete the status, because the remote is no longer followed."""
     with suppress(OSError):
         (root / STATE_FOLDER / _STATUS_FILE).unlink()

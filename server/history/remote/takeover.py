@@ -1,8 +1,8 @@
 """Applies a remote commit to the site in one write, and keeps local changes.
 
-Uncommitted edits are merged by field with the remote's changes, as if they were a commit, and stay
-uncommitted. Files that already have the new content are not touched, so repeating what a killed process began
-gives the same result. If a merge is impossible, nothing changes.
+Uncommitted edits are merged with the remote's changes by attribute, as if they were committed, and remain
+uncommitted. Files that already have the new content are skipped, so the work of a killed process can simply
+be repeated. If a merge is impossible, nothing changes.
 """
 
 import tempfile
@@ -47,37 +47,35 @@ from server.storage.git.uncommitted import staged_in_place_of
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
-MAX_ATTEMPTS = 5  # Attempts to integrate a commit while other processes change files or the branch.
-LOCK_TIMEOUT_S = 15.0  # How long an integration waits for another.
+MAX_ATTEMPTS = 5  # Each attempt fails if other processes change the files or the branch.
+LOCK_TIMEOUT_S = 15.0  # How long to wait for the takeover lock.
 _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # In .bifolio/.
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of an integration: the commit, how it was integrated (`Target.how`), and the number of changed
-    files.
-    """
+    """Result of applying a remote commit; `how` is `Target.how`, `files` the number of changed files."""
 
     commit: str
     how: str
     files: int = 0
-    kept: str = ""  # the ref of the previous commit, if the new one does not contain it
+    kept: str = ""  # a ref for the previous commit, if the new one lacks it
 
 
 class _Overtaken(Exception):
-    """A file or the branch has changed since the integration was prepared."""
+    """Raised if a file or the branch has changed since the new files were prepared."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that a commit changes: plain ones, written by the journal, and all others (`odd`)."""
+    """The files that a commit changes: ordinary ones, which the journal writes, and all others (`odd`)."""
 
     plain: Tree
     odd: Tree
 
 
 class Takeover:
-    """Integration of remote commits. Thread-safe and multi-process-safe."""
+    """Applies remote commits to the site. Thread-safe and multi-process-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
@@ -85,18 +83,18 @@ class Takeover:
 
     @contextmanager
     def exclusive(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager: exclude other integrations. Raises BusyError if they take too long.
+        """Context manager: acquire the takeover lock of the site. Waiting processes get it in order.
 
-        Waiting processes get the lock in turn.
+        Raises BusyError on timeout.
         """
         (state_folder(self.root) / _LOCK_FILE).touch(0o600)
         with self._lock.held(seconds):
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Integrate a commit of the remote's `branch`, "" for the checked-out one.
+        """Apply a commit of the remote branch `branch` ("" for the checked-out one) to the site.
 
-        `by` is the author if it is a write. Raises NotTakenOverError if local changes would be lost,
+        `by` is the author if the commit is a write. Raises NotTakenOverError if local changes would be lost,
         BusyError and StorageError.
         """
         with self.exclusive():
@@ -109,9 +107,10 @@ class Takeover:
         by: Authorship | None = None,
         taken: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Taken:
-        """Integrate like `take_over`, with the lock already held.
+        """Apply a commit like `take_over`; the caller holds the lock.
 
-        `taken` are files with local edits that `theirs` already contains; only later edits of them count.
+        `taken` are files with local edits that `theirs` already contains; only later edits of these files are
+        merged.
         """
         reason: ApiError = BusyError(
             "The site kept changing while the remote's commit was integrated; try again"
@@ -123,7 +122,7 @@ class Takeover:
                 raise NotTakenOverError(f"git can't commit now: {error}") from error
             except NotTakenOverError:
                 raise
-            except ConflictError as error:  # A file was edited meanwhile.
+            except ConflictError as error:  # A file was edited in the meantime.
                 reason = error
                 self.site.refresh()
             except _Overtaken:
@@ -156,7 +155,7 @@ class Takeover:
         return Taken(target.commit, target.how, files, kept)
 
     def _require_committed(self) -> None:
-        """Commit pending API writes, and finish a merge that was killed."""
+        """Commit the writes that wait for a commit, and finish a merge that was interrupted."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.is_unsettled:
@@ -170,10 +169,13 @@ class Takeover:
     def _put(
         self, head: str, target: Target, folder: Path, by: Authorship, names: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Write the files of a commit; return their number and the commit's status."""
+        """Write the files of a commit and move the branch.
+
+        Returns the number of files, and the commit for the response.
+        """
         repository, _ = self.site.committer.repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)
-        before = _signatures(changeset, files.plain)  # before reading the contents
+        before = _signatures(changeset, files.plain)  # before any content is read
         outcomes = self._outcomes(repository, head, target, files, changeset, before, folder)
         odd_outcomes = {path: file for path, file in outcomes.items() if path in files.odd}
         plain_outcomes = {path: file for path, file in outcomes.items() if path not in files.odd}
@@ -185,12 +187,12 @@ class Takeover:
             self.site.refresh()
             return len(odd_outcomes), commit
         if not files.odd and all(files.plain.get(path) == file for path, file in plain_outcomes.items()):
-            joined = replace(joined, changed=files.plain)  # None of them was edited locally.
+            joined = replace(joined, changed=files.plain)  # None was edited locally.
         arrival = Arrival(joined, changeset, partial(self._require_head, head))
         return len(outcomes), put_in_place(self.site, arrival, by)
 
     def _files(self, head: str, commit: str) -> _Files:
-        """Return the files that differ between two commits, as in the later one."""
+        """Return the files that differ between two commits, with their objects in the later one."""
         found = changed_files(self.root, head, commit)
         try:
             require_writable(self.root, commit, found)
@@ -216,7 +218,10 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the outcomes of files that still differ. Raises NotTakenOverError for blocking edits."""
+        """Return the files to change and their new content, merged with local edits.
+
+        Raises NotTakenOverError if an edit can't be merged.
+        """
         incoming = {**files.plain, **files.odd}
         _require_room(repository, files.odd, incoming)
         local_edits = edits(repository, incoming)
@@ -243,7 +248,7 @@ class Takeover:
         folder: Path,
         before: Mapping[str, Signature | None],
     ) -> None:
-        """Put the files into a changeset, as a checkout would write them."""
+        """Add the files to a changeset, with the content that a checkout would write."""
         staged = {path: file for path, file in outcomes.items() if isinstance(file, Staged)}
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
@@ -262,7 +267,7 @@ class Takeover:
 
 
 def served_branch(root: Path, expected: str) -> str:
-    """Return the checked-out branch. Raises NotTakenOverError if it is not `expected`; "" allows any."""
+    """Return the checked-out branch. Raises NotTakenOverError if it is not `expected`; "" accepts any."""
     branch = checked_out(root)
     if not branch:
         raise NotTakenOverError("No branch is checked out")
@@ -272,7 +277,7 @@ def served_branch(root: Path, expected: str) -> str:
 
 
 def _is_integrated(path: str) -> bool:
-    """Return whether a file is to be integrated: not the server's own in .bifolio/."""
+    """Return whether a file belongs to the site, and not to the server's own folder .bifolio/."""
     return path.split("/")[0] != STATE_FOLDER
 
 
@@ -281,7 +286,7 @@ def _authorship(target: Target) -> Authorship:
 
 
 def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signature | None]:
-    """Return the signatures of files. Raises NotTakenOverError for inaccessible ones."""
+    """Return the signatures of files. Raises NotTakenOverError if a file can't be accessed."""
     signatures: dict[str, Signature | None] = {}
     for path in paths:
         try:
@@ -292,7 +297,7 @@ def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signatu
 
 
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
-    """Raise NotTakenOverError for edits that can't be merged."""
+    """Raise NotTakenOverError if an edit can't be merged."""
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
         message = f"{_quote_paths(hidden)}: edited, but git assumes it is unchanged (git ls-files -v)"
         raise NotTakenOverError(message, {"files": hidden})
@@ -305,7 +310,7 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
 
 
 def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
-    """Raise NotTakenOverError for local files that a checkout would replace."""
+    """Raise NotTakenOverError if a checkout would overwrite local files that are staged or untracked."""
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_in_place_of(repository, incoming_paths)):
         raise NotTakenOverError(
@@ -319,7 +324,7 @@ def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
 
 
 def _uncommitted_error(error: NotTakenOverError, edited: Collection[str]) -> NotTakenOverError:
-    """Return the error for uncommitted edits that can't be merged with incoming changes."""
+    """Return the error for uncommitted edits that conflict with the remote's changes."""
     files = sorted({*error.details.get("files", ()), *edited})
     return NotTakenOverError(
         f"{error.message}; the local changes are not committed", {**error.details, "files": files}

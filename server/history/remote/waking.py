@@ -1,7 +1,7 @@
 """Wake-ups for the process that follows the remote, through a named pipe in .bifolio/.
 
-Any process can write to it, so a receiver of a push notification need not know which process follows, nor
-belong to the same server. Without a follower, nothing happens.
+Any process can write to the pipe, also one of another server of the same site. If no process follows the
+remote, nothing happens.
 """
 
 import os
@@ -27,15 +27,15 @@ class Pipe:
         if not _is_pipe(path):
             path.unlink(missing_ok=True)
             os.mkfifo(path, 0o600)
-        # Also opened for writing, so that it does not reach its end when the last writer closes it.
+        # Opened for writing too; otherwise reading ends when the last writer closes the pipe.
         self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._thread: threading.Thread | None = None
         self._is_closing = False
 
     def listen(self, call: Callable[[], None]) -> None:
-        """Call a function at each wake-up.
+        """Start a thread that calls a function at each wake-up.
 
-        This uses a thread instead of a job, because it blocks in the system until the pipe has data.
+        This is a thread and not a job, because it blocks until the pipe has data.
         """
         self._thread = threading.Thread(target=self._listen, args=(call,), name="wakes", daemon=True)
         self._thread.start()
@@ -46,10 +46,10 @@ class Pipe:
                 call()
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
-        """Return whether a wake-up came within some seconds (None: wait for one)."""
+        """Wait for a wake-up for some seconds, or forever if None. Returns whether it came."""
         poller = (
             select.poll()
-        )  # select() fails for descriptors above 1,023, which a server of many clients has.
+        )  # poll() instead of select(), which fails for descriptors above 1,023 (many clients).
         poller.register(self._pipe, select.POLLIN)
         if not poller.poll(None if seconds is None else seconds * 1000):
             return False
@@ -59,17 +59,20 @@ class Pipe:
         return True
 
     def close(self) -> None:
-        """Stop listening. A wake-up during this is lost; the next follower fetches anyway."""
+        """Stop listening.
+
+        A wake-up that arrives now is lost, but the next follower starts with a fetch anyway.
+        """
         self._is_closing = True
         if self._thread is not None:
-            with suppress(BlockingIOError):  # A full pipe wakes the reader anyway.
+            with suppress(BlockingIOError):  # If the pipe is full, the reader wakes up anyway.
                 os.write(self._pipe, b".")
             self._thread.join()
         os.close(self._pipe)
 
 
 def wake(root: Path) -> None:
-    """Let the process that follows the remote of the site at `root` fetch at once, if there is one."""
+    """Make the process that follows the remote fetch now, if there is one."""
     with suppress(OSError):
         path = root / STATE_FOLDER / _PIPE_FILE
         if not _is_pipe(path):
@@ -82,7 +85,10 @@ def wake(root: Path) -> None:
 
 
 def wake_for(root: Path, commit: str) -> None:
-    """Wake it for a commit ("" for any), unless it is checked out, because then a local write made it."""
+    """Wake the follower because of a commit ("" for any).
+
+    Does nothing if the commit is checked out, because then a local write made it.
+    """
     if not commit or commit != head_commit(root):
         wake(root)
 
